@@ -1,0 +1,21 @@
+"""The entry of the command ``spar``; says what to install where the command line's packages are missing."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from pyspar.cli import run
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        sys.stderr.write(f"spar needs the package {error.name!r}. Install it with: pip install 'pyspar[cli]'\n")
+        raise SystemExit(2) from None
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Algorithm 1: read the belief along the target's directions, choose S, project it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import Belief
+from pyspar.core.moments import Moments
+from pyspar.core.risk import Terms, outside_share, terms_of
+from pyspar.core.spectrum import Spectrum, decompose
+
+Rule = Callable[[Terms], Mask]
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Every number of one adaptation.
+
+    Attributes
+    ----------
+    w_hat, w_proj : arrays of shape (D, K)
+        The weights before and after.
+    removed : boolean array of shape (directions, K)
+        The set S, one column per output.
+    terms : Terms
+        ``<w_hat, e_j>``, its standard deviation and ``lambda_z``, from which ``var`` and ``bias_hat`` follow.
+    x, z : Spectrum
+        Source and target about the same origin.
+    sigma2 : array of shape (K,)
+        The estimated variance of the label noise.
+    n_source, n_target : float
+        N and M (sums of weights).
+    outside : array of shape (directions,)
+        The share of each target direction that the source does not span.
+    mean_risk : array of shape (K,)
+        What the uncertainty of the intercept adds to any risk below: ``M sigma^2 / N``, zero without an intercept.
+    """
+
+    w_hat: Matrix
+    w_proj: Matrix
+    removed: Mask
+    terms: Terms
+    x: Spectrum
+    z: Spectrum
+    sigma2: Vector
+    n_source: float
+    n_target: float
+    outside: Vector
+    mean_risk: Vector
+
+    @property
+    def var(self) -> Matrix:
+        """``Var_{z,j}`` of the paper, directions x outputs."""
+        return self.terms.var
+
+    @property
+    def bias_hat(self) -> Matrix:
+        """The plug-in estimate of ``Bias_{z,j}``, directions x outputs."""
+        return self.terms.bias_hat
+
+    @property
+    def bias(self) -> Matrix:
+        """``Bias_{z,j}`` cleared of the noise that the plug-in estimate carries: ``max(bias_hat - var, 0)``.
+
+        ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``).
+        """
+        return np.maximum(self.bias_hat - self.var, 0.0)
+
+    @property
+    def inflation(self) -> Matrix:
+        """Spectral inflation, ``Var_{z,j} / M``: comparable between targets of different size."""
+        return self.var / self.n_target
+
+    @property
+    def risk_before(self) -> Vector:
+        """The expected squared error of least squares summed over the target (``thm:ols_loss``), per output."""
+        return np.asarray(self.var.sum(axis=0) + self.mean_risk)
+
+    @property
+    def risk_after(self) -> Vector:
+        """The same after the projection (``thm:bias_variance_decomp``), with ``bias`` in place of the unknown Bias."""
+        return np.asarray(np.where(self.removed, self.bias, self.var).sum(axis=0) + self.mean_risk)
+
+    @property
+    def outside_energy(self) -> float:
+        """The share of the target's squared length that lies outside the span of the source."""
+        energy = (self.z.lam / self.z.lam.max(initial=1e-300)) ** 2
+        return float(energy @ self.outside / energy.sum()) if energy.size else 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"Adaptation(removed {self.removed.sum(axis=0).tolist()} of {self.z.rank} target directions; expected "
+            f"squared error {self.risk_before.sum():.4g} before, {self.risk_after.sum():.4g} after)"
+        )
+
+
+def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
+    r"""Project out of the weights the target directions that the rule chooses.
+
+    .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
+
+    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions that the target does not have keep ``w_hat``.
+    """
+    z = spectrum_about(target, belief.x_mean)
+    terms = terms_of(belief, z)
+    removed = rule(terms)
+    return Adaptation(
+        w_hat=belief.w_hat,
+        w_proj=belief.w_hat - z.V @ (removed * terms.mean),
+        removed=removed,
+        terms=terms,
+        x=belief.x,
+        z=z,
+        sigma2=belief.sigma**2,
+        n_source=belief.weight,
+        n_target=target.weight,
+        outside=outside_share(belief.x, z),
+        mean_risk=target.weight * belief.mean_share * belief.sigma**2,
+    )
+
+
+def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
+    """Return the spectrum of the features of a data set about an origin of another's."""
+    features = data.without_outputs()
+    # What was rounded is the data as measured, so a large common offset counts; so does the origin taken from it.
+    lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
+    return decompose(features.root_about(origin), lengths, features.eps)[1]

@@ -1,0 +1,31 @@
+"""Names for the arrays that the core passes around.
+
+Everything in the core is 2-D: ``Matrix`` for rows, roots, eigenvectors (columns) and weights (features x outputs),
+``Vector`` for singular values and per-output numbers, ``Mask`` for the set S.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = NDArray[np.floating]
+"""Rows as the caller holds them: float32 or float64, any memory order, never copied as a whole."""
+
+EPS64 = float(np.finfo(np.float64).eps)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two next to a size, so that dividing by it is exact and squares cannot overflow.
+
+    >>> power_of_two(5.0), power_of_two(0.0)
+    (4.0, 1.0)
+    """
+    if not np.isfinite(size) or size <= 0.0:
+        return 1.0
+    return float(2.0 ** np.clip(np.floor(np.log2(size)), -1000, 1000))

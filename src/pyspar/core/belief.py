@@ -1,0 +1,120 @@
+"""Belief: what the labelled source says about the weights, and how surely.
+
+A belief answers two questions about any direction e: its best guess of ``<w, e>`` and the standard deviation of that
+guess. The flat belief is ordinary least squares, the paper's setting; any other belief with ``w_hat``, ``sigma`` and
+``std_along`` takes its place in ``adapt`` without a change there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.moments import Moments
+from pyspar.core.spectrum import Spectrum, decompose, rounding_floor
+
+Noise = Literal["mle", "unbiased"]
+
+
+class Belief(Protocol):
+    """What ``adapt`` needs to know of the source."""
+
+    @property
+    def w_hat(self) -> Matrix:
+        """The best guess of the weights, features x outputs."""
+
+    @property
+    def sigma(self) -> Vector:
+        """The standard deviation of the label noise, per output."""
+
+    @property
+    def x(self) -> Spectrum:
+        """The directions that the source has, about ``x_mean``."""
+
+    @property
+    def x_mean(self) -> Vector:
+        """Where the features are centred: the source mean, or zero without an intercept."""
+
+    @property
+    def y_mean(self) -> Vector:
+        """Where the outputs are centred: the source mean, or zero without an intercept."""
+
+    @property
+    def weight(self) -> float:
+        """N: the sum of the source's row weights."""
+
+    @property
+    def mean_share(self) -> float:
+        """Variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        """The standard deviation of ``<w_hat, e>`` for each column e, per output."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatBelief:
+    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``)."""
+
+    w_hat: Matrix
+    sigma: Vector
+    x: Spectrum
+    x_mean: Vector
+    y_mean: Vector
+    weight: float
+    centred: bool
+
+    @property
+    def mean_share(self) -> float:
+        return 1.0 / self.weight if self.centred else 0.0
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Rows left over for the noise: N minus the rank, the intercept counted as one."""
+        return self.weight - self.x.rank - self.centred
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        return np.outer(noise_gain(self.x, directions), self.sigma)
+
+
+def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
+    r"""Fit least squares from the moments of a labelled source.
+
+    .. math:: \hat w = V_x \Lambda_x^{-1} U_x^\top Y, \qquad \hat\sigma^2 = \mathrm{RSS} / N
+
+    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``; ``noise="unbiased"`` divides by N - rank instead.
+    With an intercept, source (and later target) are centred at the source mean.
+    """
+    d = source.n_features
+    mean = source.mean if fit_intercept else np.zeros_like(source.mean)
+    root = source.root_about(None if fit_intercept else mean)
+    lengths = source.column_lengths()
+    U, x = decompose(root[:, :d], lengths[:d], source.eps)
+    along = U.T @ root[:, d:]
+    w_hat = x.V @ (along / x.lam[:, None])
+    residual = _root_sum_squares(root[:, d:] - U @ along)
+    # A residual no longer than the rounding of the labels is a perfect fit, and must not pass for noise.
+    residual[[r <= rounding_floor(lengths[d + k : d + k + 1], source.eps) for k, r in enumerate(residual)]] = 0.0
+    spare = source.weight - (x.rank + fit_intercept if noise == "unbiased" else 0)
+    sigma = residual / np.sqrt(spare) if spare > 0 else np.zeros_like(residual)
+    return FlatBelief(w_hat, sigma, x, mean[:d], mean[d:], source.weight, fit_intercept)
+
+
+def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
+    r"""Return how much label noise reaches ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
+
+    Kept as a root because its square would underflow for features beyond 1e150.
+    """
+    overlap = x.V.T @ directions
+    # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
+    overlap[np.abs(overlap) <= 4.0 * EPS64 * np.sqrt(x.n_features)] = 0.0
+    return _root_sum_squares(overlap / x.lam[:, None])
+
+
+def _root_sum_squares(columns: Matrix) -> Vector:
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(under="ignore"):
+        return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))

@@ -1,0 +1,182 @@
+"""Moments: all that SpAR needs of a data set, in D x D numbers, mergeable.
+
+For ``A = [1 | X | Y]`` with row weights, Moments holds a root R with ``R'R = A'A``, the number of rows and the
+machine epsilon of the data's own dtype. A stream is a fold over Moments, a cluster is a tree of them, and the rows
+are never needed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pyspar.core.accumulate import gram_root, merged_root, qr_root
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.blocks import Table
+
+Solver = Literal["auto", "gram", "qr"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The mergeable statistic of ``[1 | X | Y]``.
+
+    Attributes
+    ----------
+    root : array of shape (at most 1 + D + K, 1 + D + K)
+        R with ``R'R = A'A``; below its first row the first column is zero.
+    n_features : int
+        D; the K columns after them are the outputs.
+    rows : int
+        How many rows were read. (Their total weight is ``weight``.)
+    eps : float
+        The machine epsilon of the dtype that the features were *measured* in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 2.0]])
+    >>> whole = Moments.of(X)
+    >>> halves = Moments.of(X[:1]) + Moments.of(X[1:])
+    >>> np.allclose(whole.mean, [2, 2]), np.allclose(whole.second_moment(), halves.second_moment())
+    (True, True)
+    """
+
+    root: Matrix
+    n_features: int
+    rows: int
+    eps: float = EPS64
+
+    @classmethod
+    def of(
+        cls, X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto", eps: float | None = None
+    ) -> Moments:
+        """Summarise rows. A weight of 2 means what two copies of the row would.
+
+        ``solver="auto"`` multiplies the rows once and, for float64, again where the first product has lost digits;
+        ``"gram"`` multiplies exactly once; ``"qr"`` folds blocks through QR (see ``pyspar.core.accumulate``).
+        ``eps`` says how coarsely the features were measured where their dtype does not (bfloat16 held as float32).
+        """
+        eps = measured_eps(X) if eps is None else float(eps)
+        table = _as_table(X, Y, sample_weight)
+        if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
+            root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
+        elif solver in ("auto", "gram"):
+            root = gram_root(table, refine=solver == "auto" and eps <= EPS64)
+            if solver == "gram":  # a product squares: what is left of float64 rows is half their digits, and it is said
+                eps = max(eps, float(np.sqrt(EPS64)))
+        else:
+            raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
+        if not np.isfinite(root).all():
+            raise ValueError(_where_not_finite(table))
+        return cls(root, int(table.X.shape[1]), table.n_rows, eps)
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return the Moments of both sets of rows together."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if (self.n_features, self.n_outputs) != (other.n_features, other.n_outputs):
+            raise ValueError(
+                f"Moments can be added when they have the same columns. Got {self.n_features} features and "
+                f"{self.n_outputs} outputs, plus {other.n_features} and {other.n_outputs}."
+            )
+        root = merged_root([self.root, other.root])
+        return Moments(root, self.n_features, self.rows + other.rows, max(self.eps, other.eps))
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.root.shape[1]) - 1 - self.n_features
+
+    @property
+    def weight(self) -> float:
+        """The sum of the row weights: N of the paper (M for a target)."""
+        return float(self.root[0, 0] ** 2)
+
+    @property
+    def mean(self) -> Vector:
+        """The mean of the D features, then of the K outputs."""
+        return np.asarray(self.root[0, 1:] / self.root[0, 0])
+
+    def without_outputs(self) -> Moments:
+        """Return the Moments of the features alone."""
+        return Moments(self.root[:, : self.n_features + 1], self.n_features, self.rows, self.eps)
+
+    def root_about(self, origin: Vector | None) -> Matrix:
+        """Return a root of ``[X | Y] - origin``; with None, of the scatter about the own mean.
+
+        About the own mean only the first row goes away, so nothing is subtracted and no digit is lost.
+        """
+        if origin is None:
+            return self.root[1:, 1:]
+        return self.root[:, 1:] - np.outer(self.root[:, 0], origin)
+
+    def column_lengths(self) -> Vector:
+        """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
+        largest = np.abs(self.root[:, 1:]).max(axis=0, initial=0.0)
+        safe = np.where(largest > 0.0, largest, 1.0)
+        return np.asarray(safe * np.sqrt(((self.root[:, 1:] / safe) ** 2).sum(axis=0)) * (largest > 0.0))
+
+    def second_moment(self) -> Matrix:
+        """Return ``X'X`` of the features (not divided by N)."""
+        R = self.root[:, 1 : self.n_features + 1]
+        return R.T @ R
+
+
+def measured_eps(X: Any) -> float:
+    """Return the coarsest machine epsilon among a table's floating columns (integers count as exact).
+
+    >>> import numpy as np
+    >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
+    True
+    """
+    dtypes = getattr(X, "dtypes", None)
+    candidates = list(dtypes) if dtypes is not None and not isinstance(dtypes, str) else [getattr(X, "dtype", None)]
+    eps = [EPS64]
+    for dtype in candidates:
+        name = str(dtype).lower()
+        for kind in (np.float16, np.float32):
+            if name.endswith(np.dtype(kind).name):
+                eps.append(float(np.finfo(kind).eps))
+    return max(eps)
+
+
+def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
+    X = _as_rows(X, "X")
+    Y = np.empty((X.shape[0], 0)) if Y is None else _as_rows(Y, "Y")
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(f"X must have at least one row and one column. Got shape {X.shape} instead.")
+    if Y.shape[0] != X.shape[0]:
+        raise ValueError(f"X and Y must have the same number of rows. Got {X.shape[0]} and {Y.shape[0]}.")
+    if sample_weight is None:
+        return Table(X, Y)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (X.shape[0],):
+        raise ValueError(f"sample_weight must have shape ({X.shape[0]},). Got {weight.shape} instead.")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+    return Table(X, Y, np.sqrt(weight))
+
+
+def _as_rows(values: Any, name: str) -> Any:
+    array = np.asarray(values)
+    if array.ndim == 1 and name == "Y":
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be a table of rows and columns. Got an array of shape {array.shape} instead.")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real. Got dtype {array.dtype} instead; complex data not supported.")
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _where_not_finite(table: Table) -> str:
+    for name, rows in (("X", table.X), ("Y", table.Y)):
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            i, j = bad[0]
+            return (
+                f"{name} must be finite. Got {rows[i, j]} in row {i}, column {j} "
+                f"({len(bad)} entries contain NaN or infinity); impute or drop them first."
+            )
+    return "X and Y must be small enough to be summed in float64. Got values near its limit; rescale them first."

@@ -1,0 +1,64 @@
+"""Principal component regression from moments: least squares on the directions in which the source varies most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.moments import Moments
+from pyspar.core.spectrum import Spectrum, decompose
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalFit:
+    """The principal components of a source, about its mean, and what each of them explains of the outputs."""
+
+    x: Spectrum
+    along: Matrix
+    scatter_y: Vector
+    x_mean: Vector
+    y_mean: Vector
+    weight: float
+
+    def weights(self, k: int) -> Matrix:
+        """Return the weights (features x outputs) of the regression on the first k components."""
+        return self.x.V[:, :k] @ (self.along[:k] / self.x.lam[:k, None])
+
+    def components_for(self, share: float) -> int:
+        """Return the fewest components that hold at least this share of the features' variance."""
+        energy = (self.x.lam / self.x.lam[0]) ** 2
+        return int(np.searchsorted(np.cumsum(energy) / energy.sum(), share - 1e-12)) + 1
+
+    def best_by_gcv(self) -> int:
+        r"""Return the k with the least generalised cross-validation error, all outputs weighted alike.
+
+        .. math:: \mathrm{GCV}(k) = \frac{\mathrm{RSS}_k}{(1 - (k + 1) / N)^2}
+
+        Golub, Heath and Wahba (1979). It needs the source alone, and no second look at the rows.
+        """
+        k = np.arange(1, self.x.rank + 1)
+        k = k[k + 1 < self.weight]
+        if k.size == 0:
+            return 1
+        explained = np.cumsum(self.along**2, axis=0)[: k.size]
+        total = np.where(self.scatter_y > 0, self.scatter_y, 1.0)
+        rss = np.maximum(1.0 - explained / total, 0.0).sum(axis=1)
+        return int(k[np.argmin(rss / (1.0 - (k + 1) / self.weight) ** 2)])
+
+
+def principal_fit(source: Moments) -> PrincipalFit:
+    """Find the principal components of a labelled source and regress its outputs on each."""
+    d = source.n_features
+    root = source.root_about(None)
+    U, x = decompose(root[:, :d], source.column_lengths()[:d], source.eps)
+    outputs = root[:, d:]
+    return PrincipalFit(
+        x=x,
+        along=U.T @ outputs,
+        scatter_y=np.asarray((outputs**2).sum(axis=0)),
+        x_mean=source.mean[:d],
+        y_mean=source.mean[d:],
+        weight=source.weight,
+    )

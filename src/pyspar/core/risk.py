@@ -1,0 +1,125 @@
+r"""Risk: what each target direction costs, kept or removed, and what that sums to.
+
+Keeping direction j of the target costs its variance, removing it costs its bias (``eq:individual_loss_contributions``):
+the whole paper is the comparison of these two numbers. All functions take spectra about the same origin, weights of
+shape (D, K) and noise variances of shape (K,), and return one column per output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import Belief, noise_gain
+from pyspar.core.spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
+
+    Unsquared and without ``lambda_z``, which scales both terms alike: so the set S depends on the target through its
+    directions only, and no scale of the data overflows.
+    """
+
+    lam: Vector
+    mean: Matrix
+    std: Matrix
+
+    @property
+    def var(self) -> Matrix:
+        """``Var_{z,j}``: the expected squared error of keeping direction j."""
+        return np.asarray((self.lam[:, None] * self.std) ** 2)
+
+    @property
+    def bias_hat(self) -> Matrix:
+        """``Bias_{z,j}`` estimated by plugging in ``w_hat``: the squared error of removing direction j, were it true."""
+        return np.asarray((self.lam[:, None] * self.mean) ** 2)
+
+
+def terms_of(belief: Belief, z: Spectrum) -> Terms:
+    """Read the belief along the target's directions."""
+    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V))
+
+
+def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
+    r"""Return what keeping each target direction costs in variance.
+
+    .. math::
+        \mathrm{Var}_{z,j}
+        = \sigma^2 \sum_i \frac{\lambda_{z,j}^2}{\lambda_{x,i}^2} \langle e_{x,i}, e_{z,j}\rangle^2
+
+    Paper: ``eq:individual_loss_contributions``, first sum of ``thm:bias_variance_decomp``.
+
+    >>> x, z = Spectrum.of(np.diag([2.0, 1.0])), Spectrum.of(np.diag([1.0, 3.0]))
+    >>> variance_terms(x, z, np.array([1.0])).ravel()    # 3^2 / 1^2 and 1^2 / 2^2
+    array([9.  , 0.25])
+    """
+    return np.outer((z.lam * noise_gain(x, z.V)) ** 2, np.atleast_1d(sigma2))
+
+
+def bias_terms(z: Spectrum, w: Matrix) -> Matrix:
+    r"""Return what removing each target direction costs in bias.
+
+    .. math:: \mathrm{Bias}_{z,j} = \langle w, e_{z,j}\rangle^2 \lambda_{z,j}^2
+
+    With the true weights this is ``Bias``, with ``w_hat`` the estimate of ``eq:bias_hat``.
+
+    >>> bias_terms(Spectrum.of(np.diag([1.0, 3.0])), np.array([[2.0], [1.0]])).ravel()
+    array([9., 4.])
+    """
+    return np.asarray((z.lam[:, None] * (z.V.T @ as_columns(w))) ** 2)
+
+
+def ols_risk(x: Spectrum, z: Spectrum, sigma2: Vector) -> Vector:
+    r"""Return the expected squared error of least squares on the target, summed over its rows.
+
+    .. math:: \mathbb E \|Z w^* - Z \hat w\|^2 = \sum_j \mathrm{Var}_{z,j}
+
+    Paper: ``thm:ols_loss``, which assumes the rows of Z in the span of those of X.
+
+    >>> x, z = Spectrum.of(np.diag([2.0, 1.0])), Spectrum.of(np.diag([1.0, 3.0]))
+    >>> ols_risk(x, z, np.array([1.0]))
+    array([9.25])
+    """
+    return np.asarray(variance_terms(x, z, sigma2).sum(axis=0))
+
+
+def projected_risk(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix, removed: Mask) -> Vector:
+    r"""Return the expected squared error on the target after removing the directions of a mask.
+
+    .. math:: \sum_{j \notin S} \mathrm{Var}_{z,j} + \sum_{j \in S} \mathrm{Bias}_{z,j}
+
+    Paper: ``thm:bias_variance_decomp``. ``removed`` has shape (directions,) or (directions, outputs).
+
+    >>> x, z = Spectrum.of(np.diag([2.0, 1.0])), Spectrum.of(np.diag([1.0, 3.0]))
+    >>> projected_risk(x, z, np.array([1.0]), np.array([2.0, 1.0]), np.array([False, True]))    # 9 + 4
+    array([13.])
+    """
+    removed = np.asarray(removed, dtype=bool)
+    S = removed if removed.ndim == 2 else removed[:, None]
+    return np.asarray(np.where(S, bias_terms(z, w_star), variance_terms(x, z, sigma2)).sum(axis=0))
+
+
+def spectral_inflation(x: Spectrum, z: Spectrum, sigma2: Vector, n_target: float) -> Matrix:
+    """Return ``Var_{z,j} / M`` per target direction, comparable between targets of different size.
+
+    Paper: the quantity of ``fig:spectral_inflation``.
+    """
+    return variance_terms(x, z, sigma2) / n_target
+
+
+def outside_share(x: Spectrum, z: Spectrum) -> Vector:
+    """Return the share of each target direction that lies outside the span of the source.
+
+    ``thm:ols_loss`` says nothing of it: least squares puts no weight there, and nobody knows what belongs there.
+    """
+    return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
+
+
+def as_columns(w: Matrix) -> Matrix:
+    """Return weights as a (features, outputs) matrix, a single output given as a vector included."""
+    w = np.asarray(w, dtype=np.float64)
+    return w[:, None] if w.ndim == 1 else w

@@ -1,0 +1,78 @@
+r"""Rules: which target directions go.
+
+A rule looks at the belief along each direction (``Terms``) and returns the mask of the set S, directions x outputs.
+``adapt`` multiplies by it, so a rule that takes away a fraction of a direction would fit in the same place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.risk import Terms, bias_terms, variance_terms
+from pyspar.core.spectrum import Spectrum
+
+
+def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
+    r"""Remove what noise alone could explain at confidence alpha.
+
+    .. math::
+        S = \{ e_{z,j} : \widehat{\mathrm{Bias}}_{z,j}
+        \le \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\, \mathrm{Var}_{z,j} \}
+
+    Paper: ``eq:spar_set``. Compared unsquared and without ``lambda_z``, which cancels.
+
+    >>> terms = Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))
+    >>> chi2_rule(terms, alpha=0.999).ravel()    # the threshold on |mean| / std is 3.29
+    array([ True, False])
+    """
+    if alpha == 1.0:  # chi2.ppf(1) is infinite, and infinity times a standard deviation of zero is not a number
+        return np.ones(terms.mean.shape, dtype=bool)
+    threshold = np.sqrt(chi2.ppf(alpha, df=1))
+    # A standard deviation of zero means a perfect fit or a direction outside the source: there is nothing to gain.
+    return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
+
+
+def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:
+    r"""Remove what the truth says is better removed: ``S* = {Var >= Bias}``.
+
+    Paper: ``eq:best_eigenvector_set``; by ``thm:best_projection_loss`` no other set has a lower expected error.
+    """
+    return np.asarray(variance_terms(x, z, sigma2) >= bias_terms(z, w_star))
+
+
+def top_k_rule(terms: Terms, *, k: int) -> Mask:
+    """Remove the k directions with the most variance, per output; of equal ones the earlier.
+
+    >>> terms = Terms(np.array([1.0, 2.0, 3.0]), np.zeros((3, 1)), np.array([[1.0], [5.0], [1.0]]))
+    >>> top_k_rule(terms, k=2).ravel()
+    array([False,  True,  True])
+    """
+    order = np.argsort(-(terms.lam[:, None] * terms.std), axis=0, kind="stable")
+    removed = np.zeros(terms.mean.shape, dtype=bool)
+    np.put_along_axis(removed, order[:k], True, axis=0)
+    return removed
+
+
+def inclusion_probability(bias: Matrix, var: Matrix, alpha: float) -> Matrix:
+    r"""Return the probability that the chi-squared rule removes a direction of given Bias and Var.
+
+    .. math::
+        \Pr(e_{z,j} \in S)
+        = 1 - Q_{1/2}\Big(\sqrt{\mathrm{Bias}/\mathrm{Var}}, \sqrt{\mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)}\Big)
+
+    Paper: ``prop:probability``. The Marcum Q-function of order one half is the tail of a noncentral chi-squared
+    variable with one degree of freedom, that is of a squared normal one, and so two normal tails. Its limits
+    (``lem:tail_behaviour``) are alpha where Bias / Var vanishes and 0 where it grows without bound.
+
+    >>> inclusion_probability(np.array([0.0, np.inf]), np.array([1.0, 1.0]), 0.9).round(12)
+    array([0.9, 0. ])
+    """
+    bias, var = np.broadcast_arrays(np.asarray(bias, dtype=np.float64), np.asarray(var, dtype=np.float64))
+    if alpha == 1.0:
+        return np.ones(bias.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(bias > 0.0, np.sqrt(bias) / np.sqrt(var), 0.0)
+    threshold = np.sqrt(chi2.ppf(alpha, df=1))
+    return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))

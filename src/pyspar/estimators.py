@@ -1,0 +1,204 @@
+"""The estimators: SpARRegressor (the paper's method) and PCRRegressor (its classical neighbour).
+
+Source and target mean different things, and the life cycle says so: ``fit(X, y)``, then ``adapt(Z)``, then
+``predict(X)``. Each is a thin shell over the pure functions of ``pyspar.core``.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from pyspar._checks import (
+    check_alpha,
+    check_choice,
+    check_components,
+    target_moments,
+    warn_if_nothing_left_for_noise,
+)
+from pyspar._regressor import MomentsRegressor
+from pyspar.core.adapt import Adaptation, adapt
+from pyspar.core.belief import FlatBelief, Noise, flat_belief
+from pyspar.core.moments import Solver
+from pyspar.core.pcr import principal_fit
+from pyspar.core.rules import chi2_rule
+
+_SOLVERS = ("auto", "gram", "qr")
+
+
+class SpARRegressor(MomentsRegressor):
+    """Least squares that can be adapted to an unlabelled target: the Spectral Adapted Regressor.
+
+    Parameters
+    ----------
+    alpha : float in [0, 1], default 0.999
+        A target direction is removed where noise alone explains its weight at this confidence. 0 keeps least squares,
+        1 removes every direction that the target has.
+    fit_intercept : bool, default True
+        Centre source and target at the source mean. The paper's experiments use False.
+    noise : {"mle", "unbiased"}, default "mle"
+        Estimate the noise variance by RSS / N (the paper) or RSS / (N - rank).
+    solver : {"auto", "gram", "qr"}, default "auto"
+        How rows are summarised; see :class:`pyspar.Moments`.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The current weights, shaped as those of scikit-learn's ``LinearRegression``.
+    sigma2_ : float or array of shape (K,)
+        The estimated variance of the label noise.
+    rank_ : int
+        How many directions the source has.
+    moments_ : Moments
+        The summary of the source: all that is kept of it.
+    adaptation_ : Adaptation
+        Every number of the last adaptation; there only after ``adapt``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyspar import SpARRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2)) * [2.0, 0.003]     # the source hardly varies along the second feature
+    >>> Z = rng.normal(size=(500, 2)) * [1.0, 6.0]       # the target does
+    >>> y = X @ [1.0, 0.0] + rng.normal(size=500)
+    >>> est = SpARRegressor(fit_intercept=False).fit(X, y)
+    >>> before = np.mean((est.predict(Z) - Z @ [1.0, 0.0]) ** 2)
+    >>> after = np.mean((est.adapt(Z).predict(Z) - Z @ [1.0, 0.0]) ** 2)
+    >>> bool(before > 1000 * after)
+    True
+    """
+
+    def __init__(
+        self, alpha: float = 0.999, *, fit_intercept: bool = True, noise: Noise = "mle", solver: Solver = "auto"
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.noise = noise
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit plain least squares on labelled source rows; an earlier adaptation is forgotten.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+        y : array of shape (n,) or (n, K)
+        sample_weight : array of shape (n,), optional
+            A weight of 2 counts as two copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y, sample_weight)
+        warn_if_nothing_left_for_noise(self._belief)
+        return self
+
+    def adapt(self, Z: Any, sample_weight: Any = None) -> Self:
+        """Adapt the weights to an unlabelled target, in place.
+
+        Parameters
+        ----------
+        Z : array or data frame of shape (m, D), or Moments
+            Rows of the new world, with the source's columns.
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._check_params()
+        target = target_moments(self, Z, sample_weight, solver=self.solver)
+        warn_if_nothing_left_for_noise(self._belief)
+        self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
+        self._set_weights(self.adaptation_.w_proj, self._belief.x_mean, self._belief.y_mean)
+        return self
+
+    def adapted(self, Z: Any, sample_weight: Any = None) -> Self:
+        """Return a new estimator adapted to another target; this one is unchanged, and the source is shared."""
+        check_is_fitted(self)
+        return copy.copy(self).adapt(Z, sample_weight)
+
+    def reset(self) -> Self:
+        """Go back to plain least squares."""
+        check_is_fitted(self)
+        self.__dict__.pop("adaptation_", None)
+        self._set_weights(self._belief.w_hat, self._belief.x_mean, self._belief.y_mean)
+        return self
+
+    def _check_params(self) -> None:
+        check_alpha(self.alpha)
+        check_choice("noise", self.noise, ("mle", "unbiased"))
+        check_choice("solver", self.solver, _SOLVERS)
+
+    def _solve(self) -> None:
+        self._belief: FlatBelief = flat_belief(self.moments_, fit_intercept=bool(self.fit_intercept), noise=self.noise)
+        sigma2 = self._belief.sigma**2
+        self.sigma2_ = float(sigma2[0]) if self._y_ndim == 1 else sigma2
+        self.rank_ = self._belief.x.rank
+        self.reset()
+
+
+class PCRRegressor(MomentsRegressor):
+    """Principal component regression: least squares on the first principal components of the source.
+
+    Parameters
+    ----------
+    n_components : "gcv", int or float, default "gcv"
+        How many components: chosen by generalised cross-validation on the source, a number, or the share of the
+        features' variance to hold.
+    fit_intercept : bool, default True
+        Whether y is centred. The components are always those of the centred features, as in scikit-learn's PCA, so
+        ``PCRRegressor(k, fit_intercept=b)`` predicts what ``PCA(k)`` followed by
+        ``LinearRegression(fit_intercept=b)`` does.
+    solver : {"auto", "gram", "qr"}, default "auto"
+        How rows are summarised; see :class:`pyspar.Moments`.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The weights, shaped as those of scikit-learn's ``LinearRegression``.
+    n_components_ : int
+        The number of components in use.
+    rank_, moments_, n_features_in_, feature_names_in_
+        As for :class:`SpARRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyspar import PCRRegressor
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.1], [4.0, -0.1], [6.0, 0.0]])
+    >>> PCRRegressor(1).fit(X, [1.0, 2.0, 3.0, 4.0]).n_components_
+    1
+    """
+
+    def __init__(self, n_components: Any = "gcv", *, fit_intercept: bool = True, solver: Solver = "auto") -> None:
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+
+    def _check_params(self) -> None:
+        check_choice("solver", self.solver, _SOLVERS)
+
+    def _solve(self) -> None:
+        check_components(self.n_components, self.n_features_in_)
+        fit = principal_fit(self.moments_)
+        if isinstance(self.n_components, str):
+            k = fit.best_by_gcv()
+        elif isinstance(self.n_components, Integral):
+            k = int(self.n_components)
+        else:
+            k = fit.components_for(float(self.n_components))
+        self.n_components_ = min(k, fit.x.rank)
+        self.rank_ = fit.x.rank
+        y_mean = fit.y_mean if self.fit_intercept else np.zeros_like(fit.y_mean)
+        self._set_weights(fit.weights(self.n_components_), fit.x_mean, y_mean)

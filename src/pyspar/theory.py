@@ -1,0 +1,58 @@
+"""The paper's theory as functions, for people who only want the analysis.
+
+Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.of(Z)``:
+
+================================  ==================================================================
+``variance_terms``, ``bias_terms``  what keeping, and removing, each target direction costs
+``ols_risk``                      Theorem 1: the expected target error of least squares
+``projected_risk``                Theorem 2: the same after removing a set of directions
+``oracle_rule``                   Theorem 3: the best set, were the true weights known
+``spectral_inflation``            the quantity of the spectral inflation figure
+``chi2_rule``, ``top_k_rule``     sets that need no truth
+``inclusion_probability``         Proposition 1 and Lemma 1: how often the rule removes a direction
+``outside_share``                 how much of the target the source does not span
+================================  ==================================================================
+
+>>> import numpy as np
+>>> from pyspar.theory import Spectrum, ols_risk
+>>> source, target = np.diag([5.0, 0.01]), np.diag([1.0, 6.0])
+>>> ols_risk(Spectrum.of(source), Spectrum.of(target), sigma2=1.0).round(2)    # 6^2 / 0.01^2 + 1^2 / 5^2
+array([360000.04])
+"""
+
+from pyspar.core.adapt import Adaptation, adapt
+from pyspar.core.belief import FlatBelief, flat_belief
+from pyspar.core.moments import Moments
+from pyspar.core.risk import (
+    Terms,
+    bias_terms,
+    ols_risk,
+    outside_share,
+    projected_risk,
+    spectral_inflation,
+    terms_of,
+    variance_terms,
+)
+from pyspar.core.rules import chi2_rule, inclusion_probability, oracle_rule, top_k_rule
+from pyspar.core.spectrum import Spectrum
+
+__all__ = [
+    "Adaptation",
+    "FlatBelief",
+    "Moments",
+    "Spectrum",
+    "Terms",
+    "adapt",
+    "bias_terms",
+    "chi2_rule",
+    "flat_belief",
+    "inclusion_probability",
+    "ols_risk",
+    "oracle_rule",
+    "outside_share",
+    "projected_risk",
+    "spectral_inflation",
+    "terms_of",
+    "top_k_rule",
+    "variance_terms",
+]

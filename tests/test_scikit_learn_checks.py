@@ -1,0 +1,17 @@
+"""scikit-learn's own estimator checks, in full: no check is skipped or expected to fail."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pyspar import PCRRegressor, SpARRegressor
+
+
+@parametrize_with_checks(
+    [
+        SpARRegressor(),
+        SpARRegressor(fit_intercept=False, solver="qr", noise="unbiased"),
+        PCRRegressor(),
+        PCRRegressor(0.99),
+    ]
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
