@@ -101,8 +101,8 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
     """Say what follows from a source with no more rows than directions."""
     if belief.degrees_of_freedom <= 0:
         warnings.warn(
-            f"The source has {belief.weight:g} rows and {belief.x.rank + belief.centred} directions (intercept included), "
-            "so least squares fits it exactly and the noise is estimated as zero: adapt() will remove nothing and "
+            f"The source has {belief.weight:g} rows and {belief.x.rank + belief.centred} directions (with intercept): "
+            "least squares fits it exactly and the noise is estimated as zero, so adapt() will remove nothing and "
             "predicted risks will be zero. Use more rows or fewer features.",
             SparWarning,
             stacklevel=4,

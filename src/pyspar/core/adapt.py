@@ -63,14 +63,6 @@ class Adaptation:
         return self.terms.bias_hat
 
     @property
-    def bias(self) -> Matrix:
-        """``Bias_{z,j}`` cleared of the noise that the plug-in estimate carries: ``max(bias_hat - var, 0)``.
-
-        ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``).
-        """
-        return np.maximum(self.bias_hat - self.var, 0.0)
-
-    @property
     def inflation(self) -> Matrix:
         """Spectral inflation, ``Var_{z,j} / M``: comparable between targets of different size."""
         return self.var / self.n_target
@@ -81,9 +73,23 @@ class Adaptation:
         return np.asarray(self.var.sum(axis=0) + self.mean_risk)
 
     @property
+    def variance_kept(self) -> Vector:
+        """The part of ``risk_before`` that the directions which stay still cost, per output."""
+        return np.asarray(np.where(self.removed, 0.0, self.var).sum(axis=0) + self.mean_risk)
+
+    @property
+    def bias_taken(self) -> Vector:
+        """An estimate of what the removed directions cost: the sum of their ``bias_hat - var``, at least zero.
+
+        ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
+        is unbiased. Clipping each term instead would add half a variance for every direction that truly has no bias.
+        """
+        return np.asarray(np.maximum(np.where(self.removed, self.bias_hat - self.var, 0.0).sum(axis=0), 0.0))
+
+    @property
     def risk_after(self) -> Vector:
-        """The same after the projection (``thm:bias_variance_decomp``), with ``bias`` in place of the unknown Bias."""
-        return np.asarray(np.where(self.removed, self.bias, self.var).sum(axis=0) + self.mean_risk)
+        """The expected squared error afterwards (``thm:bias_variance_decomp``), with ``bias_taken`` for its Bias."""
+        return self.variance_kept + self.bias_taken
 
     @property
     def outside_energy(self) -> float:

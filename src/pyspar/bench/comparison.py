@@ -1,0 +1,85 @@
+"""Ours beside theirs: a table of published cells next to measured ones, as Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyspar.bench.published import PublishedTable
+from pyspar.bench.records import Record
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a published table and our measurement of it, printed in the published style."""
+
+    task: str
+    method: str
+    published: tuple[str, str]
+    ours: tuple[str, str]
+
+    @property
+    def verdict(self) -> str:
+        """``same`` where every printed digit agrees, else the difference of the means in per cent."""
+        if self.ours == self.published:
+            return "same"
+        theirs = float(self.published[0])
+        return f"{100 * (float(self.ours[0]) / theirs - 1):+.2f} %" if theirs else "differs"
+
+
+def scientific(value: float) -> str:
+    """Print as the paper's synthetic table does: two decimals, and an exponent that is never negative.
+
+    >>> scientific(2_540_000), scientific(0.771), scientific(9.999)
+    ('2.54e6', '0.77e0', '1.00e1')
+    """
+    exponent = max(0, math.floor(math.log10(abs(value)))) if value else 0
+    if round(abs(value) / 10**exponent, 2) >= 10:
+        exponent += 1
+    return f"{value / 10**exponent:.2f}e{exponent}"
+
+
+def whole(value: float) -> str:
+    """Print as a whole number.
+
+    >>> whole(8737.6)
+    '8738'
+    """
+    return f"{value:.0f}"
+
+
+def compare(table: PublishedTable, records: Iterable[Record], style: Callable[[float], str]) -> list[Cell]:
+    """Return the cells of a published table with our mean and spread over seeds."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        values.setdefault((record.task, record.method), []).append(record.value)
+    cells = []
+    for task, methods in table.cells.items():
+        for method, printed in methods.items():
+            ours = values[task, method]
+            # Authors: the spread is np.std, that is with the divisor n.
+            cells.append(Cell(task, method, printed, (style(float(np.mean(ours))), style(float(np.std(ours))))))
+    return cells
+
+
+def as_markdown(cells: Iterable[Cell]) -> str:
+    """Return a Markdown table, one published cell a row."""
+    rows = ["| task | method | published | ours | |", "|---|---|---|---|---|"]
+    for c in cells:
+        rows.append(f"| {c.task} | {c.method} | {' ± '.join(c.published)} | {' ± '.join(c.ours)} | {c.verdict} |")
+    return "\n".join(rows) + "\n"
+
+
+def as_csv(cells: Iterable[Cell]) -> str:
+    """Return the same as CSV, a column per number."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["task", "method", "published_mean", "published_spread", "our_mean", "our_spread", "verdict"])
+    for c in cells:
+        writer.writerow([c.task, c.method, *c.published, *c.ours, c.verdict])
+    return text.getvalue()

@@ -1,0 +1,6 @@
+"""Real data sets with a natural shift, each as a ShiftTask; knows nothing of models."""
+
+from pyspar.data.communities import communities_and_crime
+from pyspar.data.task import Part, ShiftTask
+
+__all__ = ["Part", "ShiftTask", "communities_and_crime"]
