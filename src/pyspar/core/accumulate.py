@@ -3,7 +3,8 @@
 Two ways to obtain it. ``qr_root`` folds blocks through Householder QR: right to the last digit at every condition
 number, ten times the price of one matrix product. ``gram_root`` multiplies once and factors the product, which
 squares the condition number; where that costs digits it multiplies a second (at most a third) time after
-preconditioning by what the first pass learnt, and QR's accuracy is back at a third of QR's price.
+preconditioning by what the first pass learnt, and QR's accuracy is back at a third of QR's price. Where even that is
+not enough, it ends in QR.
 
 Every root has the form ``[[r, r * mean], [0, C]]``: the first row carries the weight and the means, C is a root of
 the scatter about the mean. So centring is dropping the first row.
@@ -11,13 +12,11 @@ the scatter about the mean. So centring is dropping the first row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from scipy.linalg import lapack
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two
-from pyspar.core.blocks import Table, augmented_blocks, column_sizes, typical_row
+from pyspar.core.blocks import Frame, Table, augmented_blocks, blocks, column_sizes, plain_frame, typical_frame
 
 GRAM_SPREAD = 1e-3
 """Smallest over largest singular value (columns at unit length) down to which one product keeps eleven digits."""
@@ -31,26 +30,37 @@ _SAFE_SQUARES = (1e-200, 1e200)
 def qr_root(table: Table) -> Matrix:
     """Fold the rows through blocked QR; exact to rounding at every condition number, each row read once."""
     root = np.zeros((0, table.n_columns + 1))
-    for block in augmented_blocks(table, np.zeros(table.n_columns)):
+    for block in augmented_blocks(table, plain_frame(table)):
         root = merged_root([root, block])
     return root
 
 
 def gram_root(table: Table, *, refine: bool) -> Matrix:
     """Multiply the rows once; with ``refine`` as often again as the accuracy of QR asks for (at most twice)."""
-    shift = typical_row(table)
-    gram, scale = _safe_gram(table, shift)
-    weight, offset = gram[0, 0], gram[0, 1:]
-    if not np.isfinite(gram).all():
+    product, frame = _safe_product(table)
+    if not np.isfinite(product).all():
         return np.full((1, table.n_columns + 1), np.nan)
-    middle = offset / weight
-    scatter = gram[1:, 1:] - np.outer(offset, middle)
-    root, resolved = _root_of_scatter(scatter)
-    mean = shift + middle / scale
+    root, resolved = root_of_product(product, frame)
     if refine and not resolved:
-        root = _refined(table, mean, scale, scatter)
-    head = np.sqrt(weight) * np.concatenate([[1.0], mean])
-    return np.vstack([head, np.column_stack([np.zeros(root.shape[0]), root / scale])])
+        mean = root[0, 1:] / root[0, 0]
+        factor = _refined(table, Frame(mean, frame.scale), _scatter(product)[1])
+        if factor is None:
+            return qr_root(table)
+        root[1:, 1:] = factor / frame.scale
+    return root
+
+
+def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
+    """Return a root from ``A'A`` with ``A = [1 | ([X | Y] - shift) * scale]``, and whether it kept its digits."""
+    middle, scatter = _scatter(product)
+    factor, conditioned = _root_of_scatter(scatter)
+    # A column whose mean exceeds its spread a hundredfold has lost four digits when the mean was taken out.
+    centred = bool((product[0, 0] * middle**2 <= 1e4 * np.diag(scatter)).all())
+    mean = frame.shift + middle / frame.scale
+    root = np.zeros((factor.shape[0] + 1, product.shape[1]))
+    root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
+    root[1:, 1:] = factor / frame.scale
+    return root, conditioned and centred
 
 
 def merged_root(roots: list[Matrix]) -> Matrix:
@@ -59,32 +69,43 @@ def merged_root(roots: list[Matrix]) -> Matrix:
     return root
 
 
-def _safe_gram(table: Table, shift: Vector) -> tuple[Matrix, Vector]:
-    """Return the product and the power-of-two column scales it was made with: all one unless squares would overflow."""
-    scale = np.ones(table.n_columns)
+def _safe_product(table: Table) -> tuple[Matrix, Frame]:
+    """Return the product and the frame it was made in; columns are scaled only where squares would overflow."""
+    frame = typical_frame(table)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        gram = _gram(augmented_blocks(table, shift), table.n_columns + 1)
-    squares = np.diag(gram)[1:]
+        product = _product(table, frame)
+    squares = np.diag(product)[1:]
     low, high = _SAFE_SQUARES
     if ((squares > low) & (squares < high)).all():
-        return gram, scale
+        return product, frame
     # Only now is a second look at the rows worth its price: a zero on the diagonal may be a constant column or an
     # underflow, an infinite one may be an overflow or an infinity of the caller's.
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = column_sizes(table, shift)
-    scale = np.array([1.0 / power_of_two(size) for size in sizes])
-    if not np.isfinite(sizes).all() or (scale == 1.0).all():
-        return gram, np.ones(table.n_columns)
+        sizes = column_sizes(table, frame)
+    scaled = Frame(frame.shift, np.array([1.0 / power_of_two(size) for size in sizes]))
+    if not np.isfinite(sizes).all() or (scaled.scale == 1.0).all():
+        return product, frame
     with np.errstate(under="ignore"):
-        return _gram(augmented_blocks(table, shift, scale), table.n_columns + 1), scale
+        return _product(table, scaled), scaled
 
 
-def _gram(blocks: Iterable[Matrix], size: int) -> Matrix:
-    total = np.zeros((size, size))
-    product = np.empty((size, size))
-    for block in blocks:
-        total += np.matmul(block.T, block, out=product)
-    return total
+def _product(table: Table, frame: Frame) -> Matrix:
+    """Return ``A'A`` for ``A = [1 | X | Y]`` in a frame: the features' share by one large product per block."""
+    d, k = table.X.shape[1], table.Y.shape[1]
+    XX, sX, ss = np.zeros((d, d)), np.zeros((1 + k, d)), np.zeros((1 + k, 1 + k))
+    scratch = np.empty((d, d))
+    for side, X in blocks(table, frame):
+        XX += np.matmul(X.T, X, out=scratch)
+        sX += side.T @ X
+        ss += side.T @ side
+    return np.block([[ss[:1, :1], sX[:1], ss[:1, 1:]], [sX[:1].T, XX, sX[1:].T], [ss[1:, :1], sX[1:], ss[1:, 1:]]])
+
+
+def _scatter(product: Matrix) -> tuple[Vector, Matrix]:
+    """Return the mean and the scatter about it, both in the frame of the product."""
+    offset = product[0, 1:]
+    middle = offset / product[0, 0]
+    return middle, product[1:, 1:] - np.outer(offset, middle)
 
 
 def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
@@ -99,11 +120,12 @@ def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
     return factor * lengths, bool(condition >= GRAM_SPREAD**2)
 
 
-def _refined(table: Table, mean: Vector, scale: Vector, scatter: Matrix) -> Matrix:
-    """Multiply again in coordinates where the known part of the spectrum is flat.
+def _refined(table: Table, frame: Frame, scatter: Matrix) -> Matrix | None:
+    """Multiply again in coordinates where the known part of the spectrum is flat; None where only QR will do.
 
-    With ``A = (A P) P^-1`` and ``P = V / max(lambda, floor)``, the product of ``A P`` is well conditioned up to the
-    floor, so each pass uncovers seven more decades. Null directions end as what they are: rounding noise of the rows.
+    With ``A = (A P) P^-1`` and ``P = V / max(lambda, floor)``, the product of ``A P`` is well conditioned down to the
+    floor, so the second pass is as good as QR over ten decades. Null directions take a third, and end as what they are:
+    rounding noise of the rows. A direction that is real and smaller still is measured better by QR.
     """
     into = np.eye(scatter.shape[0])
     back = np.eye(scatter.shape[0])
@@ -111,13 +133,18 @@ def _refined(table: Table, mean: Vector, scale: Vector, scatter: Matrix) -> Matr
         lengths, unit = _equilibrated(scatter)
         lam, V = _eigen(unit)
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
-        lam[lam == 0.0] = 1.0
         into = into @ (V / lengths[:, None] / lam)
         back = ((lam[:, None] * V.T) * lengths) @ back
-        scatter = _gram((block[:, 1:] @ into for block in augmented_blocks(table, mean, scale)), into.shape[1])
+        scatter = np.zeros_like(scatter)
+        for block in augmented_blocks(table, frame):
+            flat = block[:, 1:] @ into
+            scatter += flat.T @ flat
         root, resolved = _root_of_scatter(scatter)
         if resolved:
             break
+        left, _ = _eigen(scatter)
+        if ((left > _FLOOR * left.max()) & (left < GRAM_SPREAD * left.max())).any():
+            return None
     return root @ back
 
 

@@ -34,8 +34,6 @@ class Adaptation:
         The estimated variance of the label noise.
     n_source, n_target : float
         N and M (sums of weights).
-    outside : array of shape (directions,)
-        The share of each target direction that the source does not span.
     mean_risk : array of shape (K,)
         What the uncertainty of the intercept adds to any risk below: ``M sigma^2 / N``, zero without an intercept.
     """
@@ -49,7 +47,6 @@ class Adaptation:
     sigma2: Vector
     n_source: float
     n_target: float
-    outside: Vector
     mean_risk: Vector
 
     @property
@@ -92,6 +89,11 @@ class Adaptation:
         return self.variance_kept + self.bias_taken
 
     @property
+    def outside(self) -> Vector:
+        """The share of each target direction that the source does not span."""
+        return outside_share(self.x, self.z)
+
+    @property
     def outside_energy(self) -> float:
         """The share of the target's squared length that lies outside the span of the source."""
         energy = (self.z.lam / self.z.lam.max(initial=1e-300)) ** 2
@@ -124,7 +126,6 @@ def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
         sigma2=belief.sigma**2,
         n_source=belief.weight,
         n_target=target.weight,
-        outside=outside_share(belief.x, z),
         mean_risk=target.weight * belief.mean_share * belief.sigma**2,
     )
 
@@ -134,4 +135,4 @@ def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
     features = data.without_outputs()
     # What was rounded is the data as measured, so a large common offset counts; so does the origin taken from it.
     lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
-    return decompose(features.root_about(origin), lengths, features.eps)[1]
+    return decompose(features.root_about(origin), lengths, features.eps)[0]

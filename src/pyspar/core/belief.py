@@ -91,10 +91,9 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
     lengths = source.column_lengths()
-    U, x = decompose(root[:, :d], lengths[:d], source.eps)
-    along = U.T @ root[:, d:]
-    w_hat = x.V @ (along / x.lam[:, None])
-    residual = _root_sum_squares(root[:, d:] - U @ along)
+    x, left = decompose(root[:, :d], lengths[:d], source.eps)
+    w_hat = x.V @ (left(root[:, d:]) / x.lam[:, None])
+    residual = _root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
     # A residual no longer than the rounding of the labels is a perfect fit, and must not pass for noise.
     residual[[r <= rounding_floor(lengths[d + k : d + k + 1], source.eps) for k, r in enumerate(residual)]] = 0.0
     spare = source.weight - (x.rank + fit_intercept if noise == "unbiased" else 0)

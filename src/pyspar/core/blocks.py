@@ -1,7 +1,7 @@
 """Walk rows in blocks that stay in the cache, as columns ``[1 | X | Y]`` in float64.
 
-The rows are read once and never copied as a whole: lifting float32 to float64, weighting and shifting all happen in
-one small buffer that the matrix product reads next.
+The rows are read once and never copied as a whole. Where they are float64 and need no shift, scale or weight, the
+matrix product reads them in place; otherwise lifting, shifting and weighting happen in one small buffer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Rows, Vector
 
-# Large enough for the matrix product to reach its speed, small enough for a core's cache (measured: 1 to 16 MB differ
-# by less than the noise up to 512 columns, above that the D x D result must not be revisited too often).
+# Large enough for the matrix product to reach its speed, small enough for the cache.
 BLOCK_BYTES = 4_000_000
+
+OFFSET_LIMIT = 8.0
+"""Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
 
 
 @dataclass(frozen=True)
@@ -35,48 +37,86 @@ class Table:
         return int(self.X.shape[1] + self.Y.shape[1])
 
 
-def row_slices(n_rows: int, n_columns: int, *, at_least: int = 1) -> Iterator[slice]:
+@dataclass(frozen=True)
+class Frame:
+    """The coordinates in which rows are multiplied: ``([X | Y] - shift) * scale``."""
+
+    shift: Vector
+    scale: Vector
+
+    @property
+    def plain(self) -> bool:
+        """Whether the features are taken as they are; only then can they be read in place."""
+        return not self.shift.any() and bool((self.scale == 1.0).all())
+
+    def part(self, columns: slice) -> Frame:
+        return Frame(self.shift[columns], self.scale[columns])
+
+
+def row_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut the rows into runs of about ``BLOCK_BYTES``, and of at least as many rows as there are columns."""
-    step = max(BLOCK_BYTES // (8 * max(n_columns, 1)), n_columns, at_least)
+    step = max(BLOCK_BYTES // (8 * max(n_columns, 1)), n_columns, 1)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def augmented_blocks(table: Table, shift: Vector, scale: Vector | None = None) -> Iterator[Matrix]:
-    """Yield ``sqrt(weight) * [1 | ([X | Y] - shift) * scale]`` block by block, in a buffer that is used again."""
-    d, p = table.X.shape[1], table.n_columns
-    buffer: Matrix | None = None
-    for rows in row_slices(table.n_rows, p + 1):
-        if buffer is None:
-            buffer = np.empty((rows.stop - rows.start, p + 1))
-        block = buffer[: rows.stop - rows.start]
-        block[:, 0] = 1.0
-        np.subtract(table.X[rows], shift[:d], out=block[:, 1 : d + 1])
-        np.subtract(table.Y[rows], shift[d:], out=block[:, d + 1 :])
-        if scale is not None:
-            block[:, 1:] *= scale
-        if table.sqrt_weight is not None:
-            block *= table.sqrt_weight[rows, None]
-        yield block
+def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield ``[1 | Y]`` and ``X`` block by block, in the frame's coordinates and times the root of the weights.
 
-
-def typical_row(table: Table) -> Vector:
-    """Return the mean of the first block: a shift that takes most of a common offset out of the products.
-
-    Products of raw values lose (mean / spread)**2 in accuracy; after the shift that ratio is near one.
+    Both may lie in buffers that the next block overwrites.
     """
-    for rows in row_slices(table.n_rows, table.n_columns):
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.concatenate(
-                [table.X[rows].mean(axis=0, dtype=np.float64), table.Y[rows].mean(axis=0, dtype=np.float64)]
-            )
-        return np.where(np.isfinite(mean), mean, 0.0)
-    return np.zeros(table.n_columns)
+    d = table.X.shape[1]
+    x_frame, y_frame = frame.part(slice(0, d)), frame.part(slice(d, None))
+    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and x_frame.plain
+    buffer = np.empty((0, d))
+    for rows in row_slices(table.n_rows, table.n_columns + 1):
+        n = rows.stop - rows.start
+        side = np.empty((n, 1 + table.Y.shape[1]))
+        side[:, 0] = 1.0
+        np.subtract(table.Y[rows], y_frame.shift, out=side[:, 1:])
+        side[:, 1:] *= y_frame.scale
+        if in_place:
+            yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
+            continue
+        buffer = buffer if len(buffer) >= n else np.empty((n, d))
+        X = buffer[:n]
+        np.subtract(table.X[rows], x_frame.shift, out=X)
+        if not (x_frame.scale == 1.0).all():
+            X *= x_frame.scale
+        if table.sqrt_weight is not None:
+            X *= table.sqrt_weight[rows, None]
+            side *= table.sqrt_weight[rows, None]
+        yield side, X
 
 
-def column_sizes(table: Table, shift: Vector) -> Vector:
-    """Return the largest magnitude in each shifted column of ``[X | Y]``."""
+def augmented_blocks(table: Table, frame: Frame) -> Iterator[Matrix]:
+    """Yield the same as whole blocks ``[1 | X | Y]``."""
+    for side, X in blocks(table, frame):
+        yield np.column_stack([side[:, :1], X, side[:, 1:]])
+
+
+def typical_frame(table: Table, look_at: int = 1000) -> Frame:
+    """Return a frame that takes a large common offset out of the columns, and leaves them alone where there is none.
+
+    Only the first rows are looked at; whether they were typical shows in the product.
+    """
+    head = [table.X[:look_at], table.Y[:look_at]]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.concatenate([part.mean(axis=0, dtype=np.float64) for part in head])
+        spread = np.concatenate([part.std(axis=0, dtype=np.float64) for part in head])
+    offset = np.abs(mean) > OFFSET_LIMIT * spread
+    offset[table.X.shape[1] :] = True  # the outputs are copied in any case
+    return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))
+
+
+def plain_frame(table: Table) -> Frame:
+    """Return the frame in which every column is as it is."""
+    return Frame(np.zeros(table.n_columns), np.ones(table.n_columns))
+
+
+def column_sizes(table: Table, frame: Frame) -> Vector:
+    """Return the largest magnitude in each column of ``[X | Y]``, in the frame's coordinates."""
     sizes = np.zeros(table.n_columns)
-    for block in augmented_blocks(Table(table.X, table.Y), shift):
+    for block in augmented_blocks(Table(table.X, table.Y), frame):
         np.maximum(sizes, np.abs(block[:, 1:]).max(axis=0), out=sizes)
     return sizes

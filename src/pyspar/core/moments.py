@@ -7,7 +7,7 @@ are never needed again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +33,8 @@ class Moments:
         How many rows were read. (Their total weight is ``weight``.)
     eps : float
         The machine epsilon of the dtype that the features were *measured* in.
+    names : tuple of str
+        The names of the features, where the rows had any.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Moments:
     n_features: int
     rows: int
     eps: float = EPS64
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class Moments:
         ``eps`` says how coarsely the features were measured where their dtype does not (bfloat16 held as float32).
         """
         eps = measured_eps(X) if eps is None else float(eps)
+        names = column_names(X)
         table = _as_table(X, Y, sample_weight)
         if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
             root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
@@ -71,7 +75,7 @@ class Moments:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
         if not np.isfinite(root).all():
             raise ValueError(_where_not_finite(table))
-        return cls(root, int(table.X.shape[1]), table.n_rows, eps)
+        return cls(root, int(table.X.shape[1]), table.n_rows, eps, names)
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -82,8 +86,11 @@ class Moments:
                 f"Moments can be added when they have the same columns. Got {self.n_features} features and "
                 f"{self.n_outputs} outputs, plus {other.n_features} and {other.n_outputs}."
             )
+        if self.names and other.names and self.names != other.names:
+            raise ValueError("Moments can be added when their features have the same names in the same order.")
         root = merged_root([self.root, other.root])
-        return Moments(root, self.n_features, self.rows + other.rows, max(self.eps, other.eps))
+        eps, names = max(self.eps, other.eps), self.names or other.names
+        return Moments(root, self.n_features, self.rows + other.rows, eps, names)
 
     @property
     def n_outputs(self) -> int:
@@ -101,7 +108,7 @@ class Moments:
 
     def without_outputs(self) -> Moments:
         """Return the Moments of the features alone."""
-        return Moments(self.root[:, : self.n_features + 1], self.n_features, self.rows, self.eps)
+        return replace(self, root=self.root[:, : self.n_features + 1])
 
     def root_about(self, origin: Vector | None) -> Matrix:
         """Return a root of ``[X | Y] - origin``; with None, of the scatter about the own mean.
@@ -140,6 +147,12 @@ def measured_eps(X: Any) -> float:
             if name.endswith(np.dtype(kind).name):
                 eps.append(float(np.finfo(kind).eps))
     return max(eps)
+
+
+def column_names(X: Any) -> tuple[str, ...]:
+    """Return the column names of a data frame, or nothing where they are not all text."""
+    names = tuple(getattr(X, "columns", ()))
+    return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
 
 def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:

@@ -52,11 +52,11 @@ def principal_fit(source: Moments) -> PrincipalFit:
     """Find the principal components of a labelled source and regress its outputs on each."""
     d = source.n_features
     root = source.root_about(None)
-    U, x = decompose(root[:, :d], source.column_lengths()[:d], source.eps)
+    x, left = decompose(root[:, :d], source.column_lengths()[:d], source.eps)
     outputs = root[:, d:]
     return PrincipalFit(
         x=x,
-        along=U.T @ outputs,
+        along=left(outputs),
         scatter_y=np.asarray((outputs**2).sum(axis=0)),
         x_mean=source.mean[:d],
         y_mean=source.mean[d:],

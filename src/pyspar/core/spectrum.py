@@ -9,15 +9,20 @@ It does not grow with the number of rows, because the noise of a row does not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import svd
 
 from pyspar.core.accumulate import GRAM_SPREAD
 from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two
+from pyspar.core.eigen import squares_and_vectors
 from pyspar.core.moments import Moments
+
+Left: TypeAlias = Callable[[Matrix], Matrix]
+"""Left singular vectors U, as the function ``outputs -> U' outputs``."""
 
 ROUNDING_SLACK = 8.0
 """The cut-off in units of ``eps * ||X||_F``; the rounding itself is at most half such a unit."""
@@ -50,7 +55,7 @@ class Spectrum:
         """Return the spectrum of rows, or of their Moments, about the origin (as the paper has it)."""
         moments = (data if isinstance(data, Moments) else Moments.of(data)).without_outputs()
         root = moments.root_about(np.zeros(moments.n_features))
-        return decompose(root, moments.column_lengths(), moments.eps)[1]
+        return decompose(root, moments.column_lengths(), moments.eps)[0]
 
     @property
     def rank(self) -> int:
@@ -66,45 +71,47 @@ def rounding_floor(column_lengths: Vector, eps: float) -> float:
     return ROUNDING_SLACK * eps * float(np.linalg.norm(column_lengths))
 
 
-def decompose(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Matrix, Spectrum]:
-    """Return ``U, (lambda, V)`` with ``root = U diag(lambda) V'``, of the directions that exist.
+def decompose(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Spectrum, Left]:
+    """Return the spectrum of the directions that exist behind a root, and its left singular vectors.
 
     ``column_lengths`` are those of the data as measured, before any centring: that is what was rounded.
     """
     size = power_of_two(float(max(np.abs(root).max(initial=0.0), column_lengths.max(initial=0.0))))
     root, column_lengths = root / size, column_lengths / size
-    U, lam, V = _factor(root, eps)
+    lam, V, left = _factor(root, eps)
     if lam.size < root.shape[1] or lam[-1] <= rounding_floor(column_lengths, eps):
-        U, lam, V = _without_rounding(root, column_lengths, eps)
-    return U, Spectrum(lam * size, V)
+        lam, V, left = _without_rounding(root, column_lengths, eps)
+    return Spectrum(lam * size, V), left
 
 
-def _factor(root: Matrix, eps: float) -> tuple[Matrix, Vector, Matrix]:
-    """Return a thin SVD: through the squared matrix where that keeps the digits (three times faster), else directly."""
+def _factor(root: Matrix, eps: float) -> tuple[Vector, Matrix, Left]:
+    """Return a thin SVD: through the square where that keeps the digits (three times faster), else directly."""
     rows, columns = root.shape
     if rows >= columns:
-        with np.errstate(under="ignore"):
-            squares, V = np.linalg.eigh(root.T @ root)
+        squares, V = squares_and_vectors(root)
         squares, V = squares[::-1], V[:, ::-1]
         enough = GRAM_SPREAD if eps <= EPS64 else eps
         if squares.size and squares[-1] > 0.0 and squares[-1] >= enough**2 * squares[0]:
             lam = np.sqrt(squares)
-            return root @ V / lam, lam, V
-    U, lam, Vt = svd(root, full_matrices=False, check_finite=False)
-    return U, lam, Vt.T
+            # U = root V / lambda is never formed: that would be one more product of the size of the eigenproblem.
+            return lam, V, lambda outputs: np.asarray((V.T @ (root.T @ outputs)) / lam[:, None])
+    return _svd(root, min(rows, columns))
 
 
-def _without_rounding(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Matrix, Vector, Matrix]:
+def _without_rounding(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Vector, Matrix, Left]:
     """Drop what is rounding, column by column.
 
     The noise of a column is in proportion to its own length. Judged with the columns at unit length, a small feature
     beside a huge one is kept, while a combination of features that cancels is not.
     """
     lengths = np.where(column_lengths > 0.0, column_lengths, 1.0)
-    unit = root / lengths
-    U, lam, Vt = svd(unit, full_matrices=False, check_finite=False)
+    U, lam, Vt = svd(root / lengths, full_matrices=False, check_finite=False)
     kept = lam > rounding_floor(np.ones(int((column_lengths > 0.0).sum())), eps)
-    clean = (U[:, kept] * lam[kept]) @ (Vt[kept] * lengths)
-    U, lam, Vt = svd(clean, full_matrices=False, check_finite=False)
-    rank = min(int(kept.sum()), int((lam > 0.0).sum()))
-    return U[:, :rank], lam[:rank], Vt[:rank].T
+    return _svd((U[:, kept] * lam[kept]) @ (Vt[kept] * lengths), int(kept.sum()))
+
+
+def _svd(root: Matrix, rank: int) -> tuple[Vector, Matrix, Left]:
+    U, lam, Vt = svd(root, full_matrices=False, check_finite=False)
+    rank = min(rank, int((lam > 0.0).sum()))
+    U = U[:, :rank]
+    return lam[:rank], Vt[:rank].T, lambda outputs: np.asarray(U.T @ outputs)
