@@ -1,8 +1,12 @@
 """scikit-learn's own estimator checks, in full: no check is skipped or expected to fail."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pyspar import PCRRegressor, SpARRegressor
+
+# Some checks fit as few rows as there are directions, of which we warn.
+pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
 
 
 @parametrize_with_checks(

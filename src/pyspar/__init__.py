@@ -4,15 +4,36 @@ SpAR (Eyre, Creager, Madras, Papyan and Zemel, "Out of the Ordinary: Spectrally 
 Shift") finds the directions in which unlabelled target rows vary and the source hardly did, and projects them out.
 """
 
-from pyspar.core.adapt import Adaptation
-from pyspar.core.moments import Moments
-from pyspar.core.spectrum import Spectrum
-from pyspar.errors import InputError, MissingExtraError, SparWarning
-from pyspar.estimators import PCRRegressor, SpARRegressor
-from pyspar.persist import load, save
-from pyspar.pipelines import adapt_pipeline
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspar.core.adapt import Adaptation
+    from pyspar.core.moments import Moments
+    from pyspar.core.spectrum import Spectrum
+    from pyspar.errors import InputError, MissingExtraError, SparWarning
+    from pyspar.estimators import PCRRegressor, SpARRegressor
+    from pyspar.persist import load, save
+    from pyspar.pipelines import adapt_pipeline
 
 __version__ = "0.1.0"
+
+# Loaded when first asked for: scikit-learn alone takes a second and brings pandas along where it is installed.
+_HOME = {
+    "Adaptation": "pyspar.core.adapt",
+    "InputError": "pyspar.errors",
+    "MissingExtraError": "pyspar.errors",
+    "Moments": "pyspar.core.moments",
+    "PCRRegressor": "pyspar.estimators",
+    "SpARRegressor": "pyspar.estimators",
+    "SparWarning": "pyspar.errors",
+    "Spectrum": "pyspar.core.spectrum",
+    "adapt_pipeline": "pyspar.pipelines",
+    "load": "pyspar.persist",
+    "save": "pyspar.persist",
+}
 
 __all__ = [
     "Adaptation",
@@ -28,3 +49,13 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'pyspar' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

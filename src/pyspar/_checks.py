@@ -33,7 +33,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 def check_components(n_components: Any, n_features: int) -> None:
     """Refuse a number of principal components that the features cannot have."""
-    if n_components == "gcv" and isinstance(n_components, str):
+    if isinstance(n_components, str) and n_components == "gcv":
         return
     number = isinstance(n_components, Real) and not isinstance(n_components, bool)
     whole = number and isinstance(n_components, Integral) and 1 <= int(n_components) <= n_features
@@ -105,7 +105,7 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
             "least squares fits it exactly and the noise is estimated as zero, so adapt() will remove nothing and "
             "predicted risks will be zero. Use more rows or fewer features.",
             SparWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

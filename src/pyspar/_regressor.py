@@ -76,7 +76,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Publish weights (features x outputs) in scikit-learn's shapes."""
         intercept = y_mean - x_mean @ w
         flat = self._y_ndim == 1
-        self.coef_ = w[:, 0].copy() if flat else np.ascontiguousarray(w.T)
+        self.coef_ = w[:, 0].copy() if flat else np.array(w.T, order="C")
         self.intercept_ = float(intercept[0]) if flat else intercept
 
     def __sklearn_is_fitted__(self) -> bool:

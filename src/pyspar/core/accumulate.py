@@ -21,6 +21,9 @@ from pyspar.core.blocks import Frame, Table, augmented_blocks, blocks, column_si
 GRAM_SPREAD = 1e-3
 """Smallest over largest singular value (columns at unit length) down to which one product keeps eleven digits."""
 
+BLUR = 1e-6
+"""A direction shorter than this share of the rows is not seen by one product: squares have half the digits."""
+
 _FLOOR = 1e-7
 """Below this share a singular value is lost in the product's rounding; preconditioning stops amplifying there."""
 
@@ -58,8 +61,9 @@ def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
     centred = bool((product[0, 0] * middle**2 <= 1e4 * np.diag(scatter)).all())
     mean = frame.shift + middle / frame.scale
     root = np.zeros((factor.shape[0] + 1, product.shape[1]))
-    root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
-    root[1:, 1:] = factor / frame.scale
+    with np.errstate(over="ignore"):  # values near the limit of float64 end as infinity, which the caller refuses
+        root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
+        root[1:, 1:] = factor / frame.scale
     return root, conditioned and centred
 
 
@@ -114,9 +118,13 @@ def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
     try:
         factor = np.linalg.cholesky(unit).T
     except np.linalg.LinAlgError:
+        condition = 0.0
+    else:
+        condition, _ = lapack.dpocon(factor, np.abs(unit).sum(axis=0).max(initial=0.0))
+    if condition == 0.0:
         lam, V = _eigen(unit)
-        return (lam[:, None] * V.T) * lengths, False
-    condition, _ = lapack.dpocon(factor, np.abs(unit).sum(axis=0).max())
+        factor = lam[:, None] * V.T
+        factor[:, np.diag(scatter) == 0.0] = 0.0  # eigenvectors carry rounding; a column of zeros must stay one
     return factor * lengths, bool(condition >= GRAM_SPREAD**2)
 
 
@@ -127,25 +135,32 @@ def _refined(table: Table, frame: Frame, scatter: Matrix) -> Matrix | None:
     floor, so the second pass is as good as QR over ten decades. Null directions take a third, and end as what they are:
     rounding noise of the rows. A direction that is real and smaller still is measured better by QR.
     """
-    into = np.eye(scatter.shape[0])
-    back = np.eye(scatter.shape[0])
+    # The columns are brought to unit length once. Doing so again would blow up what the first pass left of a null
+    # direction, which is rounding, and rounding comes out differently in each pass.
+    empty = np.diag(scatter) == 0.0
+    lengths, scatter = _equilibrated(scatter)
+    into, back = np.diag(1.0 / lengths), np.diag(lengths)
     for _ in range(2):
-        lengths, unit = _equilibrated(scatter)
-        lam, V = _eigen(unit)
+        lam, V = _eigen(scatter)
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
-        into = into @ (V / lengths[:, None] / lam)
-        back = ((lam[:, None] * V.T) * lengths) @ back
-        scatter = np.zeros_like(scatter)
+        into, back = into @ (V / lam), (lam[:, None] * V.T) @ back
+        scatter, offset, weight = np.zeros_like(scatter), np.zeros(len(scatter)), np.zeros(())
         for block in augmented_blocks(table, frame):
             flat = block[:, 1:] @ into
             scatter += flat.T @ flat
+            offset += block[:, 0] @ flat
+            weight += block[:, 0] @ block[:, 0]
+        # The mean of the first pass is rounded; over many rows even that would become a direction.
+        scatter -= np.outer(offset, offset) / weight
         root, resolved = _root_of_scatter(scatter)
         if resolved:
             break
         left, _ = _eigen(scatter)
         if ((left > _FLOOR * left.max()) & (left < GRAM_SPREAD * left.max())).any():
             return None
-    return root @ back
+    root = root @ back
+    root[:, empty] = 0.0
+    return root
 
 
 def _equilibrated(scatter: Matrix) -> tuple[Vector, Matrix]:

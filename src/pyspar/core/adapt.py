@@ -135,4 +135,4 @@ def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
     features = data.without_outputs()
     # What was rounded is the data as measured, so a large common offset counts; so does the origin taken from it.
     lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
-    return decompose(features.root_about(origin), lengths, features.eps)[0]
+    return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]

@@ -7,7 +7,7 @@ guess. The flat belief is ordinary least squares, the paper's setting; any other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -91,14 +91,19 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
     lengths = source.column_lengths()
-    x, left = decompose(root[:, :d], lengths[:d], source.eps)
+    x, left = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
     w_hat = x.V @ (left(root[:, d:]) / x.lam[:, None])
     residual = _root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
-    # A residual no longer than the rounding of the labels is a perfect fit, and must not pass for noise.
-    residual[[r <= rounding_floor(lengths[d + k : d + k + 1], source.eps) for k, r in enumerate(residual)]] = 0.0
-    spare = source.weight - (x.rank + fit_intercept if noise == "unbiased" else 0)
-    sigma = residual / np.sqrt(spare) if spare > 0 else np.zeros_like(residual)
-    return FlatBelief(w_hat, sigma, x, mean[:d], mean[d:], source.weight, fit_intercept)
+    # A residual no longer than the rounding of what it is the difference of is a perfect fit, and not noise.
+    w_size = _root_sum_squares(w_hat)
+    rounded = rounding_floor(np.ones(1), source.eps) * (lengths[d:] + np.linalg.norm(lengths[:d]) * w_size)
+    blurred = source.blur * (_root_sum_squares(root[:, d:]) + np.linalg.norm(root[:, :d]) * w_size)
+    residual[residual <= np.maximum(rounded, blurred)] = 0.0
+    belief = FlatBelief(w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept)
+    spare = belief.degrees_of_freedom
+    if spare <= 0:
+        return belief
+    return replace(belief, sigma=residual / np.sqrt(spare if noise == "unbiased" else source.weight))
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
@@ -107,9 +112,10 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     Kept as a root because its square would underflow for features beyond 1e150.
     """
     overlap = x.V.T @ directions
+    gain = _root_sum_squares(overlap / x.lam[:, None])
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
-    overlap[np.abs(overlap) <= 4.0 * EPS64 * np.sqrt(x.n_features)] = 0.0
-    return _root_sum_squares(overlap / x.lam[:, None])
+    outside = (np.abs(overlap) * x.lam[:, None] <= max(x.floor, 4.0 * EPS64 * x.lam.max(initial=0.0))).all(axis=0)
+    return np.where(outside, 0.0, gain)
 
 
 def _root_sum_squares(columns: Matrix) -> Vector:

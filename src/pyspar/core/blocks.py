@@ -100,10 +100,11 @@ def typical_frame(table: Table, look_at: int = 1000) -> Frame:
 
     Only the first rows are looked at; whether they were typical shows in the product.
     """
-    head = [table.X[:look_at], table.Y[:look_at]]
+    head = np.column_stack([table.X[:look_at], table.Y[:look_at]]).astype(np.float64, copy=False)
+    weight = None if table.sqrt_weight is None else table.sqrt_weight[:look_at] ** 2
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.concatenate([part.mean(axis=0, dtype=np.float64) for part in head])
-        spread = np.concatenate([part.std(axis=0, dtype=np.float64) for part in head])
+        mean = np.average(head, axis=0, weights=weight)
+        spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
     offset = np.abs(mean) > OFFSET_LIMIT * spread
     offset[table.X.shape[1] :] = True  # the outputs are copied in any case
     return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pyspar.core.accumulate import gram_root, merged_root, qr_root
+from pyspar.core.accumulate import BLUR, gram_root, merged_root, qr_root
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.blocks import Table
 
@@ -30,9 +30,13 @@ class Moments:
     n_features : int
         D; the K columns after them are the outputs.
     rows : int
-        How many rows were read. (Their total weight is ``weight``.)
+        How many rows were read.
+    weight : float
+        The sum of their weights: N of the paper (M for a target).
     eps : float
         The machine epsilon of the dtype that the features were *measured* in.
+    blur : float
+        The share of the rows' length below which this summary sees no direction; zero unless one product was forced.
     names : tuple of str
         The names of the features, where the rows had any.
 
@@ -49,7 +53,9 @@ class Moments:
     root: Matrix
     n_features: int
     rows: int
+    weight: float
     eps: float = EPS64
+    blur: float = 0.0
     names: tuple[str, ...] = ()
 
     @classmethod
@@ -69,13 +75,12 @@ class Moments:
             root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
         elif solver in ("auto", "gram"):
             root = gram_root(table, refine=solver == "auto" and eps <= EPS64)
-            if solver == "gram":  # a product squares: what is left of float64 rows is half their digits, and it is said
-                eps = max(eps, float(np.sqrt(EPS64)))
         else:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
         if not np.isfinite(root).all():
             raise ValueError(_where_not_finite(table))
-        return cls(root, int(table.X.shape[1]), table.n_rows, eps, names)
+        weight = float(table.n_rows if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).sum())
+        return cls(root, int(table.X.shape[1]), table.n_rows, weight, eps, BLUR if solver == "gram" else 0.0, names)
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -89,17 +94,19 @@ class Moments:
         if self.names and other.names and self.names != other.names:
             raise ValueError("Moments can be added when their features have the same names in the same order.")
         root = merged_root([self.root, other.root])
-        eps, names = max(self.eps, other.eps), self.names or other.names
-        return Moments(root, self.n_features, self.rows + other.rows, eps, names)
+        return Moments(
+            root,
+            self.n_features,
+            rows=self.rows + other.rows,
+            weight=self.weight + other.weight,
+            eps=max(self.eps, other.eps),
+            blur=max(self.blur, other.blur),
+            names=self.names or other.names,
+        )
 
     @property
     def n_outputs(self) -> int:
         return int(self.root.shape[1]) - 1 - self.n_features
-
-    @property
-    def weight(self) -> float:
-        """The sum of the row weights: N of the paper (M for a target)."""
-        return float(self.root[0, 0] ** 2)
 
     @property
     def mean(self) -> Vector:
@@ -138,15 +145,18 @@ def measured_eps(X: Any) -> float:
     >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
     True
     """
-    dtypes = getattr(X, "dtypes", None)
-    candidates = list(dtypes) if dtypes is not None and not isinstance(dtypes, str) else [getattr(X, "dtype", None)]
-    eps = [EPS64]
-    for dtype in candidates:
-        name = str(dtype).lower()
-        for kind in (np.float16, np.float32):
-            if name.endswith(np.dtype(kind).name):
-                eps.append(float(np.finfo(kind).eps))
-    return max(eps)
+    columns = getattr(X, "dtypes", None)
+    dtypes = [getattr(X, "dtype", None)] if columns is None else list(columns)
+    return max([EPS64, *(_eps_of(dtype) for dtype in dtypes)])
+
+
+def _eps_of(dtype: Any) -> float:
+    """Read the precision off a dtype of numpy, pandas, polars or arrow, by its name: Float32, float[pyarrow], >f4."""
+    name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower()
+    for kind, words in ((np.float16, ("float16", "halffloat", "half")), (np.float32, ("float32", "float[pyarrow]"))):
+        if name.startswith(words):
+            return float(np.finfo(kind).eps)
+    return EPS64
 
 
 def column_names(X: Any) -> tuple[str, ...]:
@@ -169,6 +179,8 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
         raise ValueError(f"sample_weight must have shape ({X.shape[0]},). Got {weight.shape} instead.")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+    if not weight.all():  # a row of weight zero is absent, whatever it holds
+        X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return Table(X, Y, np.sqrt(weight))
 
 

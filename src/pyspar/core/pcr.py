@@ -28,6 +28,8 @@ class PrincipalFit:
 
     def components_for(self, share: float) -> int:
         """Return the fewest components that hold at least this share of the features' variance."""
+        if self.x.rank == 0:
+            return 0
         energy = (self.x.lam / self.x.lam[0]) ** 2
         return int(np.searchsorted(np.cumsum(energy) / energy.sum(), share - 1e-12)) + 1
 
@@ -52,7 +54,7 @@ def principal_fit(source: Moments) -> PrincipalFit:
     """Find the principal components of a labelled source and regress its outputs on each."""
     d = source.n_features
     root = source.root_about(None)
-    x, left = decompose(root[:, :d], source.column_lengths()[:d], source.eps)
+    x, left = decompose(root[:, :d], source.column_lengths()[:d], source.eps, source.blur)
     outputs = root[:, d:]
     return PrincipalFit(
         x=x,

@@ -38,6 +38,8 @@ class Spectrum:
         The singular values; all positive.
     V : array of shape (D, rank)
         Column j is the direction of ``lam[j]``.
+    floor : float
+        How long a direction may be by rounding alone.
 
     Examples
     --------
@@ -49,13 +51,14 @@ class Spectrum:
 
     lam: Vector
     V: Matrix
+    floor: float = 0.0
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:
         """Return the spectrum of rows, or of their Moments, about the origin (as the paper has it)."""
         moments = (data if isinstance(data, Moments) else Moments.of(data)).without_outputs()
         root = moments.root_about(np.zeros(moments.n_features))
-        return decompose(root, moments.column_lengths(), moments.eps)[0]
+        return decompose(root, moments.column_lengths(), moments.eps, moments.blur)[0]
 
     @property
     def rank(self) -> int:
@@ -71,17 +74,19 @@ def rounding_floor(column_lengths: Vector, eps: float) -> float:
     return ROUNDING_SLACK * eps * float(np.linalg.norm(column_lengths))
 
 
-def decompose(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Spectrum, Left]:
+def decompose(root: Matrix, column_lengths: Vector, eps: float, blur: float = 0.0) -> tuple[Spectrum, Left]:
     """Return the spectrum of the directions that exist behind a root, and its left singular vectors.
 
     ``column_lengths`` are those of the data as measured, before any centring: that is what was rounded.
     """
     size = power_of_two(float(max(np.abs(root).max(initial=0.0), column_lengths.max(initial=0.0))))
     root, column_lengths = root / size, column_lengths / size
+    blurred = np.maximum(column_lengths, blur / (ROUNDING_SLACK * eps) * np.linalg.norm(root, axis=0))
+    floor = rounding_floor(blurred, eps)
     lam, V, left = _factor(root, eps)
-    if lam.size < root.shape[1] or lam[-1] <= rounding_floor(column_lengths, eps):
-        lam, V, left = _without_rounding(root, column_lengths, eps)
-    return Spectrum(lam * size, V), left
+    if lam.size < root.shape[1] or lam[-1] <= floor:
+        lam, V, left = _without_rounding(root, blurred, eps)
+    return Spectrum(lam * size, V, floor * size), left
 
 
 def _factor(root: Matrix, eps: float) -> tuple[Vector, Matrix, Left]:

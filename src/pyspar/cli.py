@@ -1,0 +1,185 @@
+"""The command ``spar``: verbs only. Each checks nothing and computes nothing; it asks a job and shows its account."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+
+from pyspar import __version__, show, show_bench
+from pyspar.errors import need
+
+app = typer.Typer(
+    name="spar",
+    help="Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_FILES = (
+    "Files: .csv and .tsv (also .gz), .parquet, .npy (a 2-D array; its columns are x0, x1, ...), "
+    ".npz (a 2-D array X with columns x0, x1, ..., and 1-D arrays under their keys, such as y)."
+)
+
+
+class Method(StrEnum):
+    """How to fit; all but spar ignore the target."""
+
+    spar = "spar"
+    ols = "ols"
+    ridge = "ridge"
+    pcr = "pcr"
+
+
+class Features(StrEnum):
+    """Which columns to use."""
+
+    all = "all"
+    num = "num"
+
+
+class Suite(StrEnum):
+    """What can be reproduced."""
+
+    table1 = "table1"
+
+
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.", show_default=False)]
+Target = Annotated[
+    Path, typer.Argument(metavar="TARGET", help="Rows of the new world; they need no label.", show_default=False)
+]
+Label = Annotated[
+    str, typer.Option(help="The label's column; for .npy and .npz also its number, such as -1.", show_default=False)
+]
+Alpha = Annotated[float, typer.Option(help="Confidence in [0, 1]: 0 removes nothing, 1 every target direction.")]
+Columns = Annotated[Features, typer.Option(help="Use all columns, or the numeric ones only.")]
+Identity = Annotated[
+    str | None, typer.Option("--id", help="A column that names the rows; it is not used as a feature.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=lambda on: _version(on), help="Show the version.")
+    ] = False,
+) -> None:
+    """Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor."""
+
+
+@app.command(
+    help=f"Fit on SOURCE, adapt to TARGET, and predict its rows.\n\n{_FILES}",
+    epilog="Example: spar adapt homes-2019.csv homes-2024.csv --label price --id listing -o predictions.csv "
+    "--save model.skops",
+)
+def adapt(
+    source: Source,
+    target: Target,
+    label: Label,
+    alpha: Alpha = 0.999,
+    method: Annotated[Method, typer.Option(help="spar, or one that ignores the target, to compare.")] = Method.spar,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (the numbers alone)."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="The fitted pipeline, as .skops; read it with pyspar.load."),
+    ] = None,
+    features: Columns = Features.all,
+    identity: Identity = None,
+    debug: Debug = False,
+) -> None:
+    """Fit on SOURCE, adapt to TARGET, and predict its rows."""
+    with show.guard(debug=debug):
+        job = _job()
+        request = job.Request(source, target, label, alpha, features.value, identity)
+        with show.status() as step:
+            account = job.adapt_files(request, method=method.value, output=output, save=save, step=step)
+    with show.guard(debug=debug, stopped="stopped; everything was written"):
+        show.adapt_account(account)
+
+
+@app.command(
+    help=f"Show in which directions of TARGET a fit on SOURCE cannot be trusted, and write nothing.\n\n{_FILES}",
+    epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --top 5",
+)
+def inspect(
+    source: Source,
+    target: Target,
+    label: Label,
+    top: Annotated[int, typer.Option(min=1, help="How many directions to show.")] = 10,
+    alpha: Alpha = 0.999,
+    features: Columns = Features.all,
+    identity: Identity = None,
+    debug: Debug = False,
+) -> None:
+    """Show in which directions of TARGET a fit on SOURCE cannot be trusted, and write nothing."""
+    with show.guard(debug=debug):
+        job = _job()
+        request = job.Request(source, target, label, alpha, features.value, identity)
+        with show.status() as step:
+            account = job.inspect_files(request, top=top, step=step)
+        show.inspect_account(account)
+
+
+@app.command(epilog="Example: spar reproduce table1 --out reproduction/table1")
+def reproduce(
+    suite: Annotated[Suite, typer.Argument(help="What to reproduce.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for records, tables and figures.", show_default=False)
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Run experiments of the paper and print the published numbers beside ours.
+
+    Writes records.jsonl (one number a row), table.md, table.csv and the figures into the folder given by --out
+    (reproduction/SUITE without it).
+    """
+    with show.guard(debug=debug, stopped="stopped; nothing more was written"):
+        from pyspar.bench.table1 import SUITES
+
+        need("matplotlib", "bench")
+        folder = out or Path("reproduction") / suite.value
+        show_bench.reproduction(SUITES[suite.value](folder, show_bench.track))
+
+
+@app.command(epilog="Example: spar demo --out demo-output")
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo-output"),
+    debug: Debug = False,
+) -> None:
+    """Fit, adapt and compare four methods on a real data set with a natural shift between states."""
+    with show.guard(debug=debug):
+        need("matplotlib", "bench")
+        from pyspar.bench import demo as story
+
+        with show.status() as step:
+            step("fitting and adapting")
+            found = story.run(out)
+        show_bench.demo(found)
+
+
+def run() -> None:
+    """Run the command line: the entry point of ``spar``."""
+    app(prog_name="spar")
+
+
+def _job() -> ModuleType:
+    # Imported when a verb runs, so that help is fast and a missing package is named.
+    need("pandas", "cli")
+    from pyspar.tables import job
+
+    return job
+
+
+def _version(on: bool) -> None:
+    if on:
+        typer.echo(f"spar {__version__}")
+        raise typer.Exit

@@ -1,0 +1,224 @@
+"""What the terminal sees: accounts as text, a status line while work goes on, failures as one message and a code."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer import Exit
+
+from pyspar.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, Tables
+
+_NOTICEABLE = 0.001
+_LINES = 8
+_BAD_INPUT, _INTERNAL, _STOPPED = 2, 1, 130
+
+
+@contextmanager
+def guard(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iterator[None]:
+    """Turn what goes wrong into a message on stderr and an exit code; the traceback only with ``debug``."""
+    try:
+        yield
+    except (InputError, MissingExtraError) as error:
+        _fail(f"error: {error}", _BAD_INPUT, debug)
+    except KeyboardInterrupt:
+        _fail(stopped, _STOPPED, debug)
+    except MemoryError:
+        _fail(
+            "error: expected the tables to fit into memory. Got more rows or columns than do; use fewer.",
+            _BAD_INPUT,
+            debug,
+        )
+    except Exit:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort: reported with its class, and whole with --debug
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL, debug)
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """Show on stderr what is being done, if a person may be looking."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status("starting") as line:
+        yield lambda text: line.update(text)
+
+
+def adapt_account(account: AdaptAccount) -> None:
+    """Print what ``spar adapt`` did."""
+    rows = _Rows()
+    _tables(rows, account.tables, account.rank)
+    rows.add("method", _method(account))
+    if account.method == "spar":
+        _expectation(rows, account.expected)
+    elif account.expected.rmse_before is not None and account.method == "ols":
+        rows.add("expected", f"{_number(account.expected.rmse_before)} RMSE on the noiseless target, {_IF}")
+    if account.scored is not None:
+        least, score = account.scored.rmse_least_squares, account.scored
+        change = "" if account.method == "ols" else f"{_number(least)} (least squares) → "
+        rows.add(
+            "true",
+            f"{change}{_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} with "
+            "a label, which was used for nothing else",
+        )
+    _surprises(rows, account.tables, account.expected, account.notes)
+    n = account.tables.n_target
+    if account.output is not None:
+        rows.add("wrote", f"{account.output} ({_count(n, 'prediction')})")
+    else:
+        rows.add("wrote", "no predictions; add -o predictions.csv to keep them")
+    if account.save is not None:
+        rows.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
+    rows.show()
+
+
+def inspect_account(account: InspectAccount) -> None:
+    """Print what ``spar inspect`` found."""
+    rows = _Rows()
+    _tables(rows, account.tables, account.rank)
+    found = account.expected
+    rows.add(
+        "rule",
+        f"would remove {found.removed:,} of {_count(found.directions, 'target direction')} (alpha {account.alpha:g})",
+    )
+    _expectation(rows, found)
+    _surprises(rows, account.tables, found, account.notes)
+    rows.show()
+    table = Table(
+        title=f"the largest of the {_count(found.directions, 'target direction')}, by expected error",
+        title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
+    )  # fmt: skip
+    for name in ("", "Var", "inflation", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("rule", no_wrap=True)
+    table.add_column("loads on", overflow="fold")
+    for place, direction in enumerate(account.directions, 1):
+        loads = ", ".join(f"{name} {share:.0%}" for name, share in direction.loads if share >= 0.005)
+        outside = f" ({direction.outside:.0%} outside the source)" if direction.outside >= 0.005 else ""
+        table.add_row(
+            str(place), _number(direction.var), _number(direction.inflation), f"{direction.share:.1%}",
+            Text("remove" if direction.removed else "keep"), Text(loads + outside),
+        )  # fmt: skip
+    console = Console(highlight=False)
+    console.print()
+    console.print(table)
+    console.print()
+    console.print(
+        Text(
+            "Var is the expected squared error that least squares owes to a direction, summed over the target rows; "
+            f"inflation is Var per row; share is of all such error ({account.mean_share:.1%} is the intercept's).",
+            style="dim",
+        )
+    )
+
+
+_IF = "if the labels are linear in these features"
+
+
+class _Rows:
+    """Lines of a name and a text; text is never read as markup, since it holds names from files."""
+
+    def __init__(self) -> None:
+        self._grid = Table.grid(padding=(0, 2, 0, 0))
+        self._grid.add_column(no_wrap=True, style="bold")
+        self._grid.add_column(overflow="fold")
+
+    def add(self, name: str, text: str) -> None:
+        self._grid.add_row(Text(name), Text(text))
+
+    def several(self, name: str, texts: list[str]) -> None:
+        for text in texts[:_LINES]:
+            self.add(name, text)
+            name = ""
+        if len(texts) > _LINES:
+            self.add("", f"and {len(texts) - _LINES} more")
+
+    def show(self) -> None:
+        Console(highlight=False).print(self._grid)
+
+
+def _tables(rows: _Rows, tables: Tables, rank: int) -> None:
+    rows.add("rows", f"{tables.n_source:,} source, {tables.n_target:,} target")
+    kinds = [
+        f"{count:,} {kind}"
+        for count, kind in (
+            (tables.n_numeric, "numeric"),
+            (tables.n_categorical, "categorical"),
+            (tables.n_date, "date"),
+        )
+        if count
+    ]
+    rows.add(
+        "features", f"{', '.join(kinds)}; {tables.n_encoded:,} after encoding, of rank {rank:,}; label {tables.label!r}"
+    )
+
+
+def _method(account: AdaptAccount) -> str:
+    if account.method == "spar":
+        found = account.expected
+        removed = f"{found.removed:,} of {_count(found.directions, 'target direction')} removed"
+        return f"spar, alpha {account.alpha:g}: {removed}"
+    names = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
+    return names[account.method] + (f": {account.chosen}" if account.chosen else "")
+
+
+def _expectation(rows: _Rows, expected: Expected) -> None:
+    if expected.rmse_before is None or expected.rmse_after is None:
+        rows.add("expected", "error unknown: the source leaves nothing to estimate the noise from")
+        return
+    before, after = _number(expected.rmse_before), _number(expected.rmse_after)
+    rows.add("expected", f"{before} (least squares) → {after} (spar) RMSE on the noiseless target, {_IF}")
+    if expected.rmse_after > expected.rmse_before:
+        rows.add(
+            "",
+            "it rises: what is removed may carry signal that the source cannot tell from noise; a lower "
+            "--alpha removes less",
+        )
+
+
+def _surprises(rows: _Rows, tables: Tables, expected: Expected, notes: tuple[str, ...]) -> None:
+    if expected.outside >= _NOTICEABLE:
+        rows.add(
+            "outside",
+            f"{expected.outside:.1%} of the target's energy is outside the source's span; no label speaks of it",
+        )
+    rows.several(
+        "filled in",
+        [f"{f.column}: {f.source:,} source, {f.target:,} target, by {f.by}" for f in tables.filled],
+    )
+    unseen = []
+    for u in tables.unseen:
+        shown = ", ".join(map(repr, u.categories[:3])) + (", ..." if len(u.categories) > 3 else "")
+        new = _count(len(u.categories), "new category", "new categories")
+        unseen.append(f"{u.column}: {_count(u.rows, 'target row')} in {new} ({shown})")
+    rows.several("unseen", unseen)
+    rows.several("ignored", [f"{i.column}: {i.why}" for i in tables.ignored])
+    for note in notes:
+        rows.add("note", note)
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0.0 else f"{value:.3e}"
+
+
+def _fail(text: str, code: int, debug: bool) -> NoReturn:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if debug:
+        console.print(Text(traceback.format_exc()))
+    console.print(Text(text))
+    raise Exit(code)

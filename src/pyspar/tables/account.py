@@ -1,0 +1,107 @@
+"""Accounts: every number that a command prints, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspar.tables.columns import Ignored
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Missing values of one column, and what stands in their place."""
+
+    column: str
+    source: int
+    target: int
+    by: str
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Categories of one column that the source never had."""
+
+    column: str
+    rows: int
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The two tables as they were understood."""
+
+    label: str
+    n_source: int
+    n_target: int
+    n_numeric: int
+    n_categorical: int
+    n_date: int
+    n_encoded: int
+    filled: tuple[Filled, ...]
+    ignored: tuple[Ignored, ...]
+    unseen: tuple[Unseen, ...]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What theory says of the error on the noiseless target, if the labels are linear in the features.
+
+    ``rmse_before`` and ``rmse_after`` are None where the source leaves no rows to estimate its noise from.
+    """
+
+    directions: int
+    removed: int
+    rmse_before: float | None
+    rmse_after: float | None
+    outside: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The error on the target's own labels, which were used for nothing else."""
+
+    rows: int
+    rmse_least_squares: float
+    rmse: float
+
+
+@dataclass(frozen=True)
+class AdaptAccount:
+    """What ``spar adapt`` did."""
+
+    tables: Tables
+    method: str
+    alpha: float
+    rank: int
+    expected: Expected
+    chosen: str | None
+    scored: Scored | None
+    notes: tuple[str, ...]
+    output: Path | None
+    save: Path | None
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One target direction, and the raw columns it loads on with their shares."""
+
+    var: float
+    inflation: float
+    share: float
+    outside: float
+    removed: bool
+    loads: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class InspectAccount:
+    """What ``spar inspect`` found; the directions are the worst ones, in falling order of expected error."""
+
+    tables: Tables
+    alpha: float
+    rank: int
+    expected: Expected
+    directions: tuple[Direction, ...]
+    mean_share: float
+    notes: tuple[str, ...]

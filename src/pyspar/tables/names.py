@@ -1,0 +1,42 @@
+"""Column names: unique, and when one is not there, what was probably meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from pyspar.errors import InputError
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Refuse names that occur twice: which of the two was meant cannot be known."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{where}: expected every column name once. Got {few(twice)} more than once; rename them.")
+
+
+def few(names: Iterable[object], limit: int = 6) -> str:
+    """Return names as a short list.
+
+    >>> few(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    names = list(names)
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return the cure for a name that is not there.
+
+    >>> meant("Pirce", ["rooms", "price"])
+    "did you mean 'price'?"
+    """
+    names = list(names)
+    lowered = {other.lower(): other for other in reversed(names)}
+    key = name.lower()
+    close = [key] if key in lowered else get_close_matches(key, list(lowered), n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?"
+    return f"its columns are {few(names, 12)}."

@@ -1,0 +1,51 @@
+"""What all tests share: a seeded generator, one covariate shift, and a hypothesis profile that repeats itself."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Derandomised: a run that fails here fails everywhere. Without a deadline: the machine may be shared.
+settings.register_profile(
+    "pyspar",
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("pyspar")
+
+
+def make_shift(seed=0, *, n=300, m=120, d=5, outputs=None, noise=0.5, offset=0.0):
+    """Return a labelled source and an unlabelled target in which the source's quiet features are loud.
+
+    Each feature is an independent normal variable. The source's standard deviations fall from 2 to 0.02, the target's
+    rise from 1 to 4 and are distinct, so that the target's directions are unique.
+    """
+    rng = np.random.default_rng(seed)
+    spread_x = np.geomspace(2.0, 0.02, d)
+    spread_z = np.linspace(1.0, 4.0, d)
+    X = rng.normal(size=(n, d)) * spread_x + offset
+    Z = rng.normal(size=(m, d)) * spread_z + offset
+    w_star = rng.normal(size=(d,) if outputs is None else (d, outputs))
+    signal = X @ w_star
+    y = signal + noise * rng.normal(size=signal.shape)
+    return SimpleNamespace(X=X, y=y, Z=Z, w_star=w_star, noise=noise)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def shift():
+    """A covariate shift with one output."""
+    return make_shift()
+
+
+@pytest.fixture(scope="session")
+def shifts():
+    """The factory behind ``shift``, for other seeds, sizes and numbers of outputs."""
+    return make_shift

@@ -1,0 +1,167 @@
+"""The corners: fewer rows than features, constant and empty columns, targets with one row or none to speak of."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pyspar import SpARRegressor, SparWarning
+from pyspar.theory import Moments, Spectrum, adapt, chi2_rule, flat_belief
+
+SOLVERS = ["auto", "gram", "qr"]
+
+
+@pytest.fixture(autouse=True)
+def _numpy_warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_fewer_rows_than_features_gives_the_weights_of_least_norm_and_no_noise(rng, solver, fit_intercept):
+    X, y, Z = rng.normal(size=(8, 20)), rng.normal(size=8), rng.normal(size=(30, 20))
+    est = SpARRegressor(fit_intercept=fit_intercept, solver=solver)
+    with pytest.warns(SparWarning, match="noise is estimated as zero"):
+        est.fit(X, y)
+    centre = X.mean(axis=0) if fit_intercept else 0.0
+    reference = np.linalg.pinv(X - centre) @ (y - fit_intercept * y.mean())
+    # A product of the rows squares a condition number of 1e1; its null directions are cut at half the digits.
+    np.testing.assert_allclose(est.coef_, reference, atol=1e-7 if solver == "gram" else 1e-11)
+    assert est.rank_ == 8 - fit_intercept
+    assert est.sigma2_ == 0.0
+    with pytest.warns(SparWarning):
+        est.adapt(Z)
+    assert not est.adaptation_.removed.any()
+    np.testing.assert_array_equal(est.coef_, est.adaptation_.w_hat[:, 0])
+
+
+def test_fewer_rows_than_features_can_still_be_adapted_with_a_known_noise(rng):
+    X, Z = rng.normal(size=(8, 20)), rng.normal(size=(30, 20))
+    belief = flat_belief(Moments.of(X, rng.normal(size=8)), fit_intercept=False)
+    known = type(belief)(belief.w_hat, np.array([50.0]), belief.x, belief.x_mean, belief.y_mean, 8.0, False)
+    ours = adapt(known, Moments.of(Z), partial(chi2_rule, alpha=0.999))
+    assert ours.removed.all()  # noise of 50 drowns every weight
+    assert (ours.outside < 1.0).all()
+    np.testing.assert_allclose(Z @ ours.w_proj, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_perfect_fit_leaves_nothing_to_gain(shift, solver):
+    y = shift.X @ shift.w_star + 3.0
+    est = SpARRegressor(solver=solver).fit(shift.X, y)
+    np.testing.assert_allclose(est.coef_, shift.w_star, rtol=1e-9)  # rounding times the condition number 1e2, squared
+    assert est.sigma2_ == 0.0
+    est.adapt(shift.Z)
+    assert not est.adaptation_.removed.any()
+    np.testing.assert_array_equal(est.adaptation_.risk_before, 0.0)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_target_of_one_row_has_one_direction(shift, fit_intercept):
+    z = shift.Z[:1]
+    est = SpARRegressor(1.0, fit_intercept=fit_intercept).fit(shift.X, shift.y).adapt(z)
+    ours = est.adaptation_
+    assert ours.z.rank == 1
+    origin = shift.X.mean(axis=0) if fit_intercept else np.zeros(5)
+    expected = (z[0] - origin) / np.linalg.norm(z[0] - origin)
+    assert abs(ours.z.V[:, 0] @ expected) == pytest.approx(1.0, rel=1e-13)
+    assert ours.z.lam[0] == pytest.approx(np.linalg.norm(z[0] - origin), rel=1e-13)
+    np.testing.assert_allclose(est.predict(z), fit_intercept * shift.y.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e8])
+@pytest.mark.parametrize("n", [50, 4])
+def test_a_constant_column_beside_an_intercept_is_no_direction(rng, value, solver, n):
+    X = np.column_stack([rng.normal(size=n), np.full(n, value), rng.normal(size=n)])
+    y = X[:, 0] + rng.normal(size=n)
+    est = SpARRegressor(solver=solver).fit(X, y)
+    assert est.rank_ == 2
+    assert est.coef_[1] == pytest.approx(0.0, abs=1e-12)
+    without = SpARRegressor(solver=solver).fit(X[:, [0, 2]], y)
+    tolerance = 1e-6 if abs(value) == 1e8 else 1e-10  # an offset of 1e8 costs QR eight of sixteen digits
+    np.testing.assert_allclose(est.coef_[[0, 2]], without.coef_, rtol=tolerance, atol=tolerance)
+
+
+def test_a_target_that_varies_along_a_constant_column_of_the_source_is_reported_as_outside(rng):
+    X = np.column_stack([rng.normal(size=50), np.ones(50)])
+    Z = np.column_stack([np.full(20, X[:, 0].mean()), 1.0 + rng.normal(size=20)])
+    ours = SpARRegressor().fit(X, rng.normal(size=50)).adapt(Z).adaptation_
+    assert ours.outside_energy == pytest.approx(1.0, abs=1e-12)
+    assert not ours.removed.any()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_column_of_zeros_gets_no_weight(rng, solver, fit_intercept):
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = 0.0
+    est = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(X, rng.normal(size=60))
+    assert est.rank_ == 2
+    assert est.coef_[1] == 0.0
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_source_of_zeros_has_no_directions_and_predicts_a_constant(rng, fit_intercept):
+    y = rng.normal(size=10)
+    est = SpARRegressor(fit_intercept=fit_intercept).fit(np.zeros((10, 2)), y).adapt(rng.normal(size=(5, 2)))
+    assert est.rank_ == 0
+    np.testing.assert_array_equal(est.coef_, 0.0)
+    np.testing.assert_allclose(est.predict(rng.normal(size=(3, 2))), fit_intercept * y.mean(), rtol=1e-13)
+    assert est.adaptation_.outside_energy == 1.0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.999, 1.0])
+def test_a_target_without_any_direction_changes_nothing(shift, alpha):
+    for fit_intercept in (True, False):
+        est = SpARRegressor(alpha, fit_intercept=fit_intercept).fit(shift.X, shift.y)
+        before = est.coef_.copy()
+        origin = shift.X.mean(axis=0) if fit_intercept else np.zeros(5)
+        est.adapt(np.tile(origin, (7, 1)))
+        np.testing.assert_array_equal(est.coef_, before)
+        assert est.adaptation_.removed.shape == (0, 1)
+        assert est.adaptation_.outside_energy == 0.0
+        np.testing.assert_array_equal(est.adaptation_.risk_after, est.adaptation_.risk_before)
+        assert "removed [0] of 0" in repr(est.adaptation_)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_feature_is_enough(rng, solver, fit_intercept):
+    X, Z = rng.normal(size=(40, 1)) + 1.0, 5.0 * rng.normal(size=(20, 1))
+    y = 0.01 * X[:, 0] + rng.normal(size=40)
+    est = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(X, y)
+    x, t = X[:, 0] - fit_intercept * X.mean(), y - fit_intercept * y.mean()
+    assert est.coef_[0] == pytest.approx((x @ t) / (x @ x), rel=1e-12)
+    assert est.sigma2_ == pytest.approx(np.mean((t - x * est.coef_[0]) ** 2), rel=1e-12)
+    assert est.adapt(Z).coef_ == 0.0  # the weight is a fraction of its standard error
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 10])
+def test_a_rank_deficient_target_has_the_directions_that_its_rows_have(rng, m):
+    Z = rng.normal(size=(m, 2)) @ rng.normal(size=(2, 6))
+    spectrum = Spectrum.of(Z)
+    assert spectrum.rank == min(m, 2)
+    reference = np.linalg.svd(Z, full_matrices=False)
+    np.testing.assert_allclose(spectrum.lam, reference[1][: spectrum.rank], rtol=1e-12)
+    projector = reference[2][: spectrum.rank].T @ reference[2][: spectrum.rank]
+    np.testing.assert_allclose(spectrum.V @ spectrum.V.T, projector, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_first_batch_of_a_few_rows_is_fitted_without_complaint(rng, n, fit_intercept):
+    X, y = rng.normal(size=(n, 4)), rng.normal(size=n)
+    est = SpARRegressor(fit_intercept=fit_intercept).partial_fit(X, y)
+    assert est.rank_ == n - fit_intercept
+    np.testing.assert_allclose(est.predict(X), y, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (5, 5)])
+def test_a_spectrum_of_zeros_is_empty(shape):
+    spectrum = Spectrum.of(np.zeros(shape))
+    assert spectrum.rank == 0
+    assert spectrum.V.shape == (shape[1], 0)

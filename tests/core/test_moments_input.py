@@ -1,0 +1,186 @@
+"""Moments take rows as callers hold them, change nothing of them, and refuse what cannot be summarised."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from pyspar.core.moments import measured_eps
+from pyspar.theory import Moments
+
+SOLVERS = ["auto", "gram", "qr"]
+
+
+@pytest.fixture
+def table(rng):
+    X = np.round(rng.normal(size=(60, 4)) * 8)  # whole numbers: every dtype below holds them exactly
+    Y = np.round(rng.normal(size=(60, 2)) * 8)
+    return X, Y
+
+
+def forms(X):
+    wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]))
+    wide[::2, ::3] = X
+    read_only = X.copy()
+    read_only.setflags(write=False)
+    return {
+        "read-only": read_only,
+        "Fortran order": np.asfortranarray(X),
+        "a slice of every other row and third column": wide[::2, ::3],
+        "backwards": X[::-1].copy()[::-1],
+        "float32": X.astype(np.float32),
+        "float16": X.astype(np.float16),
+        "long double": X.astype(np.longdouble),
+        "big-endian": X.astype(">f8"),
+        "big-endian float32": X.astype(">f4"),
+        "int64": X.astype(np.int64),
+        "int8": X.astype(np.int8),
+        "a list of lists": X.tolist(),
+        "pandas": pd.DataFrame(X),
+        "pandas of mixed types": pd.DataFrame(X).astype({0: np.int32, 1: np.float32}),
+        "pandas of nullable types": pd.DataFrame(X).astype("Float64"),
+        "polars": pl.DataFrame(X),
+        "objects": X.astype(object),
+    }
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", list(forms(np.zeros((2, 2)))))
+def test_every_form_of_the_same_rows_has_the_same_moments(table, form, solver):
+    X, Y = table
+    ours = Moments.of(forms(X)[form], forms(Y)[form], solver=solver)
+    A = np.column_stack([np.ones(60), X, Y])
+    np.testing.assert_allclose(ours.root.T @ ours.root, A.T @ A, rtol=1e-12, atol=1e-10)  # rounding of 60 terms
+    assert (ours.n_features, ours.n_outputs, ours.rows) == (4, 2, 60)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_nothing_of_the_callers_is_changed(table, solver, dtype):
+    X, Y = (np.array(part, dtype=dtype) for part in table)
+    weight = np.arange(60, dtype=np.float64)
+    before = X.tobytes(), Y.tobytes(), weight.tobytes()
+    Moments.of(X, Y, weight, solver=solver)
+    assert (X.tobytes(), Y.tobytes(), weight.tobytes()) == before
+
+
+def test_moments_do_not_follow_later_changes_of_the_rows(table):
+    X, Y = table
+    for n in (60, 3):
+        ours = Moments.of(X[:n], Y[:n], solver="qr")
+        before = ours.root.copy()
+        X[:] += 1.0
+        np.testing.assert_array_equal(ours.root, before)
+
+
+def test_outputs_may_be_a_vector(table):
+    X, Y = table
+    one, two = Moments.of(X, Y[:, 0]), Moments.of(X, Y[:, :1])
+    np.testing.assert_array_equal(one.root, two.root)
+    assert one.n_outputs == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        (np.zeros((2, 2), np.float64), np.float64),
+        (np.zeros((2, 2), np.float32), np.float32),
+        (np.zeros((2, 2), ">f4"), np.float32),
+        (np.zeros((2, 2), np.float16), np.float16),
+        (np.zeros((2, 2), np.int32), np.float64),
+        ([[1.0, 2.0]], np.float64),
+        (pd.DataFrame({"a": np.zeros(2), "b": np.zeros(2, np.float32)}), np.float32),
+        (pd.DataFrame({"a": np.zeros(2, int)}), np.float64),
+        (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="Float32")}), np.float32),
+        (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="float32[pyarrow]")}), np.float32),
+        (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="float64[pyarrow]")}), np.float64),
+        (pl.DataFrame({"a": np.zeros(2), "b": np.zeros(2, np.float32)}), np.float32),
+        (pl.DataFrame({"a": np.zeros(2)}), np.float64),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, type) else value.__name__,
+)
+def test_the_precision_is_that_of_the_coarsest_column(form, kind):
+    assert measured_eps(form) == np.finfo(kind).eps
+    assert Moments.of(form).eps == np.finfo(kind).eps
+
+
+def test_the_precision_can_be_given_where_the_dtype_does_not_tell_it(table):
+    assert Moments.of(table[0], eps=2**-7).eps == 2**-7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("rows", [60, 5])
+def test_a_value_that_is_not_finite_is_refused_with_its_place(table, solver, value, rows):
+    X, Y = (part[:rows] for part in table)
+    bad = X.copy()
+    bad[3, 2] = value
+    with pytest.raises(ValueError, match=r"X must be finite. Got -?(nan|inf) in row 3, column 2 \(1 entries"):
+        Moments.of(bad, Y, solver=solver)
+    bad = Y.copy()
+    bad[4, 1] = value
+    with pytest.raises(ValueError, match=r"Y must be finite. Got -?(nan|inf) in row 4, column 1"):
+        Moments.of(X, bad, solver=solver)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_values_that_overflow_float64_are_refused_as_such(solver):
+    X = np.full((10, 2), 1.5e308)
+    X[::2] *= -1
+    X[:3, 1] *= -1
+    with pytest.raises(ValueError, match="near its limit; rescale"):
+        Moments.of(X, solver=solver)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        (np.zeros(5), None, r"X must be a table of rows and columns. Got an array of shape \(5,\)"),
+        (np.zeros((2, 2, 2)), None, r"Got an array of shape \(2, 2, 2\)"),
+        (np.float64(3.0), None, r"Got an array of shape \(\)"),
+        (np.zeros((0, 3)), None, r"at least one row and one column. Got shape \(0, 3\)"),
+        (np.zeros((3, 0)), None, r"at least one row and one column. Got shape \(3, 0\)"),
+        (np.zeros((3, 2), complex), None, "X must be real. Got dtype complex128"),
+        (np.zeros((3, 2)), np.zeros(3, complex), "Y must be real. Got dtype complex128"),
+        (np.zeros((3, 2)), np.zeros(4), "same number of rows. Got 3 and 4"),
+        (np.zeros((3, 2)), np.zeros((3, 1, 1)), r"Y must be a table of rows and columns. Got an array of shape"),
+        ([["a", "b"]], None, "could not convert string"),
+    ],
+)
+def test_rows_that_are_no_table_of_numbers_are_refused(X, Y, message):
+    with pytest.raises(ValueError, match=message):
+        Moments.of(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1.0, -1e-9, 1.0], "not negative"),
+        ([1.0, np.nan, 1.0], "finite"),
+        ([1.0, np.inf, 1.0], "finite"),
+        ([0.0, 0.0, 0.0], "not zero everywhere"),
+        ([1.0, 1.0], r"must have shape \(3,\). Got \(2,\)"),
+        ([[1.0], [1.0], [1.0]], r"must have shape \(3,\). Got \(3, 1\)"),
+        (2.0, r"must have shape \(3,\). Got \(\)"),
+    ],
+)
+def test_weights_that_are_no_weights_are_refused(weight, message):
+    with pytest.raises(ValueError, match=message):
+        Moments.of(np.eye(3), None, weight)
+
+
+@pytest.mark.parametrize("solver", ["svd", "", None, "QR", 1])
+def test_an_unknown_solver_is_refused(solver):
+    with pytest.raises(ValueError, match=r"solver must be 'auto', 'gram' or 'qr'. Got"):
+        Moments.of(np.eye(3)[[0, 1, 2, 0, 1]], solver=solver)
+
+
+def test_moments_of_other_columns_cannot_be_added():
+    with pytest.raises(ValueError, match="Got 3 features and 0 outputs, plus 2 and 0"):
+        Moments.of(np.eye(3)) + Moments.of(np.eye(2))
+    with pytest.raises(ValueError, match="Got 3 features and 1 outputs, plus 3 and 0"):
+        Moments.of(np.eye(3), np.ones(3)) + Moments.of(np.eye(3))
+    with pytest.raises(ValueError, match="Got 2 features and 1 outputs, plus 1 and 2"):
+        Moments.of(np.eye(2), np.ones(2)) + Moments.of(np.ones((2, 1)), np.eye(2))  # as wide, but not the same
+    with pytest.raises(TypeError):
+        Moments.of(np.eye(3)) + 1

@@ -1,0 +1,99 @@
+"""Data of any magnitude that float64 holds: nothing overflows, and the units do not decide what is removed."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pyspar import PCRRegressor, SpARRegressor
+
+SOLVERS = ["auto", "gram", "qr"]
+
+
+@pytest.fixture(autouse=True)
+def _numpy_warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+# factors of X, Z and y
+SCALES = {
+    "X": (1, 0, 0),
+    "Z": (0, 1, 0),
+    "y": (0, 0, 1),
+    "X and Z": (1, 1, 0),
+    "X and y": (1, 0, 1),
+    "all": (1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
+@pytest.mark.parametrize("what", list(SCALES))
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_scales_neither_overflow_nor_change_what_is_removed(shift, what, size, solver, fit_intercept):
+    fx, fz, fy = (size**power for power in SCALES[what])
+    if fx != fz:  # about a source mean other than zero a target in other units would be another target
+        fit_intercept = False
+    plain = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(shift.X, shift.y)
+    scaled = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(fx * shift.X, fy * shift.y)
+    assert scaled.rank_ == plain.rank_
+    # Rounding of the scaled entries, times the condition number (1e2, squared by a product) and room.
+    np.testing.assert_allclose(scaled.coef_ * (fx / fy), plain.coef_, rtol=1e-9)
+    plain.adapt(shift.Z)
+    scaled.adapt(fz * shift.Z)
+    ours = scaled.adaptation_
+    assert plain.adaptation_.removed.any()
+    assert (ours.removed == plain.adaptation_.removed).all()
+    atol = 1e-9 * np.abs(plain.adaptation_.w_hat).max()
+    np.testing.assert_allclose(scaled.coef_ * (fx / fy), plain.coef_, atol=atol, rtol=0)
+    for number in (scaled.sigma2_, scaled.predict(fz * shift.Z), ours.outside_energy, ours.terms.std, ours.sigma2):
+        assert np.isfinite(number).all()
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@pytest.mark.parametrize("what", ["Z", "X and Z", "all", "y"])
+def test_every_reported_number_is_finite_and_scales_as_it_should(shift, what, size):
+    fx, fz, fy = (size**power for power in SCALES[what])
+    plain = SpARRegressor(fit_intercept=False).fit(shift.X, shift.y).adapt(shift.Z).adaptation_
+    ours = SpARRegressor(fit_intercept=False).fit(fx * shift.X, fy * shift.y).adapt(fz * shift.Z).adaptation_
+    factor = (fz / fx * fy) ** 2  # risks are squared labels
+    for name in ("var", "bias_hat", "inflation", "risk_before", "variance_kept", "bias_taken", "risk_after"):
+        np.testing.assert_allclose(getattr(ours, name) / factor, getattr(plain, name), rtol=1e-8, atol=1e-8)
+    assert "Adaptation(removed" in repr(ours)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("size", [1e-10, 1e10])
+def test_one_feature_in_other_units_than_the_rest_gets_the_same_weight_in_its_units(rng, solver, size):
+    scale = np.array([1.0, size, 1.0])
+    X, Z = rng.normal(size=(200, 3)), rng.normal(size=(100, 3))
+    y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=200)
+    plain = SpARRegressor(solver=solver).fit(X, y)
+    scaled = SpARRegressor(solver=solver).fit(X * scale, y)
+    assert scaled.rank_ == 3
+    # Ten decades between the singular values leave six digits of the directions.
+    np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, rtol=1e-5)
+    np.testing.assert_allclose(scaled.predict(Z * scale), plain.predict(Z), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_components", ["gcv", 2, 0.9])
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@pytest.mark.parametrize("what", ["X", "y", "X and y"])
+def test_principal_component_regression_is_free_of_scales_too(shift, what, size, n_components):
+    fx, _, fy = (size**power for power in SCALES[what])
+    plain = PCRRegressor(n_components).fit(shift.X, shift.y)
+    scaled = PCRRegressor(n_components).fit(fx * shift.X, fy * shift.y)
+    assert scaled.n_components_ == plain.n_components_
+    np.testing.assert_allclose(scaled.coef_ * (fx / fy), plain.coef_, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_float32_at_the_ends_of_its_range_is_summed_in_float64(shift, size):
+    plain = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
+    X, Z = (size * shift.X).astype(np.float32), (size * shift.Z).astype(np.float32)
+    scaled = SpARRegressor().fit(X, shift.y).adapt(Z)
+    assert (scaled.adaptation_.removed == plain.adaptation_.removed).all()
+    # float32 rounding of the rows, 1e-7, times the condition number 1e2
+    np.testing.assert_allclose(scaled.adaptation_.w_hat * size, plain.adaptation_.w_hat, rtol=1e-4)

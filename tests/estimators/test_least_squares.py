@@ -1,0 +1,151 @@
+"""Before any adaptation SpARRegressor is ordinary least squares: scikit-learn's LinearRegression is the oracle."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pyspar import PCRRegressor, SpARRegressor, SparWarning
+
+# Two backward-stable solutions of problems with condition numbers up to 1e2.
+SAME = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("outputs", [None, 1, 3])
+def test_an_unadapted_regressor_is_linear_regression(shifts, rng, outputs, fit_intercept, weighted, solver):
+    data = shifts(1, outputs=outputs, offset=2.0)
+    weight = rng.uniform(0.0, 3.0, size=300) if weighted else None
+    ours = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(data.X, data.y, sample_weight=weight)
+    theirs = LinearRegression(fit_intercept=fit_intercept).fit(data.X, data.y, sample_weight=weight)
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert np.shape(ours.intercept_) == np.shape(theirs.intercept_) or not fit_intercept
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, **SAME)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **SAME)
+    assert ours.predict(data.Z).shape == theirs.predict(data.Z).shape
+    np.testing.assert_allclose(ours.predict(data.Z), theirs.predict(data.Z), **SAME)
+    assert ours.score(data.X, data.y) == pytest.approx(theirs.score(data.X, data.y), abs=1e-10)
+    assert ours.n_features_in_ == 5
+
+
+def test_an_underdetermined_regressor_is_linear_regression_too(rng):
+    X, y, Z = rng.normal(size=(8, 20)), rng.normal(size=8), rng.normal(size=(5, 20))
+    with pytest.warns(SparWarning):
+        ours = SpARRegressor().fit(X, y)
+    np.testing.assert_allclose(ours.predict(Z), LinearRegression().fit(X, y).predict(Z), **SAME)
+
+
+@given(seed=st.integers(0, 1000), outputs=st.sampled_from([None, 2]))
+def test_sigma2_is_rss_over_n_or_over_what_the_rank_leaves(shifts, seed, outputs):
+    data = shifts(seed, n=30, outputs=outputs)
+    rss = np.sum((data.y - LinearRegression().fit(data.X, data.y).predict(data.X)) ** 2, axis=0)
+    mle, unbiased = (SpARRegressor(noise=noise).fit(data.X, data.y).sigma2_ for noise in ("mle", "unbiased"))
+    np.testing.assert_allclose(mle, rss / 30, rtol=1e-10)
+    np.testing.assert_allclose(unbiased, rss / (30 - 5 - 1), rtol=1e-10)
+    assert isinstance(mle, float) == (outputs is None)
+    rss = np.sum((data.y - LinearRegression(fit_intercept=False).fit(data.X, data.y).predict(data.X)) ** 2, axis=0)
+    plain = SpARRegressor(noise="unbiased", fit_intercept=False).fit(data.X, data.y).sigma2_
+    np.testing.assert_allclose(plain, rss / (30 - 5), rtol=1e-10)
+
+
+def test_the_unbiased_noise_counts_the_rank_and_not_the_features(rng):
+    X = rng.normal(size=(25, 3))
+    X = np.column_stack([X, X[:, 0] - X[:, 1]])
+    y = rng.normal(size=25)
+    rss = np.sum((y - LinearRegression().fit(X, y).predict(X)) ** 2)
+    assert SpARRegressor(noise="unbiased").fit(X, y).sigma2_ == pytest.approx(rss / (25 - 3 - 1), rel=1e-10)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("n", "warns"), [(3, True), (4, True), (5, True), (6, True), (7, True), (8, True), (12, False)]
+)
+def test_no_more_rows_than_directions_is_warned_of_with_its_consequence(rng, n, warns, fit_intercept):
+    d = 8 - fit_intercept
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    est = SpARRegressor(fit_intercept=fit_intercept)
+    if not warns:
+        est.fit(X, y)  # a warning would be an error
+        return
+    with pytest.warns(SparWarning, match="noise is estimated as zero.*adapt.. will remove nothing") as record:
+        est.fit(X, y)
+    assert [w.filename for w in record] == [__file__]  # it points to the caller's line
+    with pytest.warns(SparWarning, match="remove nothing"):
+        est.adapt(rng.normal(size=(20, d)))
+    assert not est.adaptation_.removed.any()
+    np.testing.assert_array_equal(est.adaptation_.risk_before, 0.0)
+
+
+@pytest.mark.parametrize("weight", [0.5, 3.0])
+def test_weights_count_as_rows_when_the_noise_is_estimated(shift, weight):
+    once = SpARRegressor(noise="mle").fit(shift.X, shift.y)
+    weighted = SpARRegressor(noise="mle").fit(shift.X, shift.y, np.full(300, weight))
+    assert weighted.sigma2_ == pytest.approx(once.sigma2_, rel=1e-11)
+    rss = 300 * once.sigma2_
+    unbiased = SpARRegressor(noise="unbiased").fit(shift.X, shift.y, np.full(300, weight))
+    assert unbiased.sigma2_ == pytest.approx(weight * rss / (weight * 300 - 6), rel=1e-11)
+
+
+@pytest.mark.parametrize("estimator", [SpARRegressor(), PCRRegressor()])
+def test_predictions_of_float32_rows_are_made_in_float64(shift, estimator):
+    fitted = estimator.fit(shift.X.astype(np.float32), shift.y)
+    assert fitted.coef_.dtype == np.float64
+    ours = fitted.predict(shift.Z.astype(np.float32))
+    np.testing.assert_allclose(ours, shift.Z.astype(np.float32).astype(np.float64) @ fitted.coef_ + fitted.intercept_)
+
+
+def test_the_estimators_work_in_cross_validation_and_grid_search(shift):
+    ours = cross_val_score(SpARRegressor(), shift.X, shift.y, cv=5)
+    np.testing.assert_allclose(ours, cross_val_score(LinearRegression(), shift.X, shift.y, cv=5), rtol=1e-9)
+    search = GridSearchCV(SpARRegressor(), {"fit_intercept": [True, False], "alpha": [0.9, 0.999]}, cv=3)
+    search.fit(shift.X + 5.0, shift.y)
+    assert search.best_params_["fit_intercept"] is True
+    reference = GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, cv=3).fit(shift.X + 5.0, shift.y)
+    assert search.best_score_ == pytest.approx(reference.best_score_, rel=1e-9)
+    piped = GridSearchCV(
+        make_pipeline(StandardScaler(), PCRRegressor()), {"pcrregressor__n_components": [1, 3, 5]}, cv=3
+    )
+    assert piped.fit(shift.X, shift.y).best_estimator_.predict(shift.Z).shape == (120,)
+
+
+def test_search_results_can_be_adapted(shift):
+    search = GridSearchCV(SpARRegressor(), {"noise": ["mle", "unbiased"]}, cv=3).fit(shift.X, shift.y)
+    adapted = search.best_estimator_.adapted(shift.Z)
+    np.testing.assert_allclose(
+        adapted.coef_, SpARRegressor(**search.best_params_).fit(shift.X, shift.y).adapt(shift.Z).coef_, rtol=1e-12
+    )
+
+
+def test_names_are_kept_as_scikit_learn_keeps_them(shift):
+    frame = pd.DataFrame(shift.X, columns=list("abcde"))
+    est = SpARRegressor().fit(frame, pd.Series(shift.y))
+    assert est.feature_names_in_.tolist() == list("abcde")
+    assert not hasattr(SpARRegressor().fit(shift.X, shift.y), "feature_names_in_")
+    with pytest.raises(ValueError, match="feature names should match"):
+        est.predict(frame[list("edcba")])
+
+
+@pytest.mark.parametrize("adapted", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("outputs", [None, 1, 3])
+def test_a_plain_linear_regression_with_the_same_weights_predicts_the_same(shifts, outputs, fit_intercept, adapted):
+    data = shifts(3, outputs=outputs, offset=1.0)
+    X = pd.DataFrame(data.X, columns=list("abcde"))
+    est = SpARRegressor(fit_intercept=fit_intercept).fit(X, data.y)
+    if adapted:
+        est.adapt(pd.DataFrame(data.Z, columns=list("abcde")))
+    plain = est.to_linear_regression()
+    assert type(plain) is LinearRegression
+    np.testing.assert_array_equal(plain.predict(X), est.predict(X))
+    assert plain.predict(X).shape == est.predict(X).shape
+    assert plain.n_features_in_ == 5
+    assert plain.feature_names_in_.tolist() == list("abcde")
+    plain.coef_[...] = 0.0  # it owns its weights
+    assert est.coef_.any()

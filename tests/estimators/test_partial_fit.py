@@ -1,0 +1,120 @@
+"""A stream of batches is one fit on all of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspar import PCRRegressor, SpARRegressor, SparWarning
+
+
+def assert_same_fit(streamed, whole, rtol=1e-10):
+    # Relative to the largest weight: 300 rows of condition number 1e2 through other sums.
+    np.testing.assert_allclose(streamed.coef_, whole.coef_, atol=rtol * np.abs(whole.coef_).max(), rtol=0)
+    np.testing.assert_allclose(streamed.intercept_, whole.intercept_, atol=rtol * np.abs(whole.coef_).max(), rtol=rtol)
+    assert streamed.rank_ == whole.rank_
+    assert streamed.moments_.rows == whole.moments_.rows
+
+
+@given(
+    seed=st.integers(0, 1000),
+    cuts=st.lists(st.integers(1, 299), unique=True, max_size=15),
+    outputs=st.sampled_from([None, 1, 2]),
+    fit_intercept=st.booleans(),
+    weighted=st.booleans(),
+    solver=st.sampled_from(["auto", "qr", "gram"]),
+)
+def test_random_batches_equal_one_fit(shifts, seed, cuts, outputs, fit_intercept, weighted, solver):
+    data = shifts(seed, outputs=outputs, offset=1.0)
+    weight = np.random.default_rng(seed).uniform(0.1, 2.0, size=300) if weighted else None
+    whole = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(data.X, data.y, weight)
+    streamed = SpARRegressor(fit_intercept=fit_intercept, solver=solver)
+    for rows in np.split(np.arange(300), sorted(cuts)):
+        streamed.partial_fit(data.X[rows], data.y[rows], None if weight is None else weight[rows])
+    assert_same_fit(streamed, whole)
+    np.testing.assert_allclose(streamed.sigma2_, whole.sigma2_, rtol=1e-10)
+    whole.adapt(data.Z)
+    streamed.adapt(data.Z)
+    assert (whole.adaptation_.removed == streamed.adaptation_.removed).all()
+    np.testing.assert_allclose(streamed.predict(data.Z), whole.predict(data.Z), rtol=1e-8, atol=1e-8)
+
+
+def test_principal_component_regression_takes_batches_too(shift):
+    whole = PCRRegressor(3).fit(shift.X, shift.y)
+    streamed = PCRRegressor(3)
+    for rows in np.array_split(np.arange(300), 7):
+        streamed.partial_fit(shift.X[rows], shift.y[rows])
+    assert_same_fit(streamed, whole)
+
+
+def test_two_thousand_float32_batches_lose_no_accuracy(rng):
+    X = (rng.normal(size=(20_000, 6)) * np.geomspace(1.0, 1e-2, 6) + 10.0).astype(np.float32)
+    y = X.astype(np.float64) @ rng.normal(size=6) + 0.1 * rng.normal(size=20_000)
+    whole = SpARRegressor().fit(X, y)
+    streamed = SpARRegressor()
+    for rows in np.array_split(np.arange(20_000), 2000):
+        streamed.partial_fit(X[rows], y[rows])
+    wide = X.astype(np.float64)
+    reference = np.linalg.lstsq(wide - wide.mean(axis=0), y - y.mean(), rcond=None)[0]
+    # Two thousand merges in float64, each within 1e-16 of means that are 1e3 spreads away; float32 sums would have
+    # lost all but two digits here.
+    for est in (whole, streamed):
+        np.testing.assert_allclose(est.coef_, reference, rtol=1e-8)
+    assert_same_fit(streamed, whole)
+    assert streamed.moments_.eps == np.finfo(np.float32).eps
+
+
+def test_a_batch_forgets_an_earlier_adaptation(shift):
+    est = SpARRegressor().partial_fit(shift.X[:200], shift.y[:200]).adapt(shift.Z)
+    est.partial_fit(shift.X[200:], shift.y[200:])
+    assert not hasattr(est, "adaptation_")
+    assert_same_fit(est, SpARRegressor().fit(shift.X, shift.y))
+
+
+def test_fit_starts_anew_after_batches(shift):
+    est = SpARRegressor().partial_fit(shift.X[:200], shift.y[:200]).fit(shift.X[200:], shift.y[200:])
+    assert_same_fit(est, SpARRegressor().fit(shift.X[200:], shift.y[200:]))
+
+
+def test_adaptation_between_batches_is_warned_of_while_rows_are_few(rng):
+    est = SpARRegressor().partial_fit(rng.normal(size=(2, 5)), rng.normal(size=2))  # no warning: more will come
+    with pytest.warns(SparWarning, match="remove nothing"):
+        est.adapt(rng.normal(size=(5, 5)))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error"),
+    [
+        (np.zeros((4, 3)), np.zeros(4), "features"),
+        (np.zeros((4, 5)), np.zeros((4, 2)), "same columns"),
+        (np.full((4, 5), np.nan), np.zeros(4), "NaN"),
+        (np.zeros((4, 5)), np.zeros(3), "inconsistent"),
+    ],
+)
+def test_a_refused_batch_leaves_the_sum_as_it_was(shift, X, y, error):
+    est = SpARRegressor().partial_fit(shift.X, shift.y).adapt(shift.Z)
+    before, state = est.predict(shift.Z), dict(est.__dict__)
+    with pytest.raises(ValueError, match=error):
+        est.partial_fit(X, y)
+    np.testing.assert_array_equal(est.predict(shift.Z), before)
+    assert all(est.__dict__[name] is value for name, value in state.items())
+    assert est.__dict__.keys() == state.keys()
+    est.partial_fit(shift.X, shift.y)
+    assert est.moments_.rows == 600
+
+
+def test_a_refused_first_batch_leaves_an_unfitted_estimator():
+    est = SpARRegressor()
+    with pytest.raises(ValueError, match="NaN"):
+        est.partial_fit([[np.nan, 1.0]], [1.0])
+    assert est.__dict__.keys() == SpARRegressor().__dict__.keys()
+    assert est.partial_fit(np.eye(3), [1.0, 2.0, 3.0]).n_features_in_ == 3
+
+
+def test_batches_of_data_frames_are_checked_by_name(shift):
+    frame = pd.DataFrame(shift.X, columns=list("abcde"))
+    est = SpARRegressor().partial_fit(frame[:100], shift.y[:100]).partial_fit(frame[100:], shift.y[100:])
+    assert_same_fit(est, SpARRegressor().fit(frame, shift.y))
+    with pytest.raises(ValueError, match="feature names should match"):
+        est.partial_fit(frame[list("edcba")], shift.y)

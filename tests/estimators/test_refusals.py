@@ -1,0 +1,162 @@
+"""What is refused is refused with its reason, and leaves a fitted estimator exactly as it was."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from pyspar import Moments, PCRRegressor, SpARRegressor
+
+NAMES = list("abcde")
+
+
+@pytest.fixture
+def fitted(shift):
+    return (
+        SpARRegressor().fit(pd.DataFrame(shift.X, columns=NAMES), shift.y).adapt(pd.DataFrame(shift.Z, columns=NAMES))
+    )
+
+
+def spoilt(array, value, at=(3, 2)):
+    array = np.array(array, dtype=float)
+    array[at] = value
+    return array
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_named_by_row_and_column(shift, fitted, value):
+    with pytest.raises(ValueError, match=r"X must be finite. Got -?(nan|inf) in row 3, column 2"):
+        SpARRegressor().fit(spoilt(shift.X, value), shift.y)
+    with pytest.raises(ValueError, match=r"(NaN|infinity|-?nan|-?inf)"):
+        SpARRegressor().fit(shift.X, spoilt(shift.y, value, 5))
+    with pytest.raises(ValueError, match=r"must be finite. Got -?(nan|inf) in row 3, column 2"):
+        fitted.adapt(pd.DataFrame(spoilt(shift.Z, value), columns=NAMES))
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        fitted.predict(pd.DataFrame(spoilt(shift.Z, value), columns=NAMES))
+
+
+BAD_SOURCES = {
+    "NaN in X": lambda X, y: (spoilt(X, np.nan), y, None),
+    "NaN in y": lambda X, y: (X, spoilt(y, np.nan, 4), None),
+    "infinity in X": lambda X, y: (spoilt(X, np.inf), y, None),
+    "other columns and NaN": lambda X, y: (spoilt(X[:, :4], np.nan), y, None),
+    "too few labels": lambda X, y: (X, y[:-1], None),
+    "one row": lambda X, y: (X[:1], y[:1], None),
+    "no rows": lambda X, y: (X[:0], y[:0], None),
+    "one dimension": lambda X, y: (X[:, 0], y, None),
+    "complex": lambda X, y: (X + 1j, y, None),
+    "words": lambda X, y: (X.astype(str).astype(object).tolist() and [["a"] * 5] * 300, y, None),
+    "negative weight": lambda X, y: (X, y, spoilt(np.ones(300), -1.0, 0)),
+    "weight that is NaN": lambda X, y: (X, y, spoilt(np.ones(300), np.nan, 0)),
+    "weights of zero": lambda X, y: (X, y, np.zeros(300)),
+    "too few weights": lambda X, y: (X, y, np.ones(299)),
+    "no labels": lambda X, y: (X, None, None),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_SOURCES))
+@pytest.mark.parametrize("model", [SpARRegressor, PCRRegressor])
+def test_a_refused_fit_leaves_the_estimator_exactly_as_it_was(shift, kind, model):
+    est = model().fit(shift.X, shift.y)
+    if model is SpARRegressor:
+        est.adapt(shift.Z)
+    predictions, state = est.predict(shift.Z), dict(est.__dict__)
+    X, y, weight = BAD_SOURCES[kind](shift.X, shift.y)
+    with pytest.raises((ValueError, TypeError)):
+        est.fit(X, y, weight)
+    np.testing.assert_array_equal(est.predict(shift.Z), predictions)
+    assert est.n_features_in_ == 5
+    assert est.__dict__.keys() == state.keys()
+    assert all(est.__dict__[name] is value for name, value in state.items())
+
+
+BAD_TARGETS = {
+    "NaN": lambda Z: (spoilt(Z, np.nan), None),
+    "infinity": lambda Z: (spoilt(Z, np.inf), None),
+    "fewer columns": lambda Z: (Z[:, :4], None),
+    "more columns": lambda Z: (np.hstack([Z, Z]), None),
+    "no rows": lambda Z: (Z[:0], None),
+    "one dimension": lambda Z: (Z[0], None),
+    "complex": lambda Z: (Z + 1j, None),
+    "negative weight": lambda Z: (Z, spoilt(np.ones(120), -1.0, 0)),
+    "weights of zero": lambda Z: (Z, np.zeros(120)),
+    "moments of other columns": lambda Z: (Moments.of(Z[:, :4]), None),
+    "moments and weights": lambda Z: (Moments.of(Z), np.ones(120)),
+    "moments that are NaN": lambda Z: (replace(Moments.of(Z), root=np.full((6, 6), np.nan)), None),
+    "nothing": lambda Z: (None, None),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_TARGETS))
+def test_a_refused_target_leaves_the_estimator_exactly_as_it_was(shift, kind):
+    est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
+    predictions, state = est.predict(shift.Z), dict(est.__dict__)
+    Z, weight = BAD_TARGETS[kind](shift.Z)
+    for method in (est.adapt, est.adapted):
+        with pytest.raises((ValueError, TypeError)):
+            method(Z, weight)
+        np.testing.assert_array_equal(est.predict(shift.Z), predictions)
+        assert est.__dict__.keys() == state.keys()
+        assert all(est.__dict__[name] is value for name, value in state.items())
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_that_differ_are_named(shift, fitted, frame):
+    def target(names):
+        return frame(dict.fromkeys(names, shift.Z[:, 0]))
+
+    with pytest.raises(ValueError, match=r"target has 4 columns, the source had 5: missing 'c', unexpected none\."):
+        fitted.adapt(target("abde"))
+    with pytest.raises(ValueError, match=r"target has 6 columns, the source had 5: missing none, unexpected 'x'\."):
+        fitted.adapt(target("abcdex"))
+    with pytest.raises(ValueError, match=r"missing 'c', 'd', unexpected 'x', 'y'\."):
+        fitted.adapt(target("abxye"))
+    with pytest.raises(ValueError, match="source's columns in another order"):
+        fitted.adapt(target("bacde"))
+
+
+def test_a_long_list_of_missing_columns_is_cut_short(rng):
+    names = [f"f{i}" for i in range(20)]
+    est = SpARRegressor().fit(pd.DataFrame(rng.normal(size=(40, 20)), columns=names), rng.normal(size=40))
+    with pytest.raises(ValueError, match=r"'f0', .*'f7' and 12 more, unexpected 'g'"):
+        est.adapt(pd.DataFrame({"g": [1.0]}))
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, np.nan, np.inf, -np.inf, "a", "0.5", None, True, False, [0.5], 1j])
+def test_an_alpha_that_is_no_confidence_is_refused_by_fit_and_adapt(shift, alpha):
+    with pytest.raises(ValueError, match=r"alpha is a confidence level and must lie in \[0, 1\]. Got"):
+        SpARRegressor(alpha).fit(shift.X, shift.y)
+    est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
+    before = est.coef_.copy()
+    est.set_params(alpha=alpha)
+    for method in (est.adapt, est.adapted):
+        with pytest.raises(ValueError, match="alpha is a confidence level"):
+            method(shift.Z)
+    with pytest.raises(ValueError, match="alpha is a confidence level"):
+        est.partial_fit(shift.X, shift.y)
+    np.testing.assert_array_equal(est.coef_, before)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 0.0, 1.0, 0.5, np.float32(0.5), np.float64(0.999), Fraction(1, 2)])
+def test_an_alpha_from_zero_to_one_of_any_real_type_is_taken(shift, alpha):
+    est = SpARRegressor(alpha).fit(shift.X, shift.y).adapt(shift.Z)
+    assert (est.coef_ == SpARRegressor(float(alpha)).fit(shift.X, shift.y).adapt(shift.Z).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"noise": "map"}, "noise must be one of 'mle', 'unbiased'. Got 'map'"),
+        ({"noise": None}, "noise must be one of"),
+        ({"solver": "svd"}, "solver must be one of 'auto', 'gram', 'qr'. Got 'svd'"),
+        ({"solver": 3}, "solver must be one of"),
+    ],
+)
+def test_unknown_words_are_refused_by_fit_and_adapt(shift, params, message):
+    with pytest.raises(ValueError, match=message):
+        SpARRegressor(**params).fit(shift.X, shift.y)
+    with pytest.raises(ValueError, match=message):
+        SpARRegressor().fit(shift.X, shift.y).set_params(**params).adapt(shift.Z)

@@ -1,0 +1,106 @@
+"""The rules of the house: who may import whom, how long a file may be, what importing pyspar may load."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pyspar
+
+ROOT = Path(pyspar.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+STANDARD = set(sys.stdlib_module_names) | {"__future__"}
+
+# For each part of the house: the rooms and the libraries it may import, at the top or inside functions.
+MAY = {
+    "core": ({"core"}, {"numpy", "scipy"}),
+    "errors": (set(), set()),
+    "atomic": (set(), set()),
+    "_checks": ({"core", "errors"}, {"numpy", "sklearn"}),
+    "_regressor": ({"core", "_checks"}, {"numpy", "sklearn"}),
+    "estimators": ({"core", "_checks", "_regressor"}, {"numpy", "sklearn"}),
+    "pipelines": ({"core"}, {"sklearn"}),
+    "persist": ({"errors", "atomic"}, set()),
+    "theory": ({"core"}, set()),
+    "data": ({"core", "errors", "data"}, {"numpy"}),
+    "tables": (
+        {"core", "errors", "atomic", "_checks", "estimators", "persist", "pipelines", "tables"},
+        {"numpy", "pandas", "pyarrow", "sklearn"},
+    ),
+    "bench": ({"core", "errors", "atomic", "estimators", "data", "bench"}, {"numpy", "sklearn", "matplotlib"}),
+    "show": ({"errors", "tables"}, {"rich", "typer"}),
+    "show_bench": ({"bench"}, {"rich"}),
+    "cli": ({"__init__", "errors", "show", "show_bench", "tables", "bench"}, {"typer"}),
+    "__main__": ({"cli"}, set()),
+    "__init__": ({"core", "errors", "estimators", "persist", "pipelines"}, set()),
+}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide who imports whom"
+            if node.module == "pyspar":  # `from pyspar import show` is the room, other names are of __init__
+                rooms = {room(f) for f in FILES}
+                found |= {f"pyspar.{n.name}" if n.name in rooms else "pyspar.__init__" for n in node.names}
+            else:
+                found.add(str(node.module))
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_room_imports_only_what_it_may(path):
+    rooms, libraries = MAY[room(path)]
+    for name in imports(path):
+        top, _, rest = name.partition(".")
+        if top == "pyspar":
+            assert rest.partition(".")[0] in rooms, f"{room(path)} must not import {name}"
+        else:
+            assert top in STANDARD | libraries, f"{room(path)} must not import {top}"
+
+
+def test_nothing_imports_the_command_line_but_its_entry():
+    assert [room(f) for f in FILES if "pyspar.cli" in imports(f)] == ["__main__"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_file_is_short_and_says_what_it_is(path):
+    text = path.read_text()
+    assert text.count("\n") < 400
+    assert ast.get_docstring(ast.parse(text))
+    assert path.stem not in {"utils", "helpers", "misc", "common"}
+
+
+def test_importing_pyspar_is_light():
+    heavy = ["torch", "dask", "pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "skops", "sklearn"]
+    code = f"import sys, pyspar; print([m for m in {heavy} if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[]"
+
+
+def test_using_an_estimator_loads_no_plotting_network_or_cluster_library():
+    heavy = ["torch", "dask", "matplotlib", "typer", "skops"]
+    code = (
+        f"import sys, numpy; from pyspar import SpARRegressor; X = numpy.eye(4); "
+        f"SpARRegressor(fit_intercept=False).fit(X[:, :2], X[:, 0]).adapt(X[:, :2]); "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[]"
+
+
+def test_every_public_name_can_be_had_and_is_listed():
+    assert set(pyspar.__all__) == set(pyspar._HOME) | {"__version__"}
+    for name in pyspar.__all__:
+        assert getattr(pyspar, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = pyspar.nothing

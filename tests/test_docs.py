@@ -1,0 +1,71 @@
+"""The documentation is true: its code runs, its commands exist, its public names are all there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pyspar
+from pyspar import theory
+
+ROOT = Path(pyspar.__file__).parents[2]
+README = ROOT / "README.md"
+
+pytestmark = pytest.mark.skipif(not README.is_file(), reason="the documentation is not part of an installed package")
+
+
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
+
+
+def test_the_code_in_the_readme_runs():
+    blocks = python_blocks(README)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_readme_has_the_two_commands_and_ci_runs_the_second():
+    first_screen = "\n".join(README.read_text().splitlines()[:24])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_public_name_is_documented():
+    text = (ROOT / "docs" / "api.md").read_text()
+    missing = [n for n in pyspar.__all__ if not n.startswith("__") and f"`pyspar.{n}`" not in text]
+    missing += [n for n in theory.__all__ if f"`{n}`" not in text and f"`pyspar.{n}`" not in text]
+    assert missing == []
+
+
+def test_every_verb_is_documented_and_has_help():
+    from typer.testing import CliRunner
+
+    from pyspar.cli import app
+
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    verbs = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert {"adapt", "inspect", "reproduce", "demo"} <= set(verbs)
+    for verb in verbs:
+        assert f"## `spar {verb}" in text
+        shown = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "100"})
+        assert shown.exit_code == 0
+        assert "Example:" in shown.output
+
+
+def test_links_in_the_documentation_lead_somewhere():
+    for page in [README, *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not link.startswith("http"):
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_documented_reproduction_is_what_the_published_file_says():
+    from pyspar.bench.published import published
+
+    text = (ROOT / "docs" / "reproduction.md").read_text()
+    for name in ("synthetic", "synthetic-100d"):
+        for task, methods in published(name).cells.items():
+            for method, (mean, spread) in methods.items():
+                assert f"| {task} | {method} | {mean} ± {spread} | {mean} ± {spread} | same |" in text
