@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,8 +14,11 @@ from sklearn.utils.validation import validate_data
 from pyspar.core.belief import FlatBelief
 from pyspar.core.moments import Moments, measured_eps
 from pyspar.errors import SparWarning
+from pyspar.sources import kind_of, moments_of
+from pyspar.sources.stream import is_batches
 
 FLOATS = [np.float64, np.float32]
+SPARSE = ("csr", "csc")
 
 
 def check_alpha(alpha: Any) -> None:
@@ -49,14 +53,67 @@ def source_moments(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, solver: Any, first: bool, min_rows: int
 ) -> tuple[Moments, int]:
     """Check labelled rows against the estimator, and return their moments and the dimension of y (1 or 2)."""
+    kind = kind_of(X)
+    if kind in ("dask", "torch"):
+        if y is None:
+            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        found = moments_of(X, y, sample_weight, solver=solver)
+        if found.rows < min_rows:
+            raise ValueError(f"Found {found.rows} sample(s) while a minimum of {min_rows} is required.")
+        register_features(estimator, found, first=first)
+        return found, int(y.ndim)
     eps = measured_eps(X)
     # Moments.of finds NaN and infinity in what it computes anyway; a check of its own would be one more pass.
     X, y = validate_data(
         estimator, X, y, reset=first, dtype=FLOATS, multi_output=True, y_numeric=True,
-        ensure_min_samples=min_rows, ensure_all_finite=False,
+        ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE,
     )  # fmt: skip
     y = np.asarray(y, dtype=np.float64)
+    if kind == "sparse":
+        return moments_of(X, y, sample_weight, solver=solver), y.ndim
     return Moments.of(X, y, sample_weight, solver=solver, eps=eps), y.ndim
+
+
+def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tuple[Moments, int]:
+    """Fold labelled batches into moments, noting the dimension of the first y."""
+    if not is_batches(batches):
+        raise TypeError(f"batches must be an iterable of (X, y). Got {type(batches).__name__}; for rows use fit(X, y).")
+    first_y: list[int] = []
+
+    def seen() -> Iterator[Any]:
+        for batch in batches:
+            if not first_y and isinstance(batch, (tuple, list)) and len(batch) > 1:
+                first_y.append(len(np.shape(batch[1])))
+            yield batch
+
+    found = moments_of(seen(), True, solver=solver)
+    if found.rows < 2:
+        raise ValueError(f"Found {found.rows} sample(s) while a minimum of 2 is required.")
+    register_features(estimator, found, first=True)
+    return found, first_y[0]
+
+
+def labelled_moments(estimator: BaseEstimator, moments: Any) -> tuple[Moments, int]:
+    """Check that moments are those of a labelled source."""
+    if not isinstance(moments, Moments):
+        raise TypeError(f"moments must be Moments. Got {type(moments).__name__} instead; for rows use fit(X, y).")
+    if moments.n_outputs == 0:
+        raise ValueError("moments must have at least one output. Got features alone; make them with Moments.of(X, y).")
+    if moments.rows < 2 or not np.isfinite(moments.root).all():
+        raise ValueError(f"moments must be finite and of at least 2 rows. Got {moments!r}.")
+    register_features(estimator, moments, first=True)
+    return moments, 1 if moments.n_outputs == 1 else 2
+
+
+def register_features(estimator: Any, found: Moments, *, first: bool) -> None:
+    """Keep, or compare, the number and names of the features, where scikit-learn has not seen the rows."""
+    if not first:
+        check_moments(estimator, found)
+        return
+    estimator.n_features_in_ = found.n_features
+    estimator.__dict__.pop("feature_names_in_", None)
+    if found.names:
+        estimator.feature_names_in_ = np.array(found.names, dtype=object)
 
 
 def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -> Moments:
@@ -64,15 +121,32 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
     if isinstance(Z, Moments):
         if sample_weight is not None:
             raise ValueError("sample_weight goes into Moments.of; Moments carry their weights already.")
-        if Z.n_features != estimator.n_features_in_:
-            raise ValueError(f"target has {Z.n_features} columns, the source had {estimator.n_features_in_}.")
-        if not np.isfinite(Z.root).all():
-            raise ValueError("target Moments must be finite. Got NaN or infinity; make them anew with Moments.of.")
+        check_moments(estimator, Z)
         return Z
+    kind = kind_of(Z)
+    if kind in ("dask", "torch", "batches"):
+        if kind == "batches" and sample_weight is not None:
+            raise ValueError("sample_weight does not apply to batches; summarise them with their weights first.")
+        found = moments_of(Z, sample_weight=sample_weight, solver=solver)
+        check_moments(estimator, found)
+        return found
     check_target_columns(estimator, Z)
     eps = measured_eps(Z)
-    Z = validate_data(estimator, Z, reset=False, dtype=FLOATS, ensure_all_finite=False)
+    Z = validate_data(estimator, Z, reset=False, dtype=FLOATS, ensure_all_finite=False, accept_sparse=SPARSE)
+    if kind == "sparse":
+        return moments_of(Z, sample_weight=sample_weight, solver=solver)
     return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
+
+
+def check_moments(estimator: Any, found: Moments) -> None:
+    """Refuse moments whose features are not the source's."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and found.names:
+        _compare_names(list(names), list(found.names), "put its columns in that order")
+    if found.n_features != estimator.n_features_in_:
+        raise ValueError(f"target has {found.n_features} columns, the source had {estimator.n_features_in_}.")
+    if not np.isfinite(found.root).all():
+        raise ValueError("target Moments must be finite. Got NaN or infinity; make them anew with Moments.of.")
 
 
 def check_target_columns(estimator: Any, Z: Any) -> None:
@@ -80,18 +154,7 @@ def check_target_columns(estimator: Any, Z: Any) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     columns = getattr(Z, "columns", None)
     if names is not None and columns is not None:
-        source, target = list(names), [str(c) for c in columns]
-        missing = [c for c in source if c not in set(target)]
-        extra = [c for c in target if c not in set(source)]
-        if missing or extra:
-            raise ValueError(
-                f"target has {len(target)} columns, the source had {len(source)}: missing {_few(missing)}, "
-                f"unexpected {_few(extra)}."
-            )
-        if source != target:
-            raise ValueError(
-                "target has the source's columns in another order; pass Z[list(estimator.feature_names_in_)]."
-            )
+        _compare_names(list(names), [str(c) for c in columns], "pass Z[list(estimator.feature_names_in_)]")
     shape = np.shape(Z)
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
         raise ValueError(f"target has {shape[1]} columns, the source had {estimator.n_features_in_}.")
@@ -107,6 +170,18 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
             SparWarning,
             stacklevel=3,
         )
+
+
+def _compare_names(source: list[str], target: list[str], cure: str) -> None:
+    missing = [c for c in source if c not in set(target)]
+    extra = [c for c in target if c not in set(source)]
+    if missing or extra:
+        raise ValueError(
+            f"target has {len(target)} columns, the source had {len(source)}: missing {_few(missing)}, "
+            f"unexpected {_few(extra)}."
+        )
+    if source != target:
+        raise ValueError(f"target has the source's columns in another order; {cure}.")
 
 
 def _few(names: list[str], limit: int = 8) -> str:

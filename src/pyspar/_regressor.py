@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +10,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar._checks import FLOATS, source_moments
+from pyspar._checks import FLOATS, SPARSE, batch_moments, labelled_moments, source_moments
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
+from pyspar.sources import kind_of, linear_prediction, solving_near
 
 
 class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -40,10 +42,30 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Add a batch of labelled source rows; the result is that of one fit on all of them."""
         return self._absorb(X, y, sample_weight, first=not hasattr(self, "moments_"), min_rows=1)
 
+    def fit_batches(self, batches: Any) -> Self:
+        """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
+
+        The batches may be arrays, frames or tensors, of any size; the result is that of one fit on all rows.
+        """
+        return self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such: no rows are needed.
+
+        With one output the weights have the shape they would have for a one-dimensional y.
+        """
+        return self._learn(lambda: labelled_moments(self, moments), add=False)
+
     def predict(self, X: Any) -> Any:
-        """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions."""
+        """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions.
+
+        For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        kind = kind_of(X)
+        if kind in ("dask", "torch"):
+            return linear_prediction(self, X, kind)
+        X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse=SPARSE)
         return X @ self.coef_.T + self.intercept_
 
     def to_linear_regression(self) -> LinearRegression:
@@ -57,14 +79,18 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         return plain
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
+        def read() -> tuple[Moments, int]:
+            return source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
+
+        with solving_near(X):
+            return self._learn(read, add=not first)
+
+    def _learn(self, read: Callable[[], tuple[Moments, int]], *, add: bool) -> Self:
         before = dict(self.__dict__)
         try:
             self._check_params()
-            batch, y_ndim = source_moments(
-                self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows
-            )
-            self._y_ndim = y_ndim
-            self.moments_: Moments = batch if first else self.moments_ + batch
+            found, self._y_ndim = read()
+            self.moments_: Moments = self.moments_ + found if add else found
             self._solve()
         except BaseException:  # rows that are refused leave the estimator as it was, Ctrl-C included
             self.__dict__.clear()
@@ -78,6 +104,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         flat = self._y_ndim == 1
         self.coef_ = w[:, 0].copy() if flat else np.array(w.T, order="C")
         self.intercept_ = float(intercept[0]) if flat else intercept
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")

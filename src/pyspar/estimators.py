@@ -27,6 +27,7 @@ from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.moments import Solver
 from pyspar.core.pcr import principal_fit
 from pyspar.core.rules import chi2_rule
+from pyspar.sources import solving_near
 
 _SOLVERS = ("auto", "gram", "qr")
 
@@ -102,13 +103,13 @@ class SpARRegressor(MomentsRegressor):
         warn_if_nothing_left_for_noise(self._belief)
         return self
 
-    def adapt(self, Z: Any, sample_weight: Any = None) -> Self:
+    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to an unlabelled target, in place.
 
         Parameters
         ----------
-        Z : array or data frame of shape (m, D), or Moments
-            Rows of the new world, with the source's columns.
+        Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
+            Rows of the new world, with the source's columns. Batches are an iterable of row blocks.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -119,14 +120,15 @@ class SpARRegressor(MomentsRegressor):
         self._check_params()
         target = target_moments(self, Z, sample_weight, solver=self.solver)
         warn_if_nothing_left_for_noise(self._belief)
-        self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
+        with solving_near(Z):
+            self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
         self._set_weights(self.adaptation_.w_proj, self._belief.x_mean, self._belief.y_mean)
         return self
 
-    def adapted(self, Z: Any, sample_weight: Any = None) -> Self:
+    def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Return a new estimator adapted to another target; this one is unchanged, and the source is shared."""
         check_is_fitted(self)
-        return copy.copy(self).adapt(Z, sample_weight)
+        return copy.copy(self).adapt(Z, sample_weight=sample_weight)
 
     def reset(self) -> Self:
         """Go back to plain least squares."""

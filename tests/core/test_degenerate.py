@@ -125,7 +125,7 @@ def test_a_target_without_any_direction_changes_nothing(shift, alpha):
         assert est.adaptation_.removed.shape == (0, 1)
         assert est.adaptation_.outside_energy == 0.0
         np.testing.assert_array_equal(est.adaptation_.risk_after, est.adaptation_.risk_before)
-        assert "removed [0] of 0" in repr(est.adaptation_)
+        assert "0 of 0 target directions removed" in repr(est.adaptation_)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -171,7 +171,7 @@ def test_nothing_of_the_callers_is_changed(shift, dtype, solver):
     for array in held.values():
         array.setflags(write=False)
     est = SpARRegressor(solver=solver).fit(held["X"], held["y"], held["weight"])
-    est.adapt(held["Z"], held["target weight"])
+    est.adapt(held["Z"], sample_weight=held["target weight"])
     est.predict(held["Z"])
     PCRRegressor(solver=solver).fit(held["X"], held["y"], held["weight"]).predict(held["Z"])
     assert {name: array.tobytes() for name, array in held.items()} == before

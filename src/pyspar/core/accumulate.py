@@ -12,6 +12,9 @@ the scatter about the mean. So centring is dropping the first row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -46,7 +49,7 @@ def gram_root(table: Table, *, refine: bool) -> Matrix:
     root, resolved = root_of_product(product, frame)
     if refine and not resolved:
         mean = root[0, 1:] / root[0, 0]
-        factor = _refined(table, Frame(mean, frame.scale), _scatter(product)[1])
+        factor = refined(partial(_flat_blocks, table, Frame(mean, frame.scale)), scatter_of(product)[1])
         if factor is None:
             return qr_root(table)
         root[1:, 1:] = factor / frame.scale
@@ -55,7 +58,7 @@ def gram_root(table: Table, *, refine: bool) -> Matrix:
 
 def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
     """Return a root from ``A'A`` with ``A = [1 | ([X | Y] - shift) * scale]``, and whether it kept its digits."""
-    middle, scatter = _scatter(product)
+    middle, scatter = scatter_of(product)
     factor, conditioned = _root_of_scatter(scatter)
     # A column whose mean exceeds its spread a hundredfold has lost four digits when the mean was taken out.
     centred = bool((product[0, 0] * middle**2 <= 1e4 * np.diag(scatter)).all())
@@ -105,7 +108,7 @@ def _product(table: Table, frame: Frame) -> Matrix:
     return np.block([[ss[:1, :1], sX[:1], ss[:1, 1:]], [sX[:1].T, XX, sX[1:].T], [ss[1:, :1], sX[1:], ss[1:, 1:]]])
 
 
-def _scatter(product: Matrix) -> tuple[Vector, Matrix]:
+def scatter_of(product: Matrix) -> tuple[Vector, Matrix]:
     """Return the mean and the scatter about it, both in the frame of the product."""
     offset = product[0, 1:]
     middle = offset / product[0, 0]
@@ -128,9 +131,10 @@ def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
     return factor * lengths, bool(condition >= GRAM_SPREAD**2)
 
 
-def _refined(table: Table, frame: Frame, scatter: Matrix) -> Matrix | None:
+def refined(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], scatter: Matrix) -> Matrix | None:
     """Multiply again in coordinates where the known part of the spectrum is flat; None where only QR will do.
 
+    ``read(P)`` reads the rows once more: the roots of their weights, and the weighted rows ``[X | Y] - mean`` times P.
     With ``A = (A P) P^-1`` and ``P = V / max(lambda, floor)``, the product of ``A P`` is well conditioned down to the
     floor, so the second pass is as good as QR over ten decades. Null directions take a third, and end as what they are:
     rounding noise of the rows. A direction that is real and smaller still is measured better by QR.
@@ -145,11 +149,10 @@ def _refined(table: Table, frame: Frame, scatter: Matrix) -> Matrix | None:
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
         into, back = into @ (V / lam), (lam[:, None] * V.T) @ back
         scatter, offset, weight = np.zeros_like(scatter), np.zeros(len(scatter)), np.zeros(())
-        for block in augmented_blocks(table, frame):
-            flat = block[:, 1:] @ into
+        for ones, flat in read(into):
             scatter += flat.T @ flat
-            offset += block[:, 0] @ flat
-            weight += block[:, 0] @ block[:, 0]
+            offset += ones @ flat
+            weight += ones @ ones
         # The mean of the first pass is rounded; over many rows even that would become a direction.
         scatter -= np.outer(offset, offset) / weight
         root, resolved = _root_of_scatter(scatter)
@@ -161,6 +164,11 @@ def _refined(table: Table, frame: Frame, scatter: Matrix) -> Matrix | None:
     root = root @ back
     root[:, empty] = 0.0
     return root
+
+
+def _flat_blocks(table: Table, frame: Frame, into: Matrix) -> Iterator[tuple[Vector, Matrix]]:
+    for block in augmented_blocks(table, frame):
+        yield block[:, 0], block[:, 1:] @ into
 
 
 def _equilibrated(scatter: Matrix) -> tuple[Vector, Matrix]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector, root_sum_squares
 from pyspar.core.belief import Belief
 from pyspar.core.moments import Moments
 from pyspar.core.risk import Terms, outside_share, terms_of
@@ -84,6 +84,16 @@ class Adaptation:
         return np.asarray(np.maximum(np.where(self.removed, self.bias_hat - self.var, 0.0).sum(axis=0), 0.0))
 
     @property
+    def bias_std(self) -> Vector:
+        """The standard error of ``bias_taken``: with one large direction in S it is as large as the estimate itself.
+
+        ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
+        """
+        bias = np.maximum(self.bias_hat - self.var, 0.0)
+        each = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
+        return root_sum_squares(np.where(self.removed, each, 0.0))
+
+    @property
     def risk_after(self) -> Vector:
         """The expected squared error afterwards (``thm:bias_variance_decomp``), with ``bias_taken`` for its Bias."""
         return self.variance_kept + self.bias_taken
@@ -100,9 +110,12 @@ class Adaptation:
         return float(energy @ self.outside / energy.sum()) if energy.size else 0.0
 
     def __repr__(self) -> str:
+        removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))
+        upper = self.bias_taken.sum() + 2.0 * self.bias_std.sum()
         return (
-            f"Adaptation(removed {self.removed.sum(axis=0).tolist()} of {self.z.rank} target directions; expected "
-            f"squared error {self.risk_before.sum():.4g} before, {self.risk_after.sum():.4g} after)"
+            f"Adaptation({removed} of {self.z.rank} target directions removed; expected squared error "
+            f"{self.risk_before.sum():.4g} before; after, {self.variance_kept.sum():.4g} from noise and between 0 and "
+            f"{upper:.4g} for what was removed)"
         )
 
 

@@ -29,3 +29,15 @@ def power_of_two(size: float) -> float:
     if not np.isfinite(size) or size <= 0.0:
         return 1.0
     return float(2.0 ** np.clip(np.floor(np.log2(size)), -1000, 1000))
+
+
+def root_sum_squares(columns: Matrix) -> Vector:
+    """Return the norm of each column, without overflow or underflow of the squares.
+
+    >>> root_sum_squares(np.array([[3e200], [4e200]]))
+    array([5.e+200])
+    """
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(under="ignore"):
+        return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum, decompose, rounding_floor
 
@@ -93,11 +93,11 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     lengths = source.column_lengths()
     x, left = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
     w_hat = x.V @ (left(root[:, d:]) / x.lam[:, None])
-    residual = _root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
+    residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
     # A residual no longer than the rounding of what it is the difference of is a perfect fit, and not noise.
-    w_size = _root_sum_squares(w_hat)
+    w_size = root_sum_squares(w_hat)
     rounded = rounding_floor(np.ones(1), source.eps) * (lengths[d:] + np.linalg.norm(lengths[:d]) * w_size)
-    blurred = source.blur * (_root_sum_squares(root[:, d:]) + np.linalg.norm(root[:, :d]) * w_size)
+    blurred = source.blur * (root_sum_squares(root[:, d:]) + np.linalg.norm(root[:, :d]) * w_size)
     residual[residual <= np.maximum(rounded, blurred)] = 0.0
     belief = FlatBelief(w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept)
     spare = belief.degrees_of_freedom
@@ -112,14 +112,7 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     Kept as a root because its square would underflow for features beyond 1e150.
     """
     overlap = x.V.T @ directions
-    gain = _root_sum_squares(overlap / x.lam[:, None])
+    gain = root_sum_squares(overlap / x.lam[:, None])
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
     outside = (np.abs(overlap) * x.lam[:, None] <= max(x.floor, 4.0 * EPS64 * x.lam.max(initial=0.0))).all(axis=0)
     return np.where(outside, 0.0, gain)
-
-
-def _root_sum_squares(columns: Matrix) -> Vector:
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    safe = np.where(largest > 0.0, largest, 1.0)
-    with np.errstate(under="ignore"):
-        return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))

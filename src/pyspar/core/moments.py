@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.accumulate import BLUR, gram_root, merged_root, qr_root
-from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
 from pyspar.core.blocks import Table
 
 Solver = Literal["auto", "gram", "qr"]
@@ -104,6 +104,13 @@ class Moments:
             names=self.names or other.names,
         )
 
+    def __radd__(self, other: Any) -> Moments:
+        """Let ``sum`` start from zero."""
+        return self if other == 0 else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Moments({self.rows:,} rows, {self.n_features} features, {self.n_outputs} outputs)"
+
     @property
     def n_outputs(self) -> int:
         return int(self.root.shape[1]) - 1 - self.n_features
@@ -128,9 +135,7 @@ class Moments:
 
     def column_lengths(self) -> Vector:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
-        largest = np.abs(self.root[:, 1:]).max(axis=0, initial=0.0)
-        safe = np.where(largest > 0.0, largest, 1.0)
-        return np.asarray(safe * np.sqrt(((self.root[:, 1:] / safe) ** 2).sum(axis=0)) * (largest > 0.0))
+        return root_sum_squares(self.root[:, 1:])
 
     def second_moment(self) -> Matrix:
         """Return ``X'X`` of the features (not divided by N)."""
@@ -145,8 +150,8 @@ def measured_eps(X: Any) -> float:
     >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
     True
     """
-    columns = getattr(X, "dtypes", None)
-    dtypes = [getattr(X, "dtype", None)] if columns is None else list(columns)
+    columns = getattr(X, "columns", None)
+    dtypes = [getattr(X, "dtype", None)] if columns is None else list(X.dtypes)
     return max([EPS64, *(_eps_of(dtype) for dtype in dtypes)])
 
 

@@ -1,0 +1,179 @@
+"""Torch: Moments of tensors, accumulated in float64 on the device where the rows lie; only D x D numbers come back.
+
+float32 and narrower rows need one product. float64 rows take QR on the device where one product has lost digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyspar.core.accumulate import BLUR, root_of_product
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.blocks import OFFSET_LIMIT, Frame
+from pyspar.core.eigen import solving_with
+from pyspar.core.moments import Moments, Solver
+from pyspar.errors import need
+
+_BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
+
+
+def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
+    """Summarise the rows of a tensor, on its device."""
+    sums = TensorSums(exact=solver == "qr")
+    sums.add(X, Y, sample_weight)
+    found, resolved = sums.moments()
+    if resolved or solver != "auto" or found.eps > EPS64:
+        return replace(found, blur=BLUR) if solver == "gram" else found
+    sums = TensorSums(exact=True)
+    sums.add(X, Y, sample_weight)
+    return sums.moments()[0]
+
+
+def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
+    """Summarise a data loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X where labels do not matter.
+
+    It is read once, so float64 rows are folded through QR.
+    """
+    sums: TensorSums | None = None
+    for number, batch in enumerate(batches):
+        parts = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+        if labelled and len(parts) not in (2, 3):
+            raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight). Got {len(parts)} parts instead.")
+        if sums is None:
+            fine = "float64" in str(parts[0].dtype)
+            sums = TensorSums(exact=solver == "qr" or (solver == "auto" and fine))
+        try:
+            sums.add(*(parts if labelled else parts[:1]))
+        except ValueError as error:
+            raise ValueError(f"batch {number}: {error}") from None
+    if sums is None:
+        raise ValueError("the batches must hold at least one row. Got none; is the loader used up?")
+    return replace(sums.moments()[0], blur=BLUR if solver == "gram" else 0.0)
+
+
+class TensorSums:
+    """A running summary of ``[1 | X | Y]`` on one device: a product, or where it must be exact a root by QR."""
+
+    def __init__(self, *, exact: bool) -> None:
+        self.torch: Any = need("torch", "torch")
+        self.exact = exact
+        self.rows, self.weight, self.eps = 0, 0.0, EPS64
+        self.d, self.k = 0, 0
+        self.shift: Any = None
+        self.sum: Any = None
+
+    def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
+        """Add rows; they are multiplied on the device where they lie."""
+        X, Y, w = self._checked(X, Y, sample_weight)
+        if len(X) == 0:
+            return
+        if self.sum is None:
+            self._start(X, Y)
+        self.rows += len(X)
+        self.weight += float(len(X) if w is None else w.sum())
+        self.eps = max(self.eps, float(self.torch.finfo(X.dtype).eps))
+        step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * (self.d + self.k + 1)), 1)
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            self._accumulate(X[part], Y[part], None if w is None else w[part])
+
+    def moments(self) -> tuple[Moments, bool]:
+        """Return what was summed, and whether it kept its digits."""
+        if self.sum is None:
+            raise ValueError("the tensors must hold at least one row. Got none.")
+        if not bool(self.torch.isfinite(self.sum).all()):
+            raise ValueError("X and Y must be finite. Got NaN or infinity; impute or drop such rows first.")
+        if self.exact:
+            root, resolved = self.sum.cpu().numpy(), True
+        elif (triangular := self._cholesky()) is not None:
+            root, resolved = triangular, True
+        else:
+            frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
+            root, resolved = root_of_product(self.sum.cpu().numpy(), frame)
+        return Moments(root, self.d, self.rows, self.weight, self.eps), resolved
+
+    def _start(self, X: Any, Y: Any) -> None:
+        torch = self.torch
+        self.d, self.k = X.shape[1], Y.shape[1]
+        head = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
+        mean, spread = head.mean(dim=0), head.std(dim=0, correction=0)
+        offset = mean.abs() > OFFSET_LIMIT * spread
+        offset[self.d :] = True
+        self.shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
+        size = 1 + self.d + self.k
+        self.sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
+
+    def _accumulate(self, X: Any, Y: Any, w: Any) -> None:
+        torch = self.torch
+        block = torch.empty((len(X), 1 + self.d + self.k), dtype=torch.float64, device=X.device)
+        block[:, 0] = 1.0
+        block[:, 1 : self.d + 1] = X
+        block[:, self.d + 1 :] = Y
+        if not self.exact:
+            block[:, 1:] -= self.shift
+        if w is not None:
+            block *= w.sqrt()[:, None]
+        if self.exact:
+            self.sum = torch.linalg.qr(torch.cat([self.sum, block]), mode="r").R
+        else:
+            self.sum.addmm_(block.T, block)
+
+    def _cholesky(self) -> Matrix | None:
+        """Return the root by a Cholesky factor on the device, where that is all that is needed: coarse rows."""
+        if self.eps <= EPS64:
+            return None
+        torch = self.torch
+        weight, offset = self.sum[0, 0], self.sum[0, 1:]
+        scatter = self.sum[1:, 1:] - torch.outer(offset, offset) / weight
+        lengths = scatter.diagonal().clamp(min=0.0).sqrt()
+        lengths = torch.where(lengths > 0, lengths, torch.ones_like(lengths))
+        factor, info = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
+        if int(info) != 0:
+            return None
+        root = torch.zeros_like(self.sum)
+        root[0, 0] = weight.sqrt()
+        root[0, 1:] = weight.sqrt() * (self.shift + offset / weight)
+        root[1:, 1:] = factor * lengths
+        return np.asarray(root.cpu().numpy())
+
+    def _checked(self, X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        torch = self.torch
+        if X.ndim != 2:
+            raise ValueError(f"X must be a table of rows and columns. Got a tensor of shape {tuple(X.shape)} instead.")
+        X = X.detach() if X.is_floating_point() else X.detach().double()
+        Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach()
+        Y = Y[:, None] if Y.ndim == 1 else Y
+        w = None if sample_weight is None else torch.as_tensor(sample_weight, device=X.device).double()
+        if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
+            raise ValueError(f"X, y and sample_weight must have the same rows. Got {len(X)} rows of X, {len(Y)} of y.")
+        if w is not None and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
+            raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+        if self.sum is not None and (X.shape[1], Y.shape[1]) != (self.d, self.k):
+            raise ValueError(f"got {X.shape[1]} features and {Y.shape[1]} outputs, before {self.d} and {self.k}.")
+        return X, Y, w
+
+
+def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
+    """Return predictions as a tensor of the rows' dtype, on their device."""
+    torch = need("torch", "torch")
+    weights = torch.as_tensor(np.ascontiguousarray(coef.T), dtype=X.dtype, device=X.device)
+    return X @ weights + torch.as_tensor(intercept, dtype=X.dtype, device=X.device)
+
+
+@contextmanager
+def solving_on(device: Any) -> Iterator[None]:
+    """Solve eigenproblems on a device inside a ``with`` block."""
+    torch = need("torch", "torch")
+
+    def solve(root: Matrix) -> tuple[Vector, Matrix]:
+        on_device = torch.as_tensor(root, device=device)
+        squares, V = torch.linalg.eigh(on_device.T @ on_device)
+        return squares.cpu().numpy(), V.cpu().numpy()
+
+    with solving_with(solve):
+        yield
