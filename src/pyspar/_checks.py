@@ -53,6 +53,7 @@ def source_moments(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, solver: Any, first: bool, min_rows: int
 ) -> tuple[Moments, int]:
     """Check labelled rows against the estimator, and return their moments and the dimension of y (1 or 2)."""
+    refuse_masked("X", X)
     kind = kind_of(X)
     if kind in ("dask", "torch"):
         if y is None:
@@ -123,6 +124,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
             raise ValueError("sample_weight goes into Moments.of; Moments carry their weights already.")
         check_moments(estimator, Z)
         return Z
+    refuse_masked("the target", Z)
     kind = kind_of(Z)
     if kind in ("dask", "torch", "batches"):
         if kind == "batches" and sample_weight is not None:
@@ -170,6 +172,24 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
             SparWarning,
             stacklevel=3,
         )
+
+
+def warn_if_scales_are_too_far_apart(belief: FlatBelief) -> None:
+    """Say what follows from features whose sizes float64 cannot hold in one matrix."""
+    lam = belief.x.lam
+    if lam.size and lam[-1] < 1e-13 * lam[0]:
+        warnings.warn(
+            f"The features' sizes span {np.log10(lam[0] / lam[-1]):.0f} decades, more than float64 has digits: least "
+            "squares is right, but adapt() cannot tell the small directions apart. Please standardise the features.",
+            SparWarning,
+            stacklevel=3,
+        )
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse masked entries, which scikit-learn would read as if they were not."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
 
 
 def _compare_names(source: list[str], target: list[str], cure: str) -> None:

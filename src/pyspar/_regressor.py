@@ -22,6 +22,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     A subclass has the parameter ``solver`` and the methods ``_check_params`` and ``_solve``.
     """
 
+    _y_ndim: int
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on labelled source rows.
 
@@ -89,7 +91,10 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         before = dict(self.__dict__)
         try:
             self._check_params()
-            found, self._y_ndim = read()
+            found, y_ndim = read()
+            if add and y_ndim != self._y_ndim:
+                raise ValueError(f"y must have {self._y_ndim} dimension(s), as in earlier batches. Got {y_ndim}.")
+            self._y_ndim = y_ndim
             self.moments_: Moments = self.moments_ + found if add else found
             self._solve()
         except BaseException:  # rows that are refused leave the estimator as it was, Ctrl-C included

@@ -20,9 +20,11 @@ from pyspar._checks import (
     check_components,
     target_moments,
     warn_if_nothing_left_for_noise,
+    warn_if_scales_are_too_far_apart,
 )
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.adapt import Adaptation, adapt
+from pyspar.core.arrays import squared
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.moments import Solver
 from pyspar.core.pcr import principal_fit
@@ -101,6 +103,7 @@ class SpARRegressor(MomentsRegressor):
         """
         super().fit(X, y, sample_weight)
         warn_if_nothing_left_for_noise(self._belief)
+        warn_if_scales_are_too_far_apart(self._belief)
         return self
 
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
@@ -144,7 +147,7 @@ class SpARRegressor(MomentsRegressor):
 
     def _solve(self) -> None:
         self._belief: FlatBelief = flat_belief(self.moments_, fit_intercept=bool(self.fit_intercept), noise=self.noise)
-        sigma2 = self._belief.sigma**2
+        sigma2 = squared(self._belief.sigma)
         self.sigma2_ = float(sigma2[0]) if self._y_ndim == 1 else sigma2
         self.rank_ = self._belief.x.rank
         self.reset()

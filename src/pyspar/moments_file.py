@@ -26,7 +26,7 @@ def write_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
             n_features=np.array(moments.n_features),
             rows=np.array(moments.rows),
             weight=np.array(moments.weight),
-            eps=np.array(moments.eps),
+            eps=moments.eps,
             blur=np.array(moments.blur),
             names=np.array(moments.names, dtype=np.str_),
         )
@@ -58,8 +58,7 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
     root = np.asarray(found["root"], dtype=np.float64)
     d, names = int(found["n_features"]), tuple(str(name) for name in found["names"])
     sound = root.ndim == 2 and root.shape[1] > d >= 1 and len(root) >= 1 and len(names) in (0, d)
+    sound = sound and found["eps"].shape == (d,)
     if not sound or not np.isfinite(root).all() or np.any(root[1:, 0] != 0.0) or not float(found["weight"]) > 0:
         raise InputError(f"{str(path)!r} holds numbers that cannot be Moments; write it again.")
-    return Moments(
-        root, d, int(found["rows"]), float(found["weight"]), float(found["eps"]), float(found["blur"]), names
-    )
+    return Moments(root, d, int(found["rows"]), float(found["weight"]), found["eps"], float(found["blur"]), names)

@@ -89,23 +89,31 @@ def test_outputs_may_be_a_vector(table):
         (np.zeros((2, 2), np.float16), np.float16),
         (np.zeros((2, 2), np.int32), np.float64),
         ([[1.0, 2.0]], np.float64),
-        (pd.DataFrame({"a": np.zeros(2), "b": np.zeros(2, np.float32)}), np.float32),
         (pd.DataFrame({"a": np.zeros(2, int)}), np.float64),
         (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="Float32")}), np.float32),
         (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="float32[pyarrow]")}), np.float32),
         (pd.DataFrame({"a": pd.array([0.0, 1.0], dtype="float64[pyarrow]")}), np.float64),
-        (pl.DataFrame({"a": np.zeros(2), "b": np.zeros(2, np.float32)}), np.float32),
         (pl.DataFrame({"a": np.zeros(2)}), np.float64),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, type) else value.__name__,
 )
-def test_the_precision_is_that_of_the_coarsest_column(form, kind):
-    assert measured_eps(form) == np.finfo(kind).eps
-    assert Moments.of(form).eps == np.finfo(kind).eps
+def test_the_precision_is_that_of_the_dtype(form, kind):
+    assert np.all(measured_eps(form) == np.finfo(kind).eps)
+    assert np.all(Moments.of(form).eps == np.finfo(kind).eps)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_each_column_of_a_frame_has_its_own_precision(frame):
+    form = frame({"a": np.zeros(2), "b": np.zeros(2, np.float32), "c": np.zeros(2, int)})
+    fine, coarse = np.finfo(np.float64).eps, np.finfo(np.float32).eps
+    np.testing.assert_array_equal(Moments.of(form).eps, [fine, coarse, fine])
 
 
 def test_the_precision_can_be_given_where_the_dtype_does_not_tell_it(table):
-    assert Moments.of(table[0], eps=2**-7).eps == 2**-7
+    assert (Moments.of(table[0], eps=2**-7).eps == 2**-7).all()
+    for bad in (-1.0, 0.0, 1.0, np.nan):
+        with pytest.raises(ValueError, match="eps must lie between"):
+            Moments.of(table[0], eps=bad)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

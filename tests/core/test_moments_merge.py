@@ -139,8 +139,9 @@ def test_fractional_weights_scale_the_second_moment(rng, solver):
 def test_the_coarser_measurement_decides_for_a_merged_data_set():
     X, _ = rows(5)
     coarse, fine = Moments.of(X.astype(np.float32)), Moments.of(X)
-    assert (coarse + fine).eps == (fine + coarse).eps == np.finfo(np.float32).eps
-    assert (fine + fine).eps == np.finfo(np.float64).eps
+    for mixed in (coarse + fine, fine + coarse):
+        assert (mixed.eps == np.finfo(np.float32).eps).all()
+    assert ((fine + fine).eps == np.finfo(np.float64).eps).all()
 
 
 def test_adding_leaves_both_summands_as_they_were():

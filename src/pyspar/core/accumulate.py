@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 from scipy.linalg import lapack
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two
-from pyspar.core.blocks import Frame, Table, augmented_blocks, blocks, column_sizes, plain_frame, typical_frame
+from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Vector, power_of_two
+from pyspar.core.blocks import Frame, Table, augmented_blocks, blocks, column_sizes, typical_frame
 
 GRAM_SPREAD = 1e-3
 """Smallest over largest singular value (columns at unit length) down to which one product keeps eleven digits."""
@@ -30,14 +30,14 @@ BLUR = 1e-6
 _FLOOR = 1e-7
 """Below this share a singular value is lost in the product's rounding; preconditioning stops amplifying there."""
 
-_SAFE_SQUARES = (1e-200, 1e200)
-
 
 def qr_root(table: Table) -> Matrix:
     """Fold the rows through blocked QR; exact to rounding at every condition number, each row read once."""
+    frame = typical_frame(table)
     root = np.zeros((0, table.n_columns + 1))
-    for block in augmented_blocks(table, plain_frame(table)):
-        root = merged_root([root, block])
+    for block in augmented_blocks(table, frame):
+        root = folded(root, block)
+    root[0, 1:] += root[0, 0] * frame.shift
     return root
 
 
@@ -70,10 +70,22 @@ def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
     return root, conditioned and centred
 
 
-def merged_root(roots: list[Matrix]) -> Matrix:
-    """Return the root of all the rows behind several roots."""
-    root: Matrix = np.linalg.qr(np.vstack(roots), mode="r")  # type: ignore[assignment]  # the stubs miss mode="r"
-    return root
+def folded(root: Matrix, block: Matrix) -> Matrix:
+    """Return the triangular root of the rows behind a root and of more rows ``[1 | X | Y]``."""
+    triangle: Matrix = np.linalg.qr(np.vstack([root, block]), mode="r")  # type: ignore[assignment]  # stubs miss "r"
+    return triangle
+
+
+def merged_root(one: Matrix, two: Matrix) -> Matrix:
+    """Return the root of all the rows behind two roots, merged about their mean so that no offset costs digits."""
+    weights = one[0, 0] ** 2 + two[0, 0] ** 2
+    middle = one[0, 1:] * (one[0, 0] / weights) + two[0, 1:] * (two[0, 0] / weights)
+    one, two = one.copy(), two.copy()
+    for root in (one, two):
+        root[0, 1:] -= root[0, 0] * middle
+    merged = folded(one, two)
+    merged[0, 1:] += merged[0, 0] * middle
+    return merged
 
 
 def _safe_product(table: Table) -> tuple[Matrix, Frame]:
@@ -82,7 +94,7 @@ def _safe_product(table: Table) -> tuple[Matrix, Frame]:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         product = _product(table, frame)
     squares = np.diag(product)[1:]
-    low, high = _SAFE_SQUARES
+    low, high = SAFE_SQUARES
     if ((squares > low) & (squares < high)).all():
         return product, frame
     # Only now is a second look at the rows worth its price: a zero on the diagonal may be a constant column or an

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Mask, Matrix, Vector, root_sum_squares
+from pyspar.core.arrays import Mask, Matrix, Vector, root_sum_squares, squared
 from pyspar.core.belief import Belief
 from pyspar.core.moments import Moments
 from pyspar.core.risk import Terms, outside_share, terms_of
@@ -81,7 +81,9 @@ class Adaptation:
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
         is unbiased. Clipping each term instead would add half a variance for every direction that truly has no bias.
         """
-        return np.asarray(np.maximum(np.where(self.removed, self.bias_hat - self.var, 0.0).sum(axis=0), 0.0))
+        with np.errstate(invalid="ignore"):
+            excess = np.nan_to_num(self.bias_hat - self.var, nan=np.inf, posinf=np.inf)  # beyond float64: unknown
+        return np.asarray(np.maximum(np.where(self.removed, excess, 0.0).sum(axis=0), 0.0))
 
     @property
     def bias_std(self) -> Vector:
@@ -136,10 +138,10 @@ def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
         terms=terms,
         x=belief.x,
         z=z,
-        sigma2=belief.sigma**2,
+        sigma2=squared(belief.sigma),
         n_source=belief.weight,
         n_target=target.weight,
-        mean_risk=target.weight * belief.mean_share * belief.sigma**2,
+        mean_risk=target.weight * belief.mean_share * squared(belief.sigma),
     )
 
 

@@ -17,6 +17,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.floating]
 """Rows as the caller holds them: float32 or float64, any memory order, never copied as a whole."""
 
+SAFE_SQUARES = (1e-200, 1e200)
+"""Sums of squares in this range have neither overflowed nor underflowed."""
+
 EPS64 = float(np.finfo(np.float64).eps)
 
 
@@ -31,12 +34,26 @@ def power_of_two(size: float) -> float:
     return float(2.0 ** np.clip(np.floor(np.log2(size)), -1000, 1000))
 
 
+def squared(values: Vector) -> Vector:
+    """Return squares; what is beyond float64 is infinite, without a warning.
+
+    >>> squared(np.array([3.0, 1e200]))
+    array([ 9., inf])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return np.square(values)
+
+
 def root_sum_squares(columns: Matrix) -> Vector:
     """Return the norm of each column, without overflow or underflow of the squares.
 
     >>> root_sum_squares(np.array([[3e200], [4e200]]))
     array([5.e+200])
     """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->j", columns, columns)
+    if ((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])).all():
+        return np.asarray(np.sqrt(squares))
     largest = np.abs(columns).max(axis=0, initial=0.0)
     safe = np.where(largest > 0.0, largest, 1.0)
     with np.errstate(under="ignore"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import Spectrum, decompose, rounding_floor
+from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
 
 Noise = Literal["mle", "unbiased"]
 
@@ -91,13 +91,13 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
     lengths = source.column_lengths()
-    x, left = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
-    w_hat = x.V @ (left(root[:, d:]) / x.lam[:, None])
+    x, solve = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
+    w_hat = solve(root[:, d:])
     residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
     # A residual no longer than the rounding of what it is the difference of is a perfect fit, and not noise.
-    w_size = root_sum_squares(w_hat)
-    rounded = rounding_floor(np.ones(1), source.eps) * (lengths[d:] + np.linalg.norm(lengths[:d]) * w_size)
-    blurred = source.blur * (root_sum_squares(root[:, d:]) + np.linalg.norm(root[:, :d]) * w_size)
+    fine, own = ROUNDING_SLACK * EPS64, root_sum_squares(root)
+    rounded = fine * lengths[d:] + root_sum_squares((ROUNDING_SLACK * source.eps * lengths[:d])[:, None] * w_hat)
+    blurred = source.blur * (own[d:] + root_sum_squares(own[:d, None] * w_hat))
     residual[residual <= np.maximum(rounded, blurred)] = 0.0
     belief = FlatBelief(w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept)
     spare = belief.degrees_of_freedom
@@ -111,8 +111,11 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
     Kept as a root because its square would underflow for features beyond 1e150.
     """
-    overlap = x.V.T @ directions
-    gain = root_sum_squares(overlap / x.lam[:, None])
+    if x.rank == 0:
+        return np.zeros(directions.shape[1])
+    squares = (x.V.T @ directions) ** 2
+    lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
+    gain = np.sqrt(lam**-2 @ squares) / x.lam[0]
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
-    outside = (np.abs(overlap) * x.lam[:, None] <= max(x.floor, 4.0 * EPS64 * x.lam.max(initial=0.0))).all(axis=0)
-    return np.where(outside, 0.0, gain)
+    reach = np.sqrt(lam**2 @ squares)
+    return np.where(reach <= max(x.floor / x.lam[0], 4.0 * EPS64), 0.0, gain)

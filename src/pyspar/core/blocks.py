@@ -110,11 +110,6 @@ def typical_frame(table: Table, look_at: int = 1000) -> Frame:
     return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))
 
 
-def plain_frame(table: Table) -> Frame:
-    """Return the frame in which every column is as it is."""
-    return Frame(np.zeros(table.n_columns), np.ones(table.n_columns))
-
-
 def column_sizes(table: Table, frame: Frame) -> Vector:
     """Return the largest magnitude in each column of ``[X | Y]``, in the frame's coordinates."""
     sizes = np.zeros(table.n_columns)

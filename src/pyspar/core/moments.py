@@ -33,8 +33,8 @@ class Moments:
         How many rows were read.
     weight : float
         The sum of their weights: N of the paper (M for a target).
-    eps : float
-        The machine epsilon of the dtype that the features were *measured* in.
+    eps : array of shape (D,)
+        The machine epsilon of the dtype that each feature was *measured* in.
     blur : float
         The share of the rows' length below which this summary sees no direction; zero unless one product was forced.
     names : tuple of str
@@ -54,33 +54,42 @@ class Moments:
     n_features: int
     rows: int
     weight: float
-    eps: float = EPS64
+    eps: Vector
     blur: float = 0.0
     names: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto", eps: float | None = None
+        cls,
+        X: Any,
+        Y: Any = None,
+        sample_weight: Any = None,
+        *,
+        solver: Solver = "auto",
+        eps: float | Vector | None = None,
     ) -> Moments:
         """Summarise rows. A weight of 2 means what two copies of the row would.
 
         ``solver="auto"`` multiplies the rows once and, for float64, again where the first product has lost digits;
         ``"gram"`` multiplies exactly once; ``"qr"`` folds blocks through QR (see ``pyspar.core.accumulate``).
-        ``eps`` says how coarsely the features were measured where their dtype does not (bfloat16 held as float32).
+        ``eps`` says how coarsely the features were measured, one number or one for each, where their dtypes do not
+        (bfloat16 held as float32).
         """
-        eps = measured_eps(X) if eps is None else float(eps)
-        names = column_names(X)
+        precision, names = measured_eps(X) if eps is None else eps, column_names(X)
         table = _as_table(X, Y, sample_weight)
+        measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (table.X.shape[1],))
+        if not ((measured > 0.0) & (measured < 1.0)).all():
+            raise ValueError(f"eps must lie between 0 and 1. Got {eps!r} instead.")
         if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
             root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
         elif solver in ("auto", "gram"):
-            root = gram_root(table, refine=solver == "auto" and eps <= EPS64)
+            root = gram_root(table, refine=solver == "auto" and measured.min() <= EPS64)
         else:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
         if not np.isfinite(root).all():
             raise ValueError(_where_not_finite(table))
         weight = float(table.n_rows if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).sum())
-        return cls(root, int(table.X.shape[1]), table.n_rows, weight, eps, BLUR if solver == "gram" else 0.0, names)
+        return cls(root, len(measured), table.n_rows, weight, measured, BLUR if solver == "gram" else 0.0, names)
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -93,13 +102,13 @@ class Moments:
             )
         if self.names and other.names and self.names != other.names:
             raise ValueError("Moments can be added when their features have the same names in the same order.")
-        root = merged_root([self.root, other.root])
+        root = merged_root(self.root, other.root)
         return Moments(
             root,
             self.n_features,
             rows=self.rows + other.rows,
             weight=self.weight + other.weight,
-            eps=max(self.eps, other.eps),
+            eps=np.maximum(self.eps, other.eps),
             blur=max(self.blur, other.blur),
             names=self.names or other.names,
         )
@@ -131,7 +140,9 @@ class Moments:
         """
         if origin is None:
             return self.root[1:, 1:]
-        return self.root[:, 1:] - np.outer(self.root[:, 0], origin)
+        root = self.root[:, 1:].copy()
+        root[0] -= self.root[0, 0] * origin  # below the first row the column of ones is zero
+        return root
 
     def column_lengths(self) -> Vector:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
@@ -143,16 +154,17 @@ class Moments:
         return R.T @ R
 
 
-def measured_eps(X: Any) -> float:
-    """Return the coarsest machine epsilon among a table's floating columns (integers count as exact).
+def measured_eps(X: Any) -> float | Vector:
+    """Return the machine epsilon of an array, or of each column of a frame (integers count as exact).
 
     >>> import numpy as np
     >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
     True
     """
     columns = getattr(X, "columns", None)
-    dtypes = [getattr(X, "dtype", None)] if columns is None else list(X.dtypes)
-    return max([EPS64, *(_eps_of(dtype) for dtype in dtypes)])
+    if columns is None:
+        return _eps_of(getattr(X, "dtype", None))
+    return np.array([_eps_of(dtype) for dtype in X.dtypes])
 
 
 def _eps_of(dtype: Any) -> float:
@@ -182,15 +194,24 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
         raise ValueError(f"sample_weight must have shape ({X.shape[0]},). Got {weight.shape} instead.")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total) or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must be finite with a finite sum, not negative, and not zero everywhere.")
     if not weight.all():  # a row of weight zero is absent, whatever it holds
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return Table(X, Y, np.sqrt(weight))
 
 
 def _as_rows(values: Any, name: str) -> Any:
-    array = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fc":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, none of them missing. Got what cannot be one: {error}.") from None
     if array.ndim == 1 and name == "Y":
         array = array[:, None]
     if array.ndim != 2:

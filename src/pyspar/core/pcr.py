@@ -6,25 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum, decompose
 
 
 @dataclass(frozen=True, eq=False)
 class PrincipalFit:
-    """The principal components of a source, about its mean, and what each of them explains of the outputs."""
+    """The principal components of a source, about its mean, and the regression on all of them."""
 
     x: Spectrum
-    along: Matrix
-    scatter_y: Vector
+    w_full: Matrix
+    y_length: Vector
     x_mean: Vector
     y_mean: Vector
     weight: float
 
     def weights(self, k: int) -> Matrix:
         """Return the weights (features x outputs) of the regression on the first k components."""
-        return self.x.V[:, :k] @ (self.along[:k] / self.x.lam[:k, None])
+        V = self.x.V[:, :k]
+        return self.w_full if k == self.x.n_features else V @ (V.T @ self.w_full)
 
     def components_for(self, share: float) -> int:
         """Return the fewest components that hold at least this share of the features' variance."""
@@ -44,9 +45,9 @@ class PrincipalFit:
         k = k[k + 1 < self.weight]
         if k.size == 0:
             return 1
-        explained = np.cumsum(self.along**2, axis=0)[: k.size]
-        total = np.where(self.scatter_y > 0, self.scatter_y, 1.0)
-        rss = np.maximum(1.0 - explained / total, 0.0).sum(axis=1)
+        along = self.x.lam[:, None] * (self.x.V.T @ self.w_full)
+        share = along / np.where(self.y_length > 0, self.y_length, 1.0)
+        rss = np.maximum(1.0 - np.cumsum(share**2, axis=0)[: k.size], 0.0).sum(axis=1)
         return int(k[np.argmin(rss / (1.0 - (k + 1) / self.weight) ** 2)])
 
 
@@ -54,12 +55,11 @@ def principal_fit(source: Moments) -> PrincipalFit:
     """Find the principal components of a labelled source and regress its outputs on each."""
     d = source.n_features
     root = source.root_about(None)
-    x, left = decompose(root[:, :d], source.column_lengths()[:d], source.eps, source.blur)
-    outputs = root[:, d:]
+    x, solve = decompose(root[:, :d], source.column_lengths()[:d], source.eps, source.blur)
     return PrincipalFit(
         x=x,
-        along=left(outputs),
-        scatter_y=np.asarray((outputs**2).sum(axis=0)),
+        w_full=solve(root[:, d:]),
+        y_length=root_sum_squares(root[:, d:]),
         x_mean=source.mean[:d],
         y_mean=source.mean[d:],
         weight=source.weight,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector, squared
 from pyspar.core.belief import Belief, noise_gain
 from pyspar.core.spectrum import Spectrum
 
@@ -31,12 +31,12 @@ class Terms:
     @property
     def var(self) -> Matrix:
         """``Var_{z,j}``: the expected squared error of keeping direction j."""
-        return np.asarray((self.lam[:, None] * self.std) ** 2)
+        return squared(self.lam[:, None] * self.std)
 
     @property
     def bias_hat(self) -> Matrix:
         """``Bias_{z,j}`` with ``w_hat`` plugged in: the squared error of removing direction j, were ``w_hat`` true."""
-        return np.asarray((self.lam[:, None] * self.mean) ** 2)
+        return squared(self.lam[:, None] * self.mean)
 
 
 def terms_of(belief: Belief, z: Spectrum) -> Terms:
@@ -57,7 +57,10 @@ def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
     >>> variance_terms(x, z, np.array([1.0])).ravel()    # 3^2 / 1^2 and 1^2 / 2^2
     array([9.  , 0.25])
     """
-    return np.outer((z.lam * noise_gain(x, z.V)) ** 2, np.atleast_1d(sigma2))
+    sigma2 = np.atleast_1d(np.asarray(sigma2, dtype=np.float64))
+    if not (sigma2 >= 0.0).all():
+        raise ValueError(f"sigma2 is a variance and must not be negative. Got {sigma2} instead.")
+    return np.outer(squared(z.lam * noise_gain(x, z.V)), sigma2)
 
 
 def bias_terms(z: Spectrum, w: Matrix) -> Matrix:
@@ -100,6 +103,8 @@ def projected_risk(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix, rem
     """
     removed = np.asarray(removed, dtype=bool)
     S = removed if removed.ndim == 2 else removed[:, None]
+    if len(S) != z.rank:
+        raise ValueError(f"removed must say of each of the {z.rank} target directions whether it goes. Got {len(S)}.")
     return np.asarray(np.where(S, bias_terms(z, w_star), variance_terms(x, z, sigma2)).sum(axis=0))
 
 

@@ -27,6 +27,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     >>> chi2_rule(terms, alpha=0.999).ravel()    # the threshold on |mean| / std is 3.29
     array([ True, False])
     """
+    _check_confidence(alpha)
     if alpha == 1.0:  # chi2.ppf(1) is infinite, and infinity times a standard deviation of zero is not a number
         return np.ones(terms.mean.shape, dtype=bool)
     threshold = np.sqrt(chi2.ppf(alpha, df=1))
@@ -49,6 +50,8 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     >>> top_k_rule(terms, k=2).ravel()
     array([False,  True,  True])
     """
+    if k < 0:
+        raise ValueError(f"k is a number of directions and must not be negative. Got {k} instead.")
     order = np.argsort(-(terms.lam[:, None] * terms.std), axis=0, kind="stable")
     removed = np.zeros(terms.mean.shape, dtype=bool)
     np.put_along_axis(removed, order[:k], True, axis=0)
@@ -70,9 +73,17 @@ def inclusion_probability(bias: Matrix, var: Matrix, alpha: float) -> Matrix:
     array([0.9, 0. ])
     """
     bias, var = np.broadcast_arrays(np.asarray(bias, dtype=np.float64), np.asarray(var, dtype=np.float64))
+    _check_confidence(alpha)
+    if not ((bias >= 0.0) & (var >= 0.0)).all():
+        raise ValueError("bias and var are squares and must not be negative or NaN.")
     if alpha == 1.0:
         return np.ones(bias.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(bias > 0.0, np.sqrt(bias) / np.sqrt(var), 0.0)
     threshold = np.sqrt(chi2.ppf(alpha, df=1))
     return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
+
+
+def _check_confidence(alpha: float) -> None:
+    if not 0.0 <= alpha <= 1.0:
+        raise ValueError(f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead.")

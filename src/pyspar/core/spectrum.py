@@ -1,10 +1,10 @@
 """Spectrum: the singular values and right singular vectors that a data set really has.
 
-A direction exists if it is longer than the rounding of the rows can make it. Storing x in floating point moves each
-entry by at most ``eps / 2`` of itself, so the rows by a matrix of norm at most ``eps / 2 * ||X||_F``: the cut-off is
-sixteen times that. It follows the precision the rows were *measured* in, not the one we compute in: float32 features
-lifted to float64 carry rounding noise of 1e-7, and ``1 / lambda_x**2`` would make that noise the largest Var_z of all.
-It does not grow with the number of rows, because the noise of a row does not.
+A direction exists if it is longer than the rounding of the rows can make it. Storing x in floating point moves a
+column by at most ``eps / 2`` of its length; sixteen times that counts as its noise. It follows the precision the column
+was *measured* in, not the one we compute in: float32 features lifted to float64 carry rounding noise of 1e-7, and
+``1 / lambda_x**2`` would make that noise the largest Var_z of all. It does not grow with the number of rows, because
+the noise of a row does not.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from scipy.linalg import svd
 
 from pyspar.core.accumulate import GRAM_SPREAD
-from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, power_of_two, root_sum_squares
 from pyspar.core.eigen import squares_and_vectors
 from pyspar.core.moments import Moments
 
-Left: TypeAlias = Callable[[Matrix], Matrix]
-"""Left singular vectors U, as the function ``outputs -> U' outputs``."""
+Solve: TypeAlias = Callable[[Matrix], Matrix]
+"""The least-squares solution of minimum norm, as a function of the outputs' root."""
 
 ROUNDING_SLACK = 8.0
-"""The cut-off in units of ``eps * ||X||_F``; the rounding itself is at most half such a unit."""
+"""How many machine epsilons of a column count as its noise; storing it costs at most half of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,54 +69,68 @@ class Spectrum:
         return int(self.V.shape[0])
 
 
-def rounding_floor(column_lengths: Vector, eps: float) -> float:
-    """Return the length up to which a direction of these columns may be rounding alone: the one rank tolerance."""
-    return ROUNDING_SLACK * eps * float(np.linalg.norm(column_lengths))
+def rounding_floor(column_lengths: Vector, eps: Vector) -> float:
+    """Return the length up to which some direction of these columns may be rounding alone."""
+    return ROUNDING_SLACK * float(np.linalg.norm(column_lengths * eps))
 
 
-def decompose(root: Matrix, column_lengths: Vector, eps: float, blur: float = 0.0) -> tuple[Spectrum, Left]:
-    """Return the spectrum of the directions that exist behind a root, and its left singular vectors.
+def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
+    """Return the spectrum of the directions that exist behind a root, and the least-squares solver on them.
 
-    ``column_lengths`` are those of the data as measured, before any centring: that is what was rounded.
+    ``column_lengths`` are those of the data as measured, before any centring: that is what was rounded. ``blur`` is the
+    share of a column's own length in the root below which the root itself is not to be trusted.
     """
-    size = power_of_two(float(max(np.abs(root).max(initial=0.0), column_lengths.max(initial=0.0))))
-    root, column_lengths = root / size, column_lengths / size
-    blurred = np.maximum(column_lengths, blur / (ROUNDING_SLACK * eps) * np.linalg.norm(root, axis=0))
-    floor = rounding_floor(blurred, eps)
-    lam, V, left = _factor(root, eps)
-    if lam.size < root.shape[1] or lam[-1] <= floor:
-        lam, V, left = _without_rounding(root, blurred, eps)
-    return Spectrum(lam * size, V, floor * size), left
+    size = power_of_two(float(column_lengths.max(initial=0.0)))
+    size = 1.0 if 1e-100 < size < 1e100 else size  # the squares are safe, and a copy of the root is saved
+    root = root if size == 1.0 else root / size
+    own = root_sum_squares(root)
+    noise = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * own)
+    floor = float(np.linalg.norm(noise))
+    found = _through_the_square(root, float(eps.min(initial=1.0)))
+    if found is None or found[0][-1] <= floor:
+        found = _without_rounding(root, own, noise)
+    lam, V, solve = found
+    return Spectrum(lam * size, V, floor * size), lambda outputs: solve(outputs) / size
 
 
-def _factor(root: Matrix, eps: float) -> tuple[Vector, Matrix, Left]:
-    """Return a thin SVD: through the square where that keeps the digits (three times faster), else directly."""
+def _through_the_square(root: Matrix, eps: float) -> tuple[Vector, Matrix, Solve] | None:
+    """Return the SVD by way of an eigenproblem, three times faster, where that keeps the digits; else None."""
     rows, columns = root.shape
-    if rows >= columns:
-        squares, V = squares_and_vectors(root)
-        squares, V = squares[::-1], V[:, ::-1]
-        enough = GRAM_SPREAD if eps <= EPS64 else eps
-        if squares.size and squares[-1] > 0.0 and squares[-1] >= enough**2 * squares[0]:
-            lam = np.sqrt(squares)
-            # U = root V / lambda is never formed: that would be one more product of the size of the eigenproblem.
-            return lam, V, lambda outputs: np.asarray((V.T @ (root.T @ outputs)) / lam[:, None])
-    return _svd(root, min(rows, columns))
+    if rows < columns:
+        return None
+    squares, V = squares_and_vectors(root)
+    squares, V = squares[::-1], V[:, ::-1]
+    enough = GRAM_SPREAD if eps <= EPS64 else eps
+    if not squares.size or squares[-1] <= 0.0 or squares[-1] < enough**2 * squares[0]:
+        return None
+    return np.sqrt(squares), V, lambda outputs: np.asarray(V @ ((V.T @ (root.T @ outputs)) / squares[:, None]))
 
 
-def _without_rounding(root: Matrix, column_lengths: Vector, eps: float) -> tuple[Vector, Matrix, Left]:
-    """Drop what is rounding, column by column.
+def _without_rounding(root: Matrix, own: Vector, noise: Vector) -> tuple[Vector, Matrix, Solve]:
+    """Return the SVD without what may be rounding, judged with the columns at unit length.
 
-    The noise of a column is in proportion to its own length. Judged with the columns at unit length, a small feature
-    beside a huge one is kept, while a combination of features that cancels is not.
+    Rounding moves a combination v of columns by at most the sum of ``|v_j| noise_j``: the one rank tolerance. Judged
+    column by column, a small feature beside a huge one stays, while a combination that cancels goes; a column that does
+    not even exceed its own noise is a constant, and gets no weight at all.
     """
-    lengths = np.where(column_lengths > 0.0, column_lengths, 1.0)
-    U, lam, Vt = svd(root / lengths, full_matrices=False, check_finite=False)
-    kept = lam > rounding_floor(np.ones(int((column_lengths > 0.0).sum())), eps)
-    return _svd((U[:, kept] * lam[kept]) @ (Vt[kept] * lengths), int(kept.sum()))
+    varies = own > noise
+    scale = np.where(varies, own, 1.0)
+    U, lam, Vt = svd(np.where(varies, root / scale, 0.0), full_matrices=False, check_finite=False)
+    kept = lam > np.maximum(np.abs(Vt) @ np.where(varies, noise / scale, 0.0), ROUNDING_SLACK * EPS64)
+    U, lam, Vt = U[:, kept], lam[kept], Vt[kept]
+    independent = int(kept.sum()) == int(varies.sum())
+    clean = root if independent and varies.all() else (U * lam) @ (Vt * scale)
+    raw_lam, V, solve = _svd(clean, int(kept.sum()), varies)
+
+    def solve_at_unit_length(outputs: Matrix) -> Matrix:
+        # With independent columns the solution does not depend on their scale, and this one loses nothing to it.
+        return np.asarray((Vt.T @ ((U.T @ outputs) / lam[:, None])) / scale[:, None] * varies[:, None])
+
+    return raw_lam, V, solve_at_unit_length if independent else solve
 
 
-def _svd(root: Matrix, rank: int) -> tuple[Vector, Matrix, Left]:
+def _svd(root: Matrix, rank: int, varies: Mask) -> tuple[Vector, Matrix, Solve]:
     U, lam, Vt = svd(root, full_matrices=False, check_finite=False)
     rank = min(rank, int((lam > 0.0).sum()))
-    U = U[:, :rank]
-    return lam[:rank], Vt[:rank].T, lambda outputs: np.asarray(U.T @ outputs)
+    U, lam, V = U[:, :rank], lam[:rank], np.where(varies[:, None], Vt[:rank].T, 0.0)
+    return lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.accumulate import BLUR, merged_root, refined, root_of_product, scatter_of
+from pyspar.core.accumulate import BLUR, folded, refined, root_of_product, scatter_of
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.blocks import Frame
 from pyspar.core.moments import Moments, Solver, measured_eps
@@ -32,8 +32,9 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
     rows = sp.csr_array(X, dtype=np.float64)
     if not np.isfinite(rows.data).all():
         raise ValueError("X must be finite. Got NaN or infinity among its stored values; impute or drop them first.")
-    eps = measured_eps(X)
-    root = None if solver == "qr" else _root(rows, Y, sqrt_weight, border.mean[1:], solver == "auto" and eps <= EPS64)
+    eps = np.full(X.shape[1], measured_eps(X))
+    refine = solver == "auto" and eps.min() <= EPS64
+    root = None if solver == "qr" else _root(rows, Y, sqrt_weight, border.mean[1:], refine)
     if root is None:
         root = _dense_fold(rows, Y, sqrt_weight)
     return replace(border, root=root, n_features=X.shape[1], eps=eps, blur=BLUR if solver == "gram" else 0.0)
@@ -79,7 +80,7 @@ def _dense_fold(rows: Any, Y: Matrix, sqrt_weight: Vector) -> Matrix:
     root = np.zeros((0, 1 + rows.shape[1] + Y.shape[1]))
     for part in _slices(rows.shape[0], root.shape[1]):
         block = np.column_stack([np.ones(part.stop - part.start), rows[part].toarray(), Y[part]])
-        root = merged_root([root, block * sqrt_weight[part, None]])
+        root = folded(root, block * sqrt_weight[part, None])
     return root
 
 

@@ -69,7 +69,7 @@ class _Fold:
             )
         if len(X) == 0:
             return
-        kind = (X.dtype, eps, names, weight is None)
+        kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None)
         if self._waiting and kind != self._dtype:
             self._reduce()
         self._dtype = kind
@@ -87,7 +87,7 @@ class _Fold:
     def _reduce(self) -> None:
         if not self._waiting:
             return
-        eps, names = self._dtype[1], self._dtype[2]
+        eps, names = np.array(self._dtype[1]), self._dtype[2]
         X, y, weight = (_joined([part[k] for part in self._waiting]) for k in (1, 2, 3))
         try:
             block = Moments.of(X, y, weight, solver=self._solver, eps=eps)
