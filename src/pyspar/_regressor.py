@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar._checks import FLOATS, SPARSE, batch_moments, labelled_moments, source_moments
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.sources import kind_of, linear_prediction, solving_near
+from pyspar.sources import kind_of, linear_prediction, working_near
 
 
 class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -84,7 +84,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         def read() -> tuple[Moments, int]:
             return source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
 
-        with solving_near(X):
+        with working_near(X):
             return self._learn(read, add=not first)
 
     def _learn(self, read: Callable[[], tuple[Moments, int]], *, add: bool) -> Self:

@@ -29,7 +29,7 @@ from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.moments import Solver
 from pyspar.core.pcr import principal_fit
 from pyspar.core.rules import chi2_rule
-from pyspar.sources import solving_near
+from pyspar.sources import working_near
 
 _SOLVERS = ("auto", "gram", "qr")
 
@@ -123,7 +123,7 @@ class SpARRegressor(MomentsRegressor):
         self._check_params()
         target = target_moments(self, Z, sample_weight, solver=self.solver)
         warn_if_nothing_left_for_noise(self._belief)
-        with solving_near(Z):
+        with working_near(Z):
             self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
         self._set_weights(self.adaptation_.w_proj, self._belief.x_mean, self._belief.y_mean)
         return self

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
+from pyspar.core.eigen import algebra
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
 
@@ -113,9 +114,8 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    squares = (x.V.T @ directions) ** 2
     lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
-    gain = np.sqrt(lam**-2 @ squares) / x.lam[0]
+    gain, reach = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
+    gain = gain / x.lam[0]
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
-    reach = np.sqrt(lam**2 @ squares)
     return np.where(reach <= max(x.floor / x.lam[0], 4.0 * EPS64), 0.0, gain)

@@ -18,7 +18,7 @@ from scipy.linalg import svd
 
 from pyspar.core.accumulate import GRAM_SPREAD
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.eigen import squares_and_vectors
+from pyspar.core.eigen import algebra
 from pyspar.core.moments import Moments
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
@@ -98,8 +98,7 @@ def _through_the_square(root: Matrix, eps: float) -> tuple[Vector, Matrix, Solve
     rows, columns = root.shape
     if rows < columns:
         return None
-    squares, V = squares_and_vectors(root)
-    squares, V = squares[::-1], V[:, ::-1]
+    squares, V = algebra().squares_and_vectors(root)
     enough = GRAM_SPREAD if eps <= EPS64 else eps
     if not squares.size or squares[-1] <= 0.0 or squares[-1] < enough**2 * squares[0]:
         return None

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import scipy.sparse as sp
 
+from pyspar.core.eigen import working_with
 from pyspar.core.moments import Moments, Solver
 from pyspar.sources.stream import is_batches, moments_of_batches
 
@@ -81,10 +82,10 @@ def linear_prediction(model: Any, X: Any, kind: Kind) -> Any:
     return predict_tensor(X, model.coef_, model.intercept_)
 
 
-def solving_near(data: Any) -> AbstractContextManager[None]:
-    """Solve eigenproblems where the rows lie, inside a ``with`` block: on the GPU for a tensor that is there."""
+def working_near(data: Any) -> AbstractContextManager[None]:
+    """Do what grows as D cubed where the rows lie, inside a ``with`` block: on the GPU for a tensor that is there."""
     if not getattr(data, "is_cuda", False):
         return nullcontext()
-    from pyspar.sources.torch import solving_on
+    from pyspar.sources.torch import DeviceAlgebra
 
-    return solving_on(data.device)
+    return working_with(DeviceAlgebra(data.device))

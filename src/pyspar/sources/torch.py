@@ -5,8 +5,7 @@ float32 and narrower rows need one product. float64 rows take QR on the device w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +14,10 @@ import numpy as np
 from pyspar.core.accumulate import BLUR, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.blocks import OFFSET_LIMIT, Frame
-from pyspar.core.eigen import solving_with
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
 
+_TILE = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 
 
@@ -65,6 +64,7 @@ class TensorSums:
         self.rows, self.weight, self.eps = 0, 0.0, EPS64
         self.d, self.k = 0, 0
         self.shift: Any = None
+        self.shifted = False
         self.sum: Any = None
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
@@ -90,11 +90,14 @@ class TensorSums:
             raise ValueError("X and Y must be finite. Got NaN or infinity; impute or drop such rows first.")
         if self.exact:
             root, resolved = fetched(self.sum), True
-        elif (triangular := self._cholesky()) is not None:
-            root, resolved = triangular, True
         else:
-            frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
-            root, resolved = root_of_product(self.sum.cpu().numpy(), frame)
+            product = self._product()
+            triangular = self._cholesky(product)
+            if triangular is not None:
+                root, resolved = triangular, True
+            else:
+                frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
+                root, resolved = root_of_product(fetched(product), frame)
         return Moments(root, self.d, self.rows, self.weight, np.full(self.d, self.eps)), resolved
 
     def _start(self, X: Any, Y: Any) -> None:
@@ -105,37 +108,58 @@ class TensorSums:
         offset = mean.abs() > OFFSET_LIMIT * spread
         offset[self.d :] = True
         self.shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
+        self.shifted = bool(self.shift[: self.d].any())
         size = 1 + self.d + self.k
-        self.sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
+        if self.exact:
+            self.sum = torch.zeros((0, size), dtype=torch.float64, device=X.device)
+        else:
+            self.sum = torch.zeros((size, size), dtype=torch.float64, device=X.device)
 
     def _accumulate(self, X: Any, Y: Any, w: Any) -> None:
         torch = self.torch
-        block = torch.empty((len(X), 1 + self.d + self.k), dtype=torch.float64, device=X.device)
-        block[:, 0] = 1.0
-        block[:, 1 : self.d + 1] = X
-        block[:, self.d + 1 :] = Y
+        X, Y = X.double(), Y.double()
+        side = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
         if not self.exact:
-            block[:, 1:] -= self.shift
+            side[:, 1:] -= self.shift[self.d :]
+            if self.shifted:
+                X = X - self.shift[: self.d]
         if w is not None:
-            block *= w.sqrt()[:, None]
+            X, side = X * w.sqrt()[:, None], side * w.sqrt()[:, None]
         if self.exact:
+            block = torch.cat([side[:, :1], X, side[:, 1:]], dim=1)
             self.sum = torch.linalg.qr(torch.cat([self.sum, block]), mode="r").R
-        else:
-            self.sum.addmm_(block.T, block)
+            return
+        # Tile by tile on and above the diagonal: the product is symmetric, so half of the work need not be done.
+        for i in range(0, self.d, _TILE):
+            rows = slice(i, min(i + _TILE, self.d))
+            self.sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
+        self.sum[self.d :, : self.d].addmm_(side.T, X)
+        self.sum[self.d :, self.d :].addmm_(side.T, side)
 
-    def _cholesky(self) -> Matrix | None:
+    def _product(self) -> Any:
+        """Return the whole of ``[1 | X | Y]' [1 | X | Y]``; it was summed as ``[X | 1 | Y]``, above the diagonal."""
+        torch = self.torch
+        d = self.d
+        XX = self.sum[:d, :d].triu()
+        XX = XX + XX.triu(1).T
+        sX, ss = self.sum[d:, :d], self.sum[d:, d:]
+        first = torch.cat([ss[:1, :1], sX[:1], ss[:1, 1:]], dim=1)
+        middle = torch.cat([sX[:1].T, XX, sX[1:].T], dim=1)
+        return torch.cat([first, middle, torch.cat([ss[1:, :1], sX[1:], ss[1:, 1:]], dim=1)])
+
+    def _cholesky(self, product: Any) -> Matrix | None:
         """Return the root by a Cholesky factor on the device, where that is all that is needed: coarse rows."""
         if self.eps <= EPS64:
             return None
         torch = self.torch
-        weight, offset = self.sum[0, 0], self.sum[0, 1:]
-        scatter = self.sum[1:, 1:] - torch.outer(offset, offset) / weight
+        weight, offset = product[0, 0], product[0, 1:]
+        scatter = product[1:, 1:] - torch.outer(offset, offset) / weight
         lengths = scatter.diagonal().clamp(min=0.0).sqrt()
         lengths = torch.where(lengths > 0, lengths, torch.ones_like(lengths))
         factor, info = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
         if int(info) != 0:
             return None
-        root = torch.zeros_like(self.sum)
+        root = torch.zeros_like(product)
         root[0, 0] = weight.sqrt()
         root[0, 1:] = weight.sqrt() * (self.shift + offset / weight)
         root[1:, 1:] = factor * lengths
@@ -174,15 +198,18 @@ def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     return X @ weights + torch.as_tensor(intercept, dtype=X.dtype, device=X.device)
 
 
-@contextmanager
-def solving_on(device: Any) -> Iterator[None]:
-    """Solve eigenproblems on a device inside a ``with`` block."""
-    torch = need("torch", "torch")
+class DeviceAlgebra:
+    """The operations that grow as D cubed, on a device."""
 
-    def solve(root: Matrix) -> tuple[Vector, Matrix]:
-        on_device = torch.as_tensor(root, device=device)
-        squares, V = torch.linalg.eigh(on_device.T @ on_device)
-        return fetched(squares), fetched(V)
+    def __init__(self, device: Any) -> None:
+        self.torch: Any = need("torch", "torch")
+        self.device = device
 
-    with solving_with(solve):
-        yield
+    def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
+        near = self.torch.as_tensor(root, device=self.device)
+        squares, V = self.torch.linalg.eigh(near.T @ near)
+        return fetched(squares.flip(0)), fetched(V.flip(1))
+
+    def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
+        near, other, w = (self.torch.as_tensor(each, device=self.device) for each in (V, E, weights))
+        return fetched(w @ (near.T @ other).square_())

@@ -1,0 +1,93 @@
+"""Time things beside each other in one run, describe the machine, and keep what was found.
+
+A machine that is shared is noisy, so absolute seconds mean little: the things to compare take turns, and medians of at least
+five turns are divided.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+SHAPES = ((20_000, 256), (50_000, 512), (200_000, 128))
+
+
+def interleaved(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[str, float]:
+    """Return the median seconds of each task; they take turns, after one turn that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for turn in range(turns + 1):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def shifted_pair(n: int, d: int, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
+    """Return X, y, Z of a regression whose target is scaled otherwise than its source."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(dtype)
+    Z = (rng.standard_normal((n, d)) * np.linspace(0.2, 5.0, d)).astype(dtype)
+    y = X @ rng.standard_normal(d).astype(dtype) + rng.standard_normal(n).astype(dtype)
+    return X, y, Z
+
+
+def machine() -> dict[str, Any]:
+    """Describe where the numbers come from."""
+    import scipy
+    import sklearn
+    from threadpoolctl import threadpool_info
+
+    import pyspar
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "pyspar": pyspar.__version__,
+        "blas": sorted({f"{p['internal_api']} {p['version']} x{p['num_threads']}" for p in threadpool_info()}),
+    }
+
+
+def show(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table."""
+    cells = [[_cell(v) for v in row] for row in rows]
+    widths = [max(len(r[i]) for r in [list(header), *cells]) for i in range(len(header))]
+    print(f"\n{title}")
+    for line in (list(header), ["-" * w for w in widths], *cells):
+        print("  ".join(v.rjust(w) if i else v.ljust(w) for i, (v, w) in enumerate(zip(line, widths, strict=True))))
+
+
+def keep(name: str, found: Any, **about: Any) -> None:
+    """Write what was found, with the machine it was found on, to ``benchmarks/results/NAME.json``."""
+    RESULTS.mkdir(exist_ok=True)
+    record = {"benchmark": name, "machine": about.pop("machine", None) or machine(), **about, "found": found}
+    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor()
+    return platform.processor()
