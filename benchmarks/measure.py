@@ -1,7 +1,7 @@
 """Time things beside each other in one run, describe the machine, and keep what was found.
 
-A machine that is shared is noisy, so absolute seconds mean little: the things to compare take turns, and medians of at least
-five turns are divided.
+A machine that is shared is noisy, so absolute seconds mean little: the things to compare take turns, and medians of at
+least five turns are divided.
 """
 
 from __future__ import annotations

@@ -1,0 +1,59 @@
+"""Dask with two process workers against the local stream, on the same Parquet rows."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import interleaved, keep, show
+from benchmarks.streaming import FEATURES, generate
+from pyspar import SpARRegressor
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    args = parser.parse_args()
+    import dask.dataframe as dd
+    import pyarrow.parquet as pq
+    from distributed import Client, LocalCluster
+
+    from pyspar.sources.files import moments_of_file
+
+    path = args.folder / f"pyspar-stream-{args.rows}.parquet"
+    if not path.exists():
+        generate(path, args.rows)
+    table = pq.read_table(path)
+    X = np.column_stack([table[name].to_numpy() for name in FEATURES])
+    y = table["y"].to_numpy()
+    del table
+    memory = SpARRegressor().fit(X, y)
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        frame = dd.read_parquet(path, columns=[*FEATURES, "y"], split_row_groups=4)
+
+        def on_cluster():
+            return SpARRegressor().fit(frame[FEATURES], frame["y"])
+
+        def locally():
+            return SpARRegressor().fit_moments(moments_of_file(path, features=FEATURES, label="y"))
+
+        seconds = interleaved({"local stream": locally, "cluster": on_cluster}, args.turns)
+        differ = float(np.abs(on_cluster().coef_ - memory.coef_).max() / np.abs(memory.coef_).max())
+    ratio = seconds["cluster"] / seconds["local stream"]
+    show(
+        f"{args.rows:,} x 64 float32 Parquet, two process workers",
+        ["what", "seconds", "ratio"],
+        [["local stream", seconds["local stream"], 1.0], ["cluster", seconds["cluster"], ratio]],
+    )
+    print(f"largest relative difference to in-memory: {differ:.1e}")
+    keep("cluster", {"seconds": seconds, "ratio": ratio, "difference": differ}, turns=args.turns, rows=args.rows)
+
+
+if __name__ == "__main__":
+    main()

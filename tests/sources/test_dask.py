@@ -1,0 +1,134 @@
+"""Dask collections: rows stay where they are, whatever happens to the workers."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyspar import PCRRegressor, SpARRegressor
+
+da = pytest.importorskip("dask.array", reason="needs: pip install 'pyspar[dask]'")
+dd = pytest.importorskip("dask.dataframe", reason="needs: pip install 'pyspar[dask]'")
+dask = pytest.importorskip("dask")
+
+
+@pytest.mark.parametrize("chunks", [(1000, 12), (11, 5), (3000, 1), (7, 12)])
+def test_any_chunks_give_the_fit_of_one_pass(problem, in_memory, same, chunks):
+    # Chunks of 7 rows are narrower than the 12 features; chunks of columns are put together.
+    X, y = da.from_array(problem.X, chunks=chunks), da.from_array(problem.y, chunks=501)
+    same(SpARRegressor().fit(X, y).adapt(da.from_array(problem.Z, chunks=(90, 12))), in_memory)
+
+
+def test_frames_with_unknown_sizes_and_empty_partitions(problem, in_memory, same):
+    names = [f"c{i}" for i in range(12)]
+    frame = pd.DataFrame(problem.X, columns=names).assign(y=problem.y, part=np.arange(3000) // 1000)
+    lazy = dd.from_pandas(frame, npartitions=5)
+    lazy = lazy[lazy.part < 9]
+    empty = lazy[lazy.part == 1]  # most of its partitions are empty
+    est = SpARRegressor().fit(lazy[names], lazy["y"]).adapt(dd.from_pandas(pd.DataFrame(problem.Z, columns=names), 2))
+    same(est, in_memory)
+    assert list(est.feature_names_in_) == names
+    some = frame[frame.part == 1]
+    np.testing.assert_allclose(
+        SpARRegressor().fit(empty[names], empty["y"]).coef_,
+        SpARRegressor().fit(some[names], some["y"]).coef_,
+        rtol=1e-9,
+    )
+
+
+def test_arrays_with_unknown_sizes(problem, in_memory, same):
+    X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
+    keep = y > -1e9  # all of them, but Dask does not know
+    same(SpARRegressor().fit(X[keep], y[keep]).adapt(problem.Z), in_memory)
+
+
+def test_weights_several_outputs_and_the_other_estimator(problem):
+    Y = np.column_stack([problem.y, problem.y * 2 + 1])
+    parts = [da.from_array(a, chunks=(700, *a.shape[1:])) for a in (problem.X, Y, problem.w)]
+    np.testing.assert_allclose(
+        SpARRegressor().fit(*parts).coef_, SpARRegressor().fit(problem.X, Y, problem.w).coef_, rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        PCRRegressor(3).fit(*parts).coef_, PCRRegressor(3).fit(problem.X, Y, problem.w).coef_, rtol=1e-8, atol=1e-12
+    )
+
+
+def test_predictions_stay_lazy(problem, in_memory):
+    Z = da.from_array(problem.Z, chunks=(100, 4))
+    lazy = in_memory.predict(Z)
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == (500,)
+    np.testing.assert_allclose(lazy.compute(), in_memory.predict(problem.Z), rtol=1e-12)
+    two = SpARRegressor().fit(problem.X, np.column_stack([problem.y, problem.y]))
+    assert two.predict(Z).shape == (500, 2)
+    np.testing.assert_allclose(two.predict(Z).compute(), two.predict(problem.Z), rtol=1e-12)
+    frame = dd.from_pandas(pd.DataFrame(problem.Z), npartitions=3)
+    np.testing.assert_allclose(in_memory.predict(frame).compute(), in_memory.predict(problem.Z), rtol=1e-12)
+
+
+def test_bad_collections_are_refused(problem):
+    X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
+    with pytest.raises(TypeError, match="y must be a Dask collection"):
+        SpARRegressor().fit(X, problem.y)
+    holed = problem.X.copy()
+    holed[1700, 3] = np.nan
+    with pytest.raises(ValueError, match=r"row block 3: X must be finite. Got nan in row 200, column 3"):
+        SpARRegressor().fit(da.from_array(holed, chunks=(500, 12)), y)
+    est = SpARRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="12"):
+        est.adapt(da.ones((10, 3)))
+    with pytest.raises(ValueError, match="12"):
+        est.predict(da.ones((10, 3)))
+    keep = y > -1e9
+    twice = da.concatenate([y[keep], y[keep]])
+    with pytest.raises(ValueError, match="same row blocks"):
+        SpARRegressor().fit(X[keep], twice)
+
+
+def slow_rows(part, X):
+    time.sleep(0.15)
+    return X
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="needs: pip install 'pyspar[dask]'")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as found, distributed.Client(found) as client:
+        yield found, client
+
+
+def blocks_of(problem, function, n=24):
+    parts = np.array_split(np.arange(3000), n)
+    lazy = dask.delayed(function)
+    rows = [da.from_delayed(lazy(i, problem.X[p]), shape=(len(p), 12), dtype=float) for i, p in enumerate(parts)]
+    return da.concatenate(rows), da.from_array(problem.y, chunks=(tuple(len(p) for p in parts),))
+
+
+def test_a_killed_worker_changes_nothing(problem, in_memory, same, cluster):
+    found, _ = cluster
+    X, y = blocks_of(problem, slow_rows)
+    victim = next(iter(found.workers.values()))
+    timer = threading.Timer(0.7, lambda: os.kill(victim.pid, signal.SIGKILL))
+    timer.start()
+    try:
+        est = SpARRegressor().fit(X, y)
+    finally:
+        timer.cancel()
+    same(est.adapt(problem.Z), in_memory)
+
+
+def failing_rows(part, X):
+    if part == 5:
+        raise RuntimeError("this part of the data cannot be read")
+    return X
+
+
+def test_a_task_that_fails_for_good_raises_its_own_error(problem, cluster):
+    X, y = blocks_of(problem, failing_rows)
+    with pytest.raises(RuntimeError, match="cannot be read"):
+        SpARRegressor().fit(X, y)

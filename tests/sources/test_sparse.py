@@ -1,0 +1,69 @@
+"""Sparse rows give what dense ones do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pyspar import Moments, SpARRegressor
+from pyspar.sources.sparse import moments_of_sparse
+
+FORMS = [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+def test_sparse_source_and_target_equal_dense_ones(problem, in_memory, same, form, solver):
+    est = SpARRegressor(solver=solver).fit(form(problem.X), problem.y).adapt(form(problem.Z))
+    same(est, in_memory)
+    np.testing.assert_allclose(est.predict(form(problem.Z)), in_memory.predict(problem.Z), rtol=1e-9, atol=1e-9)
+
+
+def test_weights_float32_and_several_outputs(problem):
+    Y = np.column_stack([problem.y, problem.y**2])
+    X = problem.X.astype(np.float32)
+    ours = SpARRegressor().fit(sp.csr_array(X), Y, problem.w)
+    dense = SpARRegressor().fit(X, Y, problem.w)
+    np.testing.assert_allclose(ours.coef_, dense.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(ours.moments_.eps, dense.moments_.eps)
+
+
+@pytest.mark.parametrize("decades", [0, 5, 8, 12])
+def test_digits_are_kept_at_every_condition_number(decades):
+    rng = np.random.default_rng(decades)
+    X = rng.normal(size=(800, 6)) * (rng.random((800, 6)) < 0.5)
+    X = X @ np.diag(np.logspace(0, -decades, 6)) @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    found = moments_of_sparse(sp.csr_array(X))
+    expected = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    got = np.linalg.svd(found.root_about(None), compute_uv=False)[:6]
+    np.testing.assert_allclose(got, expected, rtol=max(1e-10, 1e-4 * 10.0 ** (decades - 12)))
+
+
+def test_rows_are_not_made_dense():
+    rows = sp.random_array((200_000, 400), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    import tracemalloc
+
+    tracemalloc.start()
+    moments_of_sparse(rows, np.ones(200_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000 * 400 * 8 / 4  # the dense rows would be 640 MB
+
+
+def test_bad_sparse_rows_are_refused(problem):
+    X = sp.csr_array(problem.X)
+    X.data[5] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        SpARRegressor().fit(X, problem.y)
+    est = SpARRegressor().fit(problem.X, problem.y)
+    with pytest.raises(ValueError, match="12"):
+        est.adapt(sp.csr_array(problem.Z[:, :5]))
+    with pytest.raises(ValueError, match="squared"):
+        moments_of_sparse(sp.csr_array(np.full((3, 2), 1e200)))
+
+
+def test_the_callers_matrix_is_not_changed(problem):
+    X = sp.csc_array(problem.X)
+    before = X.data.tobytes()
+    moments_of_sparse(X, problem.y, problem.w)
+    assert X.data.tobytes() == before
+    assert Moments.of(problem.X, problem.y, problem.w).rows <= 3000

@@ -1,0 +1,144 @@
+"""Batches: any chunking, any order, each row read once."""
+
+import itertools
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyspar import Moments, SpARRegressor
+from pyspar.sources.stream import is_batches, moments_of_batches, read_ahead, worth_a_product
+
+
+def cut(problem, edges):
+    edges = [0, *sorted(edges), len(problem.X)]
+    return [(problem.X[a:b], problem.y[a:b]) for a, b in itertools.pairwise(edges)]
+
+
+@settings(max_examples=25)
+@given(edges=st.lists(st.integers(0, 3000), max_size=12), seed=st.integers(0, 100))
+def test_any_chunking_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, same, edges, seed):
+    batches = cut(problem, edges)
+    np.random.default_rng(seed).shuffle(batches)
+    targets = (part for part in np.array_split(problem.Z, 1 + seed % 9))
+    same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 2999])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, same, size, solver):
+    batches = [(problem.X[i : i + size], problem.y[i : i + size]) for i in range(0, 3000, size)]
+    same(SpARRegressor(solver=solver).fit_batches(batches).adapt(problem.Z), in_memory)
+
+
+def test_ten_thousand_float32_batches_lose_no_accuracy(problem):
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(40_000, 6)) + 50).astype(np.float32)
+    y = X.sum(axis=1) + rng.normal(size=40_000)
+    streamed = SpARRegressor().fit_batches((X[i : i + 4], y[i : i + 4]) for i in range(0, 40_000, 4))
+    np.testing.assert_allclose(streamed.coef_, SpARRegressor().fit(X, y).coef_, rtol=1e-10)
+
+
+def test_batches_keep_the_digits_of_an_ill_conditioned_stream():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4000, 5)) @ np.diag(10.0 ** -np.arange(0, 10, 2)) @ np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    lam = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    found = moments_of_batches((X[i : i + 90] for i in range(0, 4000, 90)), labelled=False)
+    # The condition number is 1e8: a single product would have no digit left of the last value.
+    np.testing.assert_allclose(np.linalg.svd(found.root[1:, 1:], compute_uv=False), lam, rtol=1e-7)
+
+
+def test_weights_and_several_outputs_pass_through(problem):
+    Y = np.column_stack([problem.y, -problem.y])
+    batches = [(problem.X[i : i + 77], Y[i : i + 77], problem.w[i : i + 77]) for i in range(0, 3000, 77)]
+    whole = SpARRegressor().fit(problem.X, Y, problem.w)
+    np.testing.assert_allclose(SpARRegressor().fit_batches(batches).coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_frames_keep_their_names(problem):
+    names = [f"c{i}" for i in range(12)]
+    frame = pd.DataFrame(problem.X, columns=names)
+    est = SpARRegressor().fit_batches([(frame[:1000], problem.y[:1000]), (frame[1000:], problem.y[1000:])])
+    assert list(est.feature_names_in_) == names
+    with pytest.raises(ValueError, match="another order"):
+        est.adapt(part for part in [frame[names[::-1]]])
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([], "must be an iterable"),
+        (iter([]), "at least one row"),
+        (iter([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 4)), np.ones(3))]), "batch 1 has 4 features"),
+        (iter([(np.ones((3, 2)), np.ones(3)), (np.full((3, 2), np.nan), np.ones(3))]), "batch 1: X must be finite"),
+        (iter([(np.ones((3, 2)), np.ones(2))]), "batch 0 has 3 rows and labels"),
+        (iter([np.ones((3, 2))]), r"batch 0 must be \(X, y\)"),
+        (iter([(np.ones(3), np.ones(3))]), "batch 0 must be a table"),
+    ],
+)
+def test_a_bad_batch_is_named_and_changes_nothing(problem, batches, message):
+    est = SpARRegressor().fit(problem.X, problem.y)
+    before = dict(est.__dict__)
+    with pytest.raises((ValueError, TypeError), match=message):
+        est.fit_batches(batches)
+    assert est.__dict__ == before
+
+
+def test_rows_are_not_taken_for_batches(problem):
+    assert not is_batches(problem.X)
+    assert not is_batches(pd.DataFrame(problem.X))
+    assert not is_batches(problem.X.tolist())
+    assert is_batches([problem.X])
+    assert is_batches(iter([problem.X]))
+
+
+def test_a_block_is_bounded_in_memory_and_at_least_twice_as_tall_as_wide():
+    for columns in (2, 66, 513, 4097):
+        rows = worth_a_product(columns)
+        assert rows >= 2 * columns
+        assert rows * columns * 8 <= max(64_000_000, 16 * columns**2)
+
+
+def test_reading_ahead_overlaps_and_keeps_the_order():
+    log = []
+
+    def slow():
+        for i in range(4):
+            time.sleep(0.02)
+            log.append(("read", i))
+            yield i
+
+    for i in read_ahead(slow()):
+        time.sleep(0.05)
+        log.append(("used", i))
+    assert [i for what, i in log if what == "used"] == [0, 1, 2, 3]
+    assert log.index(("read", 1)) < log.index(("used", 0))
+
+
+def test_reading_ahead_raises_the_readers_own_error_and_stops_when_left():
+    def broken():
+        yield 1
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(read_ahead(broken()))
+    before = threading.active_count()
+    stream = read_ahead(iter(range(1000)))
+    assert next(stream) == 0
+    stream.close()
+    for _ in range(50):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.02)
+    assert threading.active_count() <= before
+
+
+def test_moments_add_up_with_sum(problem):
+    parts = [Moments.of(problem.X[i : i + 1000], problem.y[i : i + 1000]) for i in (0, 1000, 2000)]
+    whole = SpARRegressor().fit(problem.X, problem.y)
+    np.testing.assert_allclose(SpARRegressor().fit_moments(sum(parts)).coef_, whole.coef_, rtol=1e-10)
+    assert repr(sum(parts)) == "Moments(3,000 rows, 12 features, 1 outputs)"

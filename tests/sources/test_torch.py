@@ -1,0 +1,110 @@
+"""Tensors give what arrays do, wherever they lie."""
+
+import numpy as np
+import pytest
+
+from pyspar import SpARRegressor
+from pyspar.core.eigen import working_with
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from pyspar.sources.torch import DeviceAlgebra, moments_of_tensors  # noqa: E402
+
+
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+def test_tensors_give_the_fit_of_arrays(problem, in_memory, same, solver):
+    X, y, Z = (torch.tensor(a) for a in (problem.X, problem.y, problem.Z))
+    est = SpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    same(est, in_memory)
+    predicted = est.predict(Z)
+    assert isinstance(predicted, torch.Tensor)
+    np.testing.assert_allclose(predicted.numpy(), in_memory.predict(problem.Z), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [32, 999])
+def test_a_data_loader_is_a_stream_of_batches(problem, in_memory, same, size):
+    data = torch.utils.data.TensorDataset(torch.tensor(problem.X), torch.tensor(problem.y))
+    loader = torch.utils.data.DataLoader(data, batch_size=size, shuffle=True)
+    targets = torch.utils.data.DataLoader(torch.tensor(problem.Z), batch_size=64)
+    same(SpARRegressor().fit_batches(loader).adapt(targets), in_memory)
+
+
+def test_narrow_tensors_are_summed_in_float64_and_carry_their_precision(problem):
+    X = problem.X.astype(np.float32)
+    ours = SpARRegressor().fit(torch.tensor(X), torch.tensor(problem.y)).adapt(torch.tensor(problem.Z).float())
+    theirs = SpARRegressor().fit(X, problem.y).adapt(problem.Z.astype(np.float32))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(ours.moments_.eps, theirs.moments_.eps)
+    half = moments_of_tensors(torch.tensor(problem.X).bfloat16())
+    assert (half.eps == torch.finfo(torch.bfloat16).eps).all()
+
+
+def test_more_features_than_one_tile(problem):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 700)).astype(np.float32)
+    ours, theirs = moments_of_tensors(torch.tensor(X)), X.astype(float)
+    np.testing.assert_allclose(ours.second_moment(), theirs.T @ theirs, rtol=1e-9, atol=1e-8)
+
+
+def test_weights_offsets_and_several_outputs(problem):
+    Y = np.column_stack([problem.y, 3 - problem.y])
+    X = problem.X + 1000.0
+    ours = SpARRegressor().fit(torch.tensor(X), torch.tensor(Y), torch.tensor(problem.w))
+    np.testing.assert_allclose(ours.coef_, SpARRegressor().fit(X, Y, problem.w).coef_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("decades", [6, 10])
+def test_float64_tensors_keep_the_digits_of_qr(decades):
+    rng = np.random.default_rng(decades)
+    X = rng.normal(size=(500, 6)) @ np.diag(np.logspace(0, -decades, 6)) @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    got = np.linalg.svd(moments_of_tensors(torch.tensor(X)).root_about(None), compute_uv=False)[:6]
+    np.testing.assert_allclose(
+        got, np.linalg.svd(X - X.mean(axis=0), compute_uv=False), rtol=1e-4 * 10.0 ** (decades - 12) + 1e-10
+    )
+
+
+def test_gradients_are_not_kept_and_tensors_not_changed(problem):
+    X = torch.tensor(problem.X, requires_grad=True)
+    before = X.detach().clone()
+    SpARRegressor().fit(X, torch.tensor(problem.y))
+    assert torch.equal(X.detach(), before)
+    assert X.grad is None
+
+
+def test_bad_tensors_are_refused(problem):
+    X, y = torch.tensor(problem.X), torch.tensor(problem.y)
+    with pytest.raises(ValueError, match="finite"):
+        SpARRegressor().fit(X * float("nan"), y)
+    with pytest.raises(ValueError, match="same rows"):
+        SpARRegressor().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="table"):
+        SpARRegressor().fit(X[0], y)
+    with pytest.raises(ValueError, match="not negative"):
+        SpARRegressor().fit(X, y, -torch.ones(3000))
+    est = SpARRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="12"):
+        est.adapt(X[:, :3])
+    with pytest.raises(ValueError, match="12"):
+        est.predict(X[:, :3])
+    with pytest.raises(ValueError, match="batch 1: got 3 features"):
+        est.fit_batches([(X[:5], y[:5]), (X[:5, :3], y[:5])])
+
+
+def test_the_work_can_be_done_on_a_device_and_gives_the_same(problem, in_memory, same):
+    # The CPU stands in for a GPU: what is tested is that the results of the other algebra are used, and right.
+    class Counting(DeviceAlgebra):
+        calls = 0
+
+        def squares_and_vectors(self, root):
+            Counting.calls += 1
+            return super().squares_and_vectors(root)
+
+        def overlap_sums(self, V, E, weights):
+            Counting.calls += 1
+            return super().overlap_sums(V, E, weights)
+
+    with working_with(Counting(torch.device("cpu"))):
+        same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
+    assert Counting.calls == 3
+    SpARRegressor().fit(problem.X, problem.y)
+    assert Counting.calls == 3
