@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs reproduce clean
+.PHONY: help demo test lint format bench peers docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -48,6 +48,12 @@ reproduce: $(VENV)/.bench  ## the paper's Table 1 and figures, published numbers
 
 bench: $(VENV)/.dev  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.report
+
+peers: pyproject.toml  ## fit + adapt against skada and ADAPT, in .venv-peers (they bring gigabytes)
+	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt threadpoolctl .
+	.venv-peers/bin/python -m benchmarks.peers
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'

@@ -1,7 +1,7 @@
 """Stream a Parquet file that is larger than the memory it is read with, against reading it and multiplying it alone.
 
-20,000,000 x 64 float32 (about 5 GB, generated once, uncompressed): the peak memory of the process, and its speed beside the
-slower of the two things it does. Each of the three runs is a process of its own, and they take turns.
+20,000,000 x 64 float32 (about 5 GB, generated once, uncompressed): the peak memory of the process, and its speed beside
+the slower of the two things it does. Each of the three runs is a process of its own, and they take turns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def child(what: str, path: str) -> None:
     if what == "stream":
         total = moments_of_file(path, features=FEATURES, label="y").rows
     elif what == "read":
-        total = sum(len(batch[0]) for batch in open_rows(path).read(FEATURES, label="y"))
+        total = sum(len(batch.X) for batch in open_rows(path).read(FEATURES, label="y"))
     else:
         rng = np.random.default_rng(0)
         rows = open_rows(path).n_rows

@@ -18,11 +18,12 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
 
 
-def test_the_code_in_the_readme_runs():
-    blocks = python_blocks(README)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+def test_the_code_in_the_documentation_runs():
+    for page in (README, ROOT / "docs" / "scale.md"):
+        blocks = python_blocks(page)
+        assert blocks
+        for block in blocks:
+            exec(compile(block, page.name, "exec"), {})
 
 
 def test_the_readme_has_the_two_commands_and_ci_runs_the_second():

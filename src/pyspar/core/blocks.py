@@ -68,6 +68,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
     d = table.X.shape[1]
     x_frame, y_frame = frame.part(slice(0, d)), frame.part(slice(d, None))
     in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and x_frame.plain
+    # The buffer has the rows' own memory order: turning columns into rows would cost more than multiplying them.
+    by_columns = table.X.strides[0] < table.X.strides[1]
     buffer = np.empty((0, d))
     for rows in row_slices(table.n_rows, table.n_columns + 1):
         n = rows.stop - rows.start
@@ -78,7 +80,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
         if in_place:
             yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
             continue
-        buffer = buffer if len(buffer) >= n else np.empty((n, d))
+        if len(buffer) < n:
+            buffer = np.empty((d, n)).T if by_columns else np.empty((n, d))
         X = buffer[:n]
         np.subtract(table.X[rows], x_frame.shift, out=X)
         if not (x_frame.scale == 1.0).all():

@@ -1,0 +1,38 @@
+"""What removing costs: the estimate is unbiased for a given set, and its standard error is that of many repeats."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pyspar.core.adapt import adapt
+from pyspar.core.belief import flat_belief
+from pyspar.core.moments import Moments
+from pyspar.core.risk import bias_terms
+from pyspar.core.rules import top_k_rule
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
+def test_the_bias_of_a_given_set_is_estimated_without_bias_and_with_the_right_margin(size):
+    rng = np.random.default_rng(int(size))
+    n, d, sigma, repeats = 60, 5, 1.0, 3000
+    X = rng.normal(size=(n, d)) * [1, 1, 0.1, 0.05, 0.02]
+    Z = rng.normal(size=(40, d))
+    w = rng.normal(size=d) * size
+    source_free = Moments.of(Z)
+    rule = partial(top_k_rule, k=3)  # by variance, which the labels do not change: a given set
+    noise = rng.normal(size=(n, repeats)) * sigma
+    belief = flat_belief(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
+    exact = type(belief)(**{**belief.__dict__, "sigma": np.full(repeats, sigma)})
+    found = adapt(exact, source_free, rule)
+    raw = np.where(found.removed, found.bias_hat - found.var, 0.0).sum(axis=0)
+    truth = bias_terms(found.z, w)[found.removed[:, 0]].sum()
+    assert (found.removed == found.removed[:, :1]).all()
+    # Five standard errors of the mean.
+    assert abs(raw.mean() - truth) < 5 * raw.std() / np.sqrt(repeats)
+    estimates, margins = found.bias_taken, found.bias_std
+    assert (estimates >= 0).all()
+    # The margin is computed from each draw's own estimate, so it scatters about the spread of the estimates.
+    assert np.median(margins) == pytest.approx(raw.std(), rel=0.35)
+    # And two of them cover the truth from above nearly always.
+    assert np.mean(truth <= estimates + 2 * margins) > 0.93
