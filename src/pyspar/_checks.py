@@ -170,7 +170,7 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
             "least squares fits it exactly and the noise is estimated as zero, so adapt() will remove nothing and "
             "predicted risks will be zero. Use more rows or fewer features.",
             SparWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -182,7 +182,7 @@ def warn_if_scales_are_too_far_apart(belief: FlatBelief) -> None:
             f"The features' sizes span {np.log10(lam[0] / lam[-1]):.0f} decades, more than float64 has digits: least "
             "squares is right, but adapt() cannot tell the small directions apart. Please standardise the features.",
             SparWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

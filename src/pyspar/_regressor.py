@@ -25,7 +25,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     _y_ndim: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on labelled source rows.
+        """Fit on labelled source rows; an earlier fit, and an adaptation, are forgotten.
 
         Parameters
         ----------
@@ -38,7 +38,9 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         -------
         self
         """
-        return self._absorb(X, y, sample_weight, first=True, min_rows=2)
+        self._absorb(X, y, sample_weight, first=True, min_rows=2)
+        self._warn_of_limits()
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a batch of labelled source rows; the result is that of one fit on all of them."""
@@ -49,14 +51,18 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         The batches may be arrays, frames or tensors, of any size; the result is that of one fit on all rows.
         """
-        return self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
+        self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
+        self._warn_of_limits()
+        return self
 
     def fit_moments(self, moments: Moments) -> Self:
         """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such: no rows are needed.
 
         With one output the weights have the shape they would have for a one-dimensional y.
         """
-        return self._learn(lambda: labelled_moments(self, moments), add=False)
+        self._learn(lambda: labelled_moments(self, moments), add=False)
+        self._warn_of_limits()
+        return self
 
     def predict(self, X: Any) -> Any:
         """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions.
@@ -102,6 +108,9 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             self.__dict__.update(before)
             raise
         return self
+
+    def _warn_of_limits(self) -> None:
+        """Say what the source cannot give; a subclass that has such limits tells of them."""
 
     def _set_weights(self, w: Matrix, x_mean: Vector, y_mean: Vector) -> None:
         """Publish weights (features x outputs) in scikit-learn's shapes."""

@@ -87,25 +87,6 @@ class SpARRegressor(MomentsRegressor):
         self.noise = noise
         self.solver = solver
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit plain least squares on labelled source rows; an earlier adaptation is forgotten.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, D)
-        y : array of shape (n,) or (n, K)
-        sample_weight : array of shape (n,), optional
-            A weight of 2 counts as two copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y, sample_weight)
-        warn_if_nothing_left_for_noise(self._belief)
-        warn_if_scales_are_too_far_apart(self._belief)
-        return self
-
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to an unlabelled target, in place.
 
@@ -122,7 +103,7 @@ class SpARRegressor(MomentsRegressor):
         check_is_fitted(self)
         self._check_params()
         target = target_moments(self, Z, sample_weight, solver=self.solver)
-        warn_if_nothing_left_for_noise(self._belief)
+        self._warn_of_limits()
         with working_near(Z):
             self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
         self._set_weights(self.adaptation_.w_proj, self._belief.x_mean, self._belief.y_mean)
@@ -139,6 +120,10 @@ class SpARRegressor(MomentsRegressor):
         self.__dict__.pop("adaptation_", None)
         self._set_weights(self._belief.w_hat, self._belief.x_mean, self._belief.y_mean)
         return self
+
+    def _warn_of_limits(self) -> None:
+        warn_if_nothing_left_for_noise(self._belief)
+        warn_if_scales_are_too_far_apart(self._belief)
 
     def _check_params(self) -> None:
         check_alpha(self.alpha)

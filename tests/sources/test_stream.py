@@ -68,6 +68,18 @@ def test_frames_keep_their_names(problem):
         est.adapt(part for part in [frame[names[::-1]]])
 
 
+def test_a_producer_may_use_the_same_array_again(problem):
+    X, y = np.empty((10, 12)), np.empty(10)
+
+    def batches():
+        for i in range(0, 3000, 10):
+            X[:], y[:] = problem.X[i : i + 10], problem.y[i : i + 10]
+            yield X, y
+
+    whole = SpARRegressor().fit(problem.X, problem.y)
+    np.testing.assert_allclose(SpARRegressor().fit_batches(batches()).coef_, whole.coef_, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("batches", "message"),
     [

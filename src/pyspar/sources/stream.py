@@ -8,6 +8,7 @@ can be read only once, at the price of a product.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class _Fold:
         self._waiting: list[tuple[int, Any, Any, Any]] = []
         self._rows = 0
         self._columns: tuple[int, int] | None = None
-        self._dtype: Any = None
+        self._kind: Any = None
 
     def add(self, number: int, X: Any, y: Any, weight: Any) -> None:
         eps, names = measured_eps(X), column_names(X)
@@ -70,12 +71,15 @@ class _Fold:
         if len(X) == 0:
             return
         kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None)
-        if self._waiting and kind != self._dtype:
+        if self._waiting and kind != self._kind:
             self._reduce()
-        self._dtype = kind
-        self._waiting.append((number, X, y, weight))
+        self._kind = kind
         self._rows += len(X)
-        if self._rows >= worth_a_product(sum(shape) + 1):
+        enough = self._rows >= worth_a_product(sum(shape) + 1)
+        # A batch that has to wait is copied: its producer may well fill the same array with the next one.
+        parts = (X, y, weight) if enough else (np.array(X), np.array(y), None if weight is None else np.array(weight))
+        self._waiting.append((number, *parts))
+        if enough:
             self._reduce()
 
     def result(self) -> Moments:
@@ -87,14 +91,14 @@ class _Fold:
     def _reduce(self) -> None:
         if not self._waiting:
             return
-        eps, names = np.array(self._dtype[1]), self._dtype[2]
+        eps, names = np.array(self._kind[1]), self._kind[2]
         X, y, weight = (_joined([part[k] for part in self._waiting]) for k in (1, 2, 3))
         try:
             block = Moments.of(X, y, weight, solver=self._solver, eps=eps)
         except ValueError:
             self._blame()
             raise
-        block = Moments(**{**block.__dict__, "names": names})
+        block = replace(block, names=names)
         self._total = block if self._total is None else self._total + block
         self._waiting, self._rows = [], 0
 
