@@ -17,8 +17,8 @@ STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 MAY = {
     "core": ({"core"}, {"numpy", "scipy"}),
     "errors": (set(), set()),
-    "atomic": (set(), set()),
-    "sources": ({"core", "errors", "sources"}, {"numpy", "scipy", "pyarrow", "dask", "torch"}),
+    "atomic": ({"errors"}, set()),
+    "sources": ({"core", "errors", "atomic", "sources"}, {"numpy", "scipy", "pyarrow", "dask", "torch"}),
     "_checks": ({"core", "errors", "sources"}, {"numpy", "sklearn"}),
     "_regressor": ({"core", "sources", "_checks"}, {"numpy", "sklearn"}),
     "estimators": ({"core", "sources", "_checks", "_regressor"}, {"numpy", "sklearn"}),
@@ -26,6 +26,7 @@ MAY = {
     "moments_file": ({"core", "errors", "atomic"}, {"numpy"}),
     "persist": ({"core", "errors", "atomic", "moments_file"}, set()),
     "theory": ({"core"}, set()),
+    "nn": ({"core", "sources", "errors", "estimators", "nn"}, {"torch", "numpy"}),
     "data": ({"core", "errors", "data"}, {"numpy"}),
     "tables": (
         {
@@ -44,8 +45,9 @@ MAY = {
     ),
     "bench": ({"core", "errors", "atomic", "estimators", "data", "bench"}, {"numpy", "sklearn", "matplotlib"}),
     "show": ({"errors", "tables"}, {"rich", "typer"}),
+    "show_progress": (set(), {"rich"}),
     "show_bench": ({"bench"}, {"rich"}),
-    "cli": ({"__init__", "errors", "show", "show_bench", "tables", "bench"}, {"typer"}),
+    "cli": ({"__init__", "errors", "show", "show_bench", "show_progress", "tables", "bench"}, {"typer"}),
     "__main__": ({"cli"}, set()),
     "__init__": ({"core", "errors", "estimators", "persist", "pipelines"}, set()),
 }

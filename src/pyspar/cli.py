@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import signal
+import sys
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +14,7 @@ import typer
 
 from pyspar import __version__, show, show_bench
 from pyspar.errors import need
+from pyspar.show_progress import status
 
 app = typer.Typer(
     name="spar",
@@ -22,8 +26,9 @@ app = typer.Typer(
 )
 
 _FILES = (
-    "Files: .csv and .tsv (also .gz), .parquet, .npy (a 2-D array; its columns are x0, x1, ...), "
-    ".npz (a 2-D array X with columns x0, x1, ..., and 1-D arrays under their keys, such as y)."
+    "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .npy (a 2-D array; its columns are x0, x1, "
+    "...), .npz (a 2-D array X with columns x0, x1, ..., and 1-D arrays under their keys, such as y). "
+    "Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
 )
 
 
@@ -49,17 +54,38 @@ class Suite(StrEnum):
     table1 = "table1"
 
 
-Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.", show_default=False)]
+Source = Annotated[
+    Path,
+    typer.Argument(metavar="SOURCE", help="Labelled rows, or what summarize made of them.", show_default=False),
+]
 Target = Annotated[
-    Path, typer.Argument(metavar="TARGET", help="Rows of the new world; they need no label.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="TARGET",
+        help="Rows of the new world, which need no label, or what summarize made of them.",
+        show_default=False,
+    ),
 ]
 Label = Annotated[
-    str, typer.Option(help="The label's column; for .npy and .npz also its number, such as -1.", show_default=False)
+    str | None,
+    typer.Option(
+        help="The label's column; for .npy and .npz also its number, such as -1. Needed unless SOURCE is a summary.",
+        show_default=False,
+    ),
 ]
 Alpha = Annotated[float, typer.Option(help="Confidence in [0, 1]: 0 removes nothing, 1 every target direction.")]
 Columns = Annotated[Features, typer.Option(help="Use all columns, or the numeric ones only.")]
 Identity = Annotated[
     str | None, typer.Option("--id", help="A column that names the rows; it is not used as a feature.")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="A column not to use; may be given again.", show_default=False)]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Read in batches: numeric columns without missing values. By itself for files above a quarter of the "
+        "free memory.",
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
 
@@ -81,7 +107,7 @@ def main(
 def adapt(
     source: Source,
     target: Target,
-    label: Label,
+    label: Label = None,
     alpha: Alpha = 0.999,
     method: Annotated[Method, typer.Option(help="spar, or one that ignores the target, to compare.")] = Method.spar,
     output: Annotated[
@@ -94,14 +120,16 @@ def adapt(
     ] = None,
     features: Columns = Features.all,
     identity: Identity = None,
+    drop: Drop = None,
+    stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
     with show.guard(debug=debug):
         job = _job()
-        request = job.Request(source, target, label, alpha, features.value, identity)
-        with show.status() as step:
-            account = job.adapt_files(request, method=method.value, output=output, save=save, step=step)
+        request = job.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        with status() as line:
+            account = job.adapt_files(request, method=method.value, output=output, save=save, watch=line)
     with show.guard(debug=debug, stopped="stopped; everything was written"):
         show.adapt_account(account)
 
@@ -113,20 +141,54 @@ def adapt(
 def inspect(
     source: Source,
     target: Target,
-    label: Label,
+    label: Label = None,
     top: Annotated[int, typer.Option(min=1, help="How many directions to show.")] = 10,
     alpha: Alpha = 0.999,
     features: Columns = Features.all,
     identity: Identity = None,
+    drop: Drop = None,
+    stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Show in which directions of TARGET a fit on SOURCE cannot be trusted, and write nothing."""
     with show.guard(debug=debug):
         job = _job()
-        request = job.Request(source, target, label, alpha, features.value, identity)
-        with show.status() as step:
-            account = job.inspect_files(request, top=top, step=step)
+        request = job.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        with status() as line:
+            account = job.inspect_files(request, top=top, watch=line)
         show.inspect_account(account)
+
+
+@app.command(
+    help="Reduce the numeric columns of SOURCE to the few numbers that adapt and inspect need of them, reading it "
+    "once and in constant memory. Without --label the result is a target.\n\n"
+    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy.",
+    epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
+)
+def summarize(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Rows.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The summary, as .npz.", show_default=False)],
+    label: Annotated[str | None, typer.Option(help="The label's column.", show_default=False)] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The columns to use, with commas between or given again; all numeric ones without it.",
+            show_default=False,
+        ),
+    ] = None,
+    drop: Drop = None,
+    debug: Debug = False,
+) -> None:
+    """Reduce the rows of SOURCE to the few numbers that adapt and inspect need of them."""
+    with show.guard(debug=debug):
+        need("pandas", "cli")
+        from pyspar.tables.summarize import summarize_file
+
+        with status() as line:
+            account = summarize_file(
+                source, output, label=label, features=features or (), drop=tuple(drop or ()), watch=line
+            )
+        show.summary_account(account)
 
 
 @app.command(epilog="Example: spar reproduce table1 --out reproduction/table1")
@@ -160,14 +222,19 @@ def demo(
         need("matplotlib", "bench")
         from pyspar.bench import demo as story
 
-        with show.status() as step:
-            step("fitting and adapting")
+        with status() as line:
+            line("fitting and adapting")
             found = story.run(out)
         show_bench.demo(found)
 
 
 def run() -> None:
     """Run the command line: the entry point of ``spar``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no failure
+    # A polite end is an end like Ctrl-C: temporary files are taken away.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app(prog_name="spar")
 
 

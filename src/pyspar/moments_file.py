@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ FORMAT = "pyspar-moments-1"
 _KEYS = ("format", "root", "n_features", "rows", "weight", "eps", "blur", "names")
 
 
-def write_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
-    """Write Moments, whole or not at all."""
+def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Sequence[str] = ()) -> None:
+    """Write Moments, whole or not at all; ``outputs`` are the names of the labels, which Moments do not keep."""
     with whole_file(path) as temporary, open(temporary, "wb") as file:
         np.savez(
             file,
@@ -29,12 +30,15 @@ def write_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
             eps=moments.eps,
             blur=np.array(moments.blur),
             names=np.array(moments.names, dtype=np.str_),
+            outputs=np.array(tuple(outputs), dtype=np.str_),
         )
 
 
 def is_moments_file(path: str | os.PathLike[str]) -> bool:
     """Tell whether a file says of itself that it holds Moments; an ``.npz`` of rows does not."""
     try:
+        if not zipfile.is_zipfile(path):  # np.load would read a whole array of another format
+            return False
         with np.load(path, allow_pickle=False) as stored:
             return "format" in stored.files and str(stored["format"]) == FORMAT
     except (OSError, ValueError, zipfile.BadZipFile, EOFError):
@@ -62,3 +66,9 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
     if not sound or not np.isfinite(root).all() or np.any(root[1:, 0] != 0.0) or not float(found["weight"]) > 0:
         raise InputError(f"{str(path)!r} holds numbers that cannot be Moments; write it again.")
     return Moments(root, d, int(found["rows"]), float(found["weight"]), found["eps"], float(found["blur"]), names)
+
+
+def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names of the labels in a file of Moments, or nothing where whoever wrote it gave none."""
+    with np.load(path, allow_pickle=False) as stored:
+        return tuple(str(name) for name in stored["outputs"]) if "outputs" in stored.files else ()

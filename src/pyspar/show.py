@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from rich import filesize
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +16,7 @@ from typer import Exit
 from pyspar.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, Tables
+    from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, SummaryAccount, Tables
 
 _NOTICEABLE = 0.001
 _LINES = 8
@@ -33,26 +34,18 @@ def guard(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iter
         _fail(stopped, _STOPPED, debug)
     except MemoryError:
         _fail(
-            "error: expected the tables to fit into memory. Got more rows or columns than do; use fewer.",
+            "error: expected the tables to fit into memory. Got more rows or columns than do; use fewer, or --stream.",
             _BAD_INPUT,
             debug,
         )
     except Exit:
         raise
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        _fail(f"error: expected to be able to write. Got: {error.strerror or error}{where}.", _BAD_INPUT, debug)
     except Exception as error:  # noqa: BLE001 - the last resort: reported with its class, and whole with --debug
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL, debug)
-
-
-@contextmanager
-def status() -> Iterator[Callable[[str], None]]:
-    """Show on stderr what is being done, if a person may be looking."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: None
-        return
-    with console.status("starting") as line:
-        yield lambda text: line.update(text)
 
 
 def adapt_account(account: AdaptAccount) -> None:
@@ -61,9 +54,10 @@ def adapt_account(account: AdaptAccount) -> None:
     _tables(rows, account.tables, account.rank)
     rows.add("method", _method(account))
     if account.method == "spar":
-        _expectation(rows, account.expected)
+        _expectation(rows, account.expected, scored=account.scored is not None)
     elif account.expected.rmse_before is not None and account.method == "ols":
-        rows.add("expected", f"{_number(account.expected.rmse_before)} RMSE on the noiseless target, {_IF}")
+        rows.add("expected", f"{_number(account.expected.rmse_before)} RMSE from label noise, {_IF}")
+        _noise(rows, account.expected, scored=account.scored is not None)
     if account.scored is not None:
         least, score = account.scored.rmse_least_squares, account.scored
         change = "" if account.method == "ols" else f"{_number(least)} (least squares) → "
@@ -76,10 +70,24 @@ def adapt_account(account: AdaptAccount) -> None:
     n = account.tables.n_target
     if account.output is not None:
         rows.add("wrote", f"{account.output} ({_count(n, 'prediction')})")
+    elif not account.has_rows:
+        rows.add("wrote", "no predictions; the target is a summary, without rows")
     else:
         rows.add("wrote", "no predictions; add -o predictions.csv to keep them")
     if account.save is not None:
         rows.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
+    rows.show()
+
+
+def summary_account(account: SummaryAccount) -> None:
+    """Print what ``spar summarize`` wrote."""
+    rows = _Rows()
+    rows.add("rows", f"{account.rows:,}")
+    label = "no label (a target)" if account.label is None else f"label {account.label!r}"
+    rows.add("features", f"{account.features:,} numeric; {label}")
+    rows.several("ignored", [f"{i.column}: {i.why}" for i in account.ignored])
+    sizes = f"{filesize.decimal(account.n_bytes_out)}, from {filesize.decimal(account.n_bytes_in)} of rows"
+    rows.add("wrote", f"{account.output} ({sizes}); give it to adapt or inspect in place of the rows")
     rows.show()
 
 
@@ -92,7 +100,7 @@ def inspect_account(account: InspectAccount) -> None:
         "rule",
         f"would remove {found.removed:,} of {_count(found.directions, 'target direction')} (alpha {account.alpha:g})",
     )
-    _expectation(rows, found)
+    _expectation(rows, found, scored=False)
     _surprises(rows, account.tables, found, account.notes)
     rows.show()
     table = Table(
@@ -108,7 +116,7 @@ def inspect_account(account: InspectAccount) -> None:
         outside = f" ({direction.outside:.0%} outside the source)" if direction.outside >= 0.005 else ""
         table.add_row(
             str(place), _number(direction.var), _number(direction.inflation), f"{direction.share:.1%}",
-            Text("remove" if direction.removed else "keep"), Text(loads + outside),
+            Text("remove" if direction.removed else "keep"), Text(printable(loads + outside)),
         )  # fmt: skip
     console = Console(highlight=False)
     console.print()
@@ -135,7 +143,7 @@ class _Rows:
         self._grid.add_column(overflow="fold")
 
     def add(self, name: str, text: str) -> None:
-        self._grid.add_row(Text(name), Text(text))
+        self._grid.add_row(Text(name), Text(printable(text)))
 
     def several(self, name: str, texts: list[str]) -> None:
         for text in texts[:_LINES]:
@@ -173,18 +181,23 @@ def _method(account: AdaptAccount) -> str:
     return names[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _expectation(rows: _Rows, expected: Expected) -> None:
-    if expected.rmse_before is None or expected.rmse_after is None:
+def _expectation(rows: _Rows, expected: Expected, *, scored: bool) -> None:
+    if expected.rmse_before is None or expected.rmse_kept is None:
         rows.add("expected", "error unknown: the source leaves nothing to estimate the noise from")
         return
-    before, after = _number(expected.rmse_before), _number(expected.rmse_after)
-    rows.add("expected", f"{before} (least squares) → {after} (spar) RMSE on the noiseless target, {_IF}")
-    if expected.rmse_after > expected.rmse_before:
-        rows.add(
-            "",
-            "it rises: what is removed may carry signal that the source cannot tell from noise; a lower "
-            "--alpha removes less",
-        )
+    before, kept = _number(expected.rmse_before), _number(expected.rmse_kept)
+    taken = ""
+    if expected.removed and expected.rmse_removed is not None:
+        taken = f", plus between 0 and {_number(expected.rmse_removed)} for what was removed (squares add)"
+    rows.add("expected", f"{before} RMSE from label noise (least squares) → {kept} (spar){taken}; {_IF}")
+    _noise(rows, expected, scored=scored)
+
+
+def _noise(rows: _Rows, expected: Expected, *, scored: bool) -> None:
+    """Say what a label adds: the expected errors are against noiseless labels, which nobody has."""
+    if expected.noise is not None:
+        beside = "; 'true' below includes it, 'expected' above does not" if scored else ", which 'expected' leaves out"
+        rows.add("noise", f"{_number(expected.noise)} in each label, as estimated on the source{beside}")
 
 
 def _surprises(rows: _Rows, tables: Tables, expected: Expected, notes: tuple[str, ...]) -> None:
@@ -216,9 +229,14 @@ def _number(value: float) -> str:
     return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0.0 else f"{value:.3e}"
 
 
+def printable(text: str) -> str:
+    """Return a text in which control characters are spelt out: names come from files, and a terminal obeys them."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def _fail(text: str, code: int, debug: bool) -> NoReturn:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if debug:
         console.print(Text(traceback.format_exc()))
-    console.print(Text(text))
+    console.print(Text(printable(text)))
     raise Exit(code)

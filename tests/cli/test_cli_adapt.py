@@ -74,8 +74,11 @@ def test_the_expected_error_is_that_of_the_adaptation(files, source, target):
     found = pyspar.SpARRegressor().fit(X, source["price"]).adapt(Z).adaptation_
     assert account.expected.removed == int(found.removed.sum()) == 1
     assert account.expected.rmse_before == pytest.approx(np.sqrt(found.risk_before[0] / len(Z)), rel=1e-6)
-    assert account.expected.rmse_after == pytest.approx(np.sqrt(found.risk_after[0] / len(Z)), rel=1e-6)
-    assert account.expected.rmse_after < account.expected.rmse_before / 3
+    assert account.expected.rmse_kept == pytest.approx(np.sqrt(found.variance_kept[0] / len(Z)), rel=1e-6)
+    upper = found.bias_taken[0] + 2 * found.bias_std[0]
+    assert account.expected.rmse_removed == pytest.approx(np.sqrt(upper / len(Z)), rel=1e-6)
+    assert account.expected.noise == pytest.approx(np.sqrt(found.sigma2[0]), rel=1e-6)
+    assert account.expected.rmse_kept < account.expected.rmse_before / 3
 
 
 def test_labels_of_the_target_score_and_do_nothing_else(spar, files, source, target, tmp_path):
@@ -174,7 +177,8 @@ def test_an_error_that_cannot_be_estimated_is_called_unknown(files, source, targ
     account = adapt_files(Request(*map(Path, files(source[:rows], target)), "price"))
     assert account.rank + 1 == rows
     assert account.expected.rmse_before is None
-    assert account.expected.rmse_after is None
+    assert account.expected.rmse_kept is None
+    assert account.expected.noise is None
 
 
 def test_a_single_target_row_is_enough(spar, files, source, target):

@@ -125,7 +125,7 @@ def test_help_names_the_verbs_and_loads_no_table_code():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("verb", ["adapt", "inspect"])
+@pytest.mark.parametrize("verb", ["adapt", "inspect", "summarize"])
 def test_help_of_each_verb_has_an_example_and_the_formats(spar, verb):
     text = spar(verb, "--help").stdout
     assert f"Example: spar {verb} " in text

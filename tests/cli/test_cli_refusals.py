@@ -76,11 +76,6 @@ def test_a_quote_that_never_closes_is_refused(refused, files, source, target, tm
     assert "quote" in refused(tmp_path / "s.csv", files(source, target)[1])
 
 
-def test_a_semicolon_csv_is_refused_with_the_cure(refused, files, source, target, tmp_path):
-    source.to_csv(tmp_path / "s.csv", sep=";", index=False)
-    assert "save it with commas" in refused(tmp_path / "s.csv", files(source, target)[1])
-
-
 def test_text_that_is_not_utf8_is_refused(refused, files, source, target, tmp_path):
     (tmp_path / "s.csv").write_bytes("área,price\n1,2\n3,4\n".encode("latin-1"))
     assert "UTF-8" in refused(tmp_path / "s.csv", files(source, target)[1])

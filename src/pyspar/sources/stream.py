@@ -161,13 +161,17 @@ def read_ahead(items: Iterable[Any], depth: int = 2) -> Iterator[Any]:
         return False
 
     def read() -> None:
+        reader = iter(items)
         try:
-            for item in items:
+            for item in reader:
                 if not put((True, item)):
                     return
             put((False, None))
         except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the items
             put((False, error))
+        finally:
+            if hasattr(reader, "close"):
+                reader.close()  # in the thread that reads, so that files are closed when this one goes on
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
@@ -181,3 +185,4 @@ def read_ahead(items: Iterable[Any], depth: int = 2) -> Iterator[Any]:
             yield item
     finally:
         stop.set()
+        thread.join()

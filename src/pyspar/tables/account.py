@@ -47,13 +47,27 @@ class Tables:
 class Expected:
     """What theory says of the error on the noiseless target, if the labels are linear in the features.
 
-    ``rmse_before`` and ``rmse_after`` are None where the source leaves no rows to estimate its noise from.
+    Attributes
+    ----------
+    directions, removed : int
+    rmse_before : float or None
+        What the label noise makes of least squares; None where the source leaves no rows to estimate its noise from.
+    rmse_kept : float or None
+        What it makes of the directions that stay.
+    rmse_removed : float or None
+        What the removed directions carried costs at most this much, two standard errors above its estimate.
+    noise : float or None
+        The standard deviation of the noise in one label.
+    outside : float
+        The share of the target's energy that the source does not span.
     """
 
     directions: int
     removed: int
     rmse_before: float | None
-    rmse_after: float | None
+    rmse_kept: float | None
+    rmse_removed: float | None
+    noise: float | None
     outside: float
 
 
@@ -68,7 +82,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class AdaptAccount:
-    """What ``spar adapt`` did."""
+    """What ``spar adapt`` did; ``has_rows`` is false for a target of Moments, which cannot be predicted."""
 
     tables: Tables
     method: str
@@ -80,6 +94,20 @@ class AdaptAccount:
     notes: tuple[str, ...]
     output: Path | None
     save: Path | None
+    has_rows: bool = True
+
+
+@dataclass(frozen=True)
+class SummaryAccount:
+    """What ``spar summarize`` wrote."""
+
+    rows: int
+    features: int
+    label: str | None
+    n_bytes_in: int
+    n_bytes_out: int
+    ignored: tuple[Ignored, ...]
+    output: Path
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +11,28 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
+from pyspar.sources.names import few, meant
+from pyspar.sources.rows import LARGEST
 from pyspar.tables.arrays import has_names
 from pyspar.tables.columns import Ignored, Selection
-from pyspar.tables.names import few, meant
-from pyspar.tables.values import as_days, as_numbers
-
-_LARGEST = 1e150
-"""Beyond it the square of a number is near the limit of floating point; infinity is beyond it too."""
+from pyspar.tables.values import ISO, as_days, as_numbers, date_form, looks_like_dates
 
 _LABEL = "numbers, since it is the label"
 
 
-def label_name(source: pd.DataFrame, path: Path, label: str) -> str:
+def label_name(names: Sequence[str], path: Path, label: str | None) -> str:
     """Return the name of the label's column; files without names take its number too, from the end if negative."""
-    if label in source.columns:
-        return label
     where = f"source {str(path)!r}"
+    if label is None:
+        raise InputError(f"{where}: expected --label and the name of the label's column. Got none.")
+    if label in names:
+        return label
     if not has_names(path) and re.fullmatch(r"-?\d+", label):
-        width = len(source.columns)
+        width = len(names)
         if not -width <= int(label) < width:
             raise InputError(f"{where}: expected --label to number one of its {width} columns, from 0. Got {label}.")
-        return str(source.columns[int(label)])
-    raise InputError(
-        f"{where}: expected the label column {label!r}. Got no such column; {meant(label, source.columns)}"
-    )
+        return str(names[int(label)])
+    raise InputError(f"{where}: expected the label column {label!r}. Got no such column; {meant(label, names)}")
 
 
 def label_values(source: pd.DataFrame, path: Path, label: str) -> Any:
@@ -42,7 +40,9 @@ def label_values(source: pd.DataFrame, path: Path, label: str) -> Any:
     where = f"source {str(path)!r}"
     if len(source) < 2:
         raise InputError(f"{where}: expected at least two rows to fit. Got one.")
-    values = _numbers(source[label], where, _LABEL).astype(np.float64)
+    values = _numbers(
+        source[label], where, _LABEL, "mend these values, drop their rows, or name another column"
+    ).astype(np.float64)
     missing = np.flatnonzero(np.isnan(values))
     if missing.size:
         rows = ", ".join(map(str, missing[:5])) + (", ..." if missing.size > 5 else "")
@@ -50,7 +50,7 @@ def label_values(source: pd.DataFrame, path: Path, label: str) -> Any:
             f"{where}, column {label!r}: expected a label in every row. Got {missing.size} missing of {len(values)} "
             f"(rows {rows}; the first row is 0); drop these rows."
         )
-    _refuse_infinity(values, label, where)
+    _refuse_infinity(values, label, where, "mend them, or drop these rows")
     if values.min() == values.max():
         raise InputError(
             f"{where}, column {label!r}: expected labels that differ. Got {values[0]:g} only; name another column."
@@ -79,7 +79,9 @@ def aligned_target(target: pd.DataFrame, target_path: Path, source: pd.DataFrame
     return target
 
 
-def check_target(target: pd.DataFrame, path: Path, selection: Selection, *, identity: str | None) -> None:
+def check_target(
+    target: pd.DataFrame, path: Path, selection: Selection, source: pd.DataFrame, *, identity: str | None
+) -> None:
     """Refuse a target whose features are not there or not of the source's kind."""
     where = f"target {str(path)!r}"
     if identity is not None and identity not in target.columns:
@@ -96,17 +98,26 @@ def check_target(target: pd.DataFrame, path: Path, selection: Selection, *, iden
         _refuse_infinity(_numbers(target[name], where), name, where)
     for name in selection.date:
         try:
-            as_days(target[name])
+            as_days(target[name], date_form(source[name]))
         except InputError as error:
             raise InputError(f"{where}, {error}") from error
+    for name in selection.categorical:
+        _refuse_other_dates(target[name], source[name], where)
 
 
-def extra_columns(
-    target: pd.DataFrame, source: pd.DataFrame, *, label: str, identity: str | None
-) -> tuple[Ignored, ...]:
+def check_drop(drop: Iterable[str], names: Iterable[str], *, label: str, identity: str | None) -> None:
+    """Refuse to drop a column that is in neither file, or that is needed."""
+    known = list(dict.fromkeys(names))
+    for name in drop:
+        if name in (label, identity):
+            raise InputError(f"expected --drop to name a feature. Got {name!r}, which is the label or the id.")
+        if name not in known:
+            raise InputError(f"expected --drop to name a column. Got {name!r}; {meant(name, known)}")
+
+
+def extra_columns(target: Iterable[str], known: Collection[str]) -> tuple[Ignored, ...]:
     """Return the columns that only the target has."""
-    known = {*source.columns, label, identity}
-    return tuple(Ignored(name, "is in the target only") for name in target.columns if name not in known)
+    return tuple(Ignored(name, "is in the target only") for name in target if name not in known)
 
 
 def target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tuple[str, ...]]:
@@ -120,22 +131,33 @@ def target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tu
         values = as_numbers(target[label], "numbers").astype(np.float64)
     except InputError as error:
         return None, (f"the target's labels were not used to score: {error}",)
-    _refuse_infinity(values, label, f"target {str(path)!r}")
+    _refuse_infinity(values, label, f"target {str(path)!r}", "mend them, or leave them empty")
     return values, ()
 
 
-def _numbers(column: Any, where: str, expected: str | None = None) -> Any:
+def _refuse_other_dates(target: pd.Series[Any], source: pd.Series[Any], where: str) -> None:
+    """Refuse dates in another form than the source's, which would all be unseen categories."""
+    form, other = looks_like_dates(source), looks_like_dates(target)
+    typed = pd.api.types.is_datetime64_any_dtype(target.dtype)
+    if form is not None and (typed or (other is not None and other != form)):
+        raise InputError(
+            f"{where}, column {str(target.name)!r}: expected dates in the source's form, such as "
+            f"{str(source.dropna().iloc[0])!r}. Got {str(target.dropna().iloc[0])!r}; write both as {ISO}."
+        )
+
+
+def _numbers(column: Any, where: str, *texts: str) -> Any:
     try:
-        return as_numbers(column) if expected is None else as_numbers(column, expected)
+        return as_numbers(column, *texts)
     except InputError as error:
         raise InputError(f"{where}, {error}") from error
 
 
-def _refuse_infinity(values: Any, name: str, where: str) -> None:
-    infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > _LARGEST)
+def _refuse_infinity(values: Any, name: str, where: str, cure: str = "mend them, or leave them empty") -> None:
+    infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > LARGEST)
     if infinite.size:
         row = int(infinite[0])
         raise InputError(
             f"{where}, column {name!r}: expected finite numbers that can be squared. Got {values[row]:g} in row {row} "
-            f"({infinite.size} such of {len(values)}; the first row is 0); mend them, or leave them empty."
+            f"({infinite.size} such of {len(values)}; the first row is 0); {cure}."
         )

@@ -5,6 +5,8 @@ Everything here looks at the source only; the target is encoded as the source ta
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -17,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.tables.encode import DateParts, Numbers, Words
-from pyspar.tables.values import Kind, as_days, as_numbers, as_words, kind_of
+from pyspar.tables.values import ISO, Kind, as_days, as_numbers, as_words, kind_of, looks_like_dates
 
 Features = Literal["all", "num"]
 
@@ -25,6 +27,14 @@ MAX_CATEGORIES = 50
 """Per column; the rarest categories beyond it share one, and so do those that only the target has."""
 
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
+
+_FEWEST_IDS = 10
+"""Fewer whole numbers in a row than this are as often a count or a year."""
+
+_DATES = f"looks like dates; write them as {ISO}"
+
+
+DROPPED = "was dropped, as asked"
 
 
 @dataclass(frozen=True)
@@ -37,26 +47,29 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Selection:
-    """The features of a source: names by kind, in the file's order, and what was left out."""
+    """The features of a source: names by kind, in the file's order, what was left out, and what looks odd."""
 
     numeric: tuple[str, ...]
     categorical: tuple[str, ...]
     date: tuple[str, ...]
     ignored: tuple[Ignored, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         return self.numeric + self.categorical + self.date
 
 
-def select(source: pd.DataFrame, *, label: str, identity: str | None, features: Features) -> Selection:
+def select(
+    source: pd.DataFrame, *, label: str, identity: str | None, features: Features, drop: Collection[str] = ()
+) -> Selection:
     """Decide which columns of a source are features, and of which kind."""
     found: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
     for name in source.columns:
         if name in (label, identity):
             continue
-        kind, why = _judge(source[name], features)
+        kind, why = _judge(source[name], features) if name not in drop else ("", DROPPED)
         if why is None:
             found[kind].append(name)
         else:
@@ -67,7 +80,9 @@ def select(source: pd.DataFrame, *, label: str, identity: str | None, features: 
             f"source: expected at least one column to use as a feature. Got none: {reasons}; add or mend columns."
         )
     numeric, categorical, date = (tuple(found[kind]) for kind in get_args(Kind))
-    return Selection(numeric, categorical, date, tuple(ignored))
+    dates = [f"{name}: {_DATES}; now each is a category" for name in categorical if looks_like_dates(source[name])]
+    ids = [note for name in numeric if (note := _id_note(source[name])) is not None]
+    return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
 
 
 def preprocessing(source: pd.DataFrame, selection: Selection) -> ColumnTransformer:
@@ -75,7 +90,9 @@ def preprocessing(source: pd.DataFrame, selection: Selection) -> ColumnTransform
 
     Categories and dates have one transformer per column, so what each encoded feature came from can be read off.
     """
-    single = any(str(source[name].dtype).lower() in ("float32", "float16") for name in selection.numeric)
+    # float32 only where every number was measured so: a fine column must not be made coarse by its neighbour.
+    coarse = [str(source[name].dtype).lower() in ("float32", "float16") for name in selection.numeric]
+    single = bool(coarse) and all(coarse)
     dtype = "float32" if single else "float64"
     steps: list[tuple[str, Any, list[str]]] = []
     if selection.numeric:
@@ -124,7 +141,26 @@ def _judge(column: pd.Series[Any], features: Features) -> tuple[str, str | None]
     if kind == "date":
         days = as_days(column)
         return kind, "has one date in the source" if np.nanmin(days) == np.nanmax(days) else None
-    return kind, _why_not_categories(column)
+    why = _why_not_categories(column)
+    return kind, why if why is None or not looks_like_dates(column) else f"{why}; {_DATES}"
+
+
+def named_id(name: str) -> bool:
+    """Say whether a column is called what columns that name rows are called."""
+    return re.fullmatch(r"(?i:id|.*_id)|.*ID", name) is not None
+
+
+def _id_note(column: pd.Series[Any]) -> str | None:
+    """Return a question where whole numbers seem to name the rows: all distinct, and in order or called an id."""
+    numbers, name = as_numbers(column), str(column.name)
+    n = len(numbers)
+    if n < _FEWEST_IDS or not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
+        return None
+    steps = np.diff(numbers)
+    in_order = bool((steps > 0).all() or (steps < 0).all())
+    if not (in_order or named_id(name)) or len(np.unique(numbers)) < n:
+        return None
+    return f"{name}: {n:,} distinct whole numbers in {n:,} rows; if it names the rows, pass --id {name}"
 
 
 def _why_not_categories(column: pd.Series[Any]) -> str | None:

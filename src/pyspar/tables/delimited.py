@@ -15,10 +15,9 @@ from typing import IO
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.tables.names import check_names
-
-_MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
-"""What stands for a missing value, but not in the column that is kept to the letter."""
+from pyspar.sources.names import check_names
+from pyspar.sources.rows_text import MISSING, separator_of, text_of
+from pyspar.tables.values import all_commas
 
 _FIELD_LIMIT = 2**27
 """The longest field, in characters: free text is welcome, a quote that never closes is not."""
@@ -32,12 +31,12 @@ def read_delimited(
     Columns of ``as_text`` stay text where they look like numbers, so that ``007`` in one file is ``007`` in another;
     the column ``verbatim`` is kept to the letter, with nothing read as missing.
     """
-    separator = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes[-2:]] else ","
     try:
+        separator = separator_of(path)
         header, records = _count_fields(path, role, separator)
         if records == 0:
             raise InputError(f"{role} {str(path)!r}: expected rows below the header. Got a header alone.")
-        marks = {name: _MISSING for name in header if name != verbatim}
+        marks = {name: MISSING for name in header if name != verbatim}
         frame = pd.read_csv(
             path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False,
             keep_default_na=False, na_values=marks,
@@ -57,20 +56,33 @@ def read_delimited(
         raise InputError(
             f"{role} {str(path)!r}: expected a whole gzip file. Got a broken one ({_line(error)}); compress it again."
         ) from error
+    return _with_points(frame, verbatim) if separator == ";" else frame
+
+
+def separator_note(path: Path, role: str) -> tuple[str, ...]:
+    """Say so where the fields are separated by something else than the file's name says."""
+    if not {".csv", ".tsv"} & {suffix.lower() for suffix in path.suffixes[-2:]}:
+        return ()
+    said, found = ("\t" if ".tsv" in path.name.lower() else ","), separator_of(path)
+    if found == said:
+        return ()
+    also = "; decimal commas are read as points" if found == ";" else ""
+    return (f"{role}: its fields are separated by {found!r}, not by {said!r}{also}",)
+
+
+def _with_points(frame: pd.DataFrame, verbatim: str | None) -> pd.DataFrame:
+    """Read decimal commas, which is what a semicolon between fields is for."""
+    for name in frame.columns:
+        if name != verbatim and all_commas(frame[name]):
+            frame[name] = pd.to_numeric(frame[name].str.replace(",", ".", regex=False))
     return frame
-
-
-def _open(path: Path) -> IO[str]:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
 
 
 def _count_fields(path: Path, role: str, separator: str) -> tuple[list[str], int]:
     """Return the header and the number of records, or refuse the first record of another width."""
     before = csv.field_size_limit(_FIELD_LIMIT)
     try:
-        with _open(path) as file:
+        with text_of(path) as file:
             return _count_open(file, path, role, separator)
     finally:
         csv.field_size_limit(before)
@@ -86,7 +98,7 @@ def _count_open(file: IO[str], path: Path, role: str, separator: str) -> tuple[l
             continue
         if header is None:
             header = fields
-            _check_header(header, path, role, separator)
+            check_names([name for name in header if name], f"{role} {str(path)!r}")
         elif len(fields) != len(header):
             raise InputError(
                 f"{role} {str(path)!r}, line {start}: expected {len(header)} fields, as in the header. "
@@ -97,23 +109,6 @@ def _count_open(file: IO[str], path: Path, role: str, separator: str) -> tuple[l
     if header is None:
         raise InputError(f"{role} {str(path)!r}: expected a header and rows. Got an empty file.")
     return header, records
-
-
-def _check_header(header: list[str], path: Path, role: str, separator: str) -> None:
-    check_names([name for name in header if name], f"{role} {str(path)!r}")
-    others = [mark for mark in (",", ";", "\t") if mark != separator and mark in header[0]]
-    if len(header) == 1 and others:
-        cure = (
-            "name the file .tsv"
-            if others[0] == "\t"
-            else "name the file .csv"
-            if others[0] == ","
-            else "save it with commas"
-        )
-        raise InputError(
-            f"{role} {str(path)!r}: expected fields separated by {separator!r}. "
-            f"Got one field with {others[0]!r} in it; {cure}."
-        )
 
 
 def _line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from pyspar.tables.values import as_days, as_numbers, as_words
+from pyspar.tables.values import as_days, as_numbers, as_words, date_form
 
 MISSING = "(missing)"
 """The category of rows without a value, where the source has such rows."""
@@ -75,7 +75,8 @@ class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklea
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
         self.n_features_in_ = 1
         self.name_ = str(X.columns[0])
-        days = as_days(X.iloc[:, 0])
+        self.form_ = date_form(X.iloc[:, 0]) or ""  # none where the file holds dates as such
+        days = as_days(X.iloc[:, 0], self.form_)
         self.origin_ = float(np.nanmean(days))
         parts = _parts_of(days, self.origin_)
         # A difference under 1e-9 is the rounding of an angle, not a part that varies.
@@ -83,7 +84,7 @@ class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklea
         return self
 
     def transform(self, X: pd.DataFrame) -> Any:
-        parts = _parts_of(as_days(X.iloc[:, 0]), self.origin_)
+        parts = _parts_of(as_days(X.iloc[:, 0], self.form_), self.origin_)
         return np.column_stack([parts[part] for part in self.parts_]).astype(self.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:

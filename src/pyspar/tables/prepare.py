@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from pyspar.errors import InputError
 from pyspar.tables.account import Filled, Tables, Unseen
 from pyspar.tables.checks import (
     aligned_target,
+    check_drop,
     check_finite,
     check_target,
     extra_columns,
@@ -22,12 +21,12 @@ from pyspar.tables.checks import (
     label_values,
     target_labels,
 )
-from pyspar.tables.columns import Features, Selection, origins, preprocessing, select
+from pyspar.tables.columns import Selection, origins, preprocessing, select
+from pyspar.tables.delimited import separator_note
 from pyspar.tables.encode import MISSING
 from pyspar.tables.read import check_input, read_table
-
-Step = Callable[[str], None]
-"""Told what is being done, for a status line."""
+from pyspar.tables.request import Request
+from pyspar.tables.watch import Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,28 +44,28 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-def prepare(
-    source_path: Path, target_path: Path, *, label: str, features: Features, identity: str | None, step: Step
-) -> Prepared:
+def prepare(request: Request, watch: Watch) -> Prepared:
     """Read and check both files, and encode them; the target's labels only pass through, to score predictions."""
+    source_path, target_path, identity = request.source, request.target, request.identity
     for path, role in ((source_path, "source"), (target_path, "target")):
         check_input(path, role)
-    step("reading the source")
+    watch("reading the source")
     source = read_table(source_path, "source", verbatim=identity)
-    label = label_name(source, source_path, label)
+    label = label_name(list(source.columns), source_path, request.label)
     if label == identity:
         raise InputError(f"expected --id and --label to name different columns. Got {label!r} for both.")
     y = label_values(source, source_path, label)
-    selection = select(source, label=label, identity=identity, features=features)
+    selection = select(source, label=label, identity=identity, features=request.features, drop=request.drop)
     check_finite(source, selection.numeric, f"source {str(source_path)!r}")
 
-    step("reading the target")
+    watch("reading the target")
     target = read_table(target_path, "target", as_text=selection.categorical, verbatim=identity)
     target = aligned_target(target, target_path, source, source_path, label)
-    check_target(target, target_path, selection, identity=identity)
-    y_target, notes = target_labels(target, target_path, label)
+    check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=identity)
+    check_target(target, target_path, selection, source, identity=identity)
+    y_target, unscored = target_labels(target, target_path, label)
 
-    step("encoding the columns")
+    watch("encoding the columns")
     used = list(selection.names)
     transformer = preprocessing(source, selection).fit(source[used])
     came_from = origins(transformer)
@@ -81,11 +80,22 @@ def prepare(
         n_date=len(selection.date),
         n_encoded=X.shape[1],
         filled=_filled(transformer, selection, source, target),
-        ignored=selection.ignored + extra_columns(target, source, label=label, identity=identity),
+        ignored=selection.ignored
+        + extra_columns(target.columns, {*source.columns, label, identity or label, *request.drop}),
         unseen=_unseen(transformer, selection, target),
     )
     kept = None if identity is None else target[identity]
+    separators = (*separator_note(source_path, "source"), *separator_note(target_path, "target"))
+    notes = (*_empty(selection, target), *separators, *selection.notes, *unscored)
     return Prepared(X, y, Z, y_target, kept, transformer, came_from, tables, notes)
+
+
+def _empty(selection: Selection, target: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: HAS NO VALUE IN THE TARGET; every row got the same filling, so the predictions say nothing of it"
+        for name in selection.names
+        if target[name].isna().all()
+    )
 
 
 def _encoded(transformer: ColumnTransformer, table: pd.DataFrame, came_from: list[str], role: str) -> Any:

@@ -9,21 +9,12 @@ from typing import Any
 import pandas as pd
 
 from pyspar.errors import InputError, need
+from pyspar.sources.files import suffix_of
+from pyspar.sources.names import check_names
 from pyspar.tables.arrays import read_npy, read_npz
 from pyspar.tables.delimited import read_delimited
-from pyspar.tables.names import check_names
 
 INPUTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
-
-
-def suffix_of(path: Path) -> str:
-    """Return the suffix that decides the format, a trailing ``.gz`` together with the one before it.
-
-    >>> suffix_of(Path("rows.2024.CSV.gz"))
-    '.csv.gz'
-    """
-    suffixes = [s.lower() for s in path.suffixes]
-    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
 def check_input(path: Path, role: str) -> None:

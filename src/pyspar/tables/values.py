@@ -6,6 +6,7 @@ refused by name, never turned into a missing one.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +18,16 @@ from pyspar.errors import InputError
 Kind = Literal["numeric", "categorical", "date"]
 
 _NUMBERS = "numbers, as in the source"
-_DATES = "dates such as 2024-05-31, as in the source"
-_ISO = r"\d{4}-\d{1,2}(-\d{1,2}.*)?"
+_LEAVE_OUT = "mend these values or leave the column out"
+ISO = "YYYY-MM-DD"
+_FORMS = {
+    ISO: (r"\d{4}-\d{1,2}(-\d{1,2}.*)?", "ISO8601"),
+    "YYYY/MM/DD": (r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    "DD.MM.YYYY": (r"\d{1,2}\.\d{1,2}\.\d{4}", "%d.%m.%Y"),
+}
+"""The forms of dates that are read, each as a pattern and a format; 03/04/2021 may be March or April, and is none."""
+
+_LIKE_DATES = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2}|\d{4}[./-]\d{1,2}[./-]\d{1,2})([ T].*)?"
 _MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 
@@ -43,23 +52,23 @@ def kind_of(column: pd.Series[Any]) -> Kind | str:
     if held in ("date", "datetime", "datetime64"):
         return "date"
     if held == "string":
-        return "date" if _all_iso(column) else "categorical"
+        return "date" if date_form(column) else "categorical"
     return f"holds {held} values"
 
 
-def as_numbers(column: pd.Series[Any], expected: str = _NUMBERS) -> NDArray[np.floating[Any]]:
+def as_numbers(column: pd.Series[Any], expected: str = _NUMBERS, cure: str = _LEAVE_OUT) -> NDArray[np.floating[Any]]:
     """Return a column as floats, missing values as NaN; float32 stays float32."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if pd.api.types.is_timedelta64_dtype(column.dtype):
         return np.asarray(column.dt.total_seconds(), dtype=np.float64) / 86400.0
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        raise _refused(column, expected, column.notna().to_numpy())
+        raise _refused(column, expected, column.notna().to_numpy(), cure)
     single = str(column.dtype).lower() in ("float32", "float16")
     numbers = pd.to_numeric(column, errors="coerce")
     text = (numbers.isna() & column.notna()).to_numpy()
     if text.any():
-        raise _refused(column, expected, text)
+        raise _refused(column, expected, text, cure)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan))
 
 
@@ -72,21 +81,67 @@ def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
     return words
 
 
-def as_days(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Return dates as days since 1970 in UTC, missing ones as NaN."""
+def as_days(column: pd.Series[Any], form: str | None = None) -> NDArray[np.float64]:
+    """Return dates as days since 1970 in UTC, missing ones as NaN; text must be in the form, where one is given."""
+    form = form or date_form(column) or ISO
+    expected = f"dates written as {form}, as in the source"
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         stamps = pd.to_datetime(column, utc=True)
     elif pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
-        raise _refused(column, _DATES, column.notna().to_numpy())
+        raise _refused(column, expected, column.notna().to_numpy())
     else:
-        stamps = _parsed(column)
+        stamps = _parsed(column, form)
     bad = (stamps.isna() & column.notna()).to_numpy()
     if bad.any():
-        raise _refused(column, _DATES, bad)
+        raise _refused(column, expected, bad)
     micro = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
     return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / _MICROSECONDS_PER_DAY)
+
+
+def date_form(column: pd.Series[Any]) -> str | None:
+    """Return the form in which all values of a text column are dates, or None.
+
+    Digits alone ('2024') are none, they are more often a code.
+    """
+    values = _texts(column)
+    for form, (pattern, _) in _FORMS.items():
+        if _all_match(values, pattern):
+            return form if bool(_parsed(values, form).notna().all()) else None
+    return None
+
+
+def looks_like_dates(column: pd.Series[Any]) -> tuple[str, bool] | None:
+    """Return the separator, and whether the year comes first, of text that looks like dates in any form."""
+    values = _texts(column)
+    if not _all_match(values, _LIKE_DATES):
+        return None
+    start = str(values.iloc[0])
+    year_first = start[:4].isdigit()
+    return start[4] if year_first else start.lstrip("0123456789")[0], year_first
+
+
+def all_commas(column: pd.Series[Any]) -> bool:
+    """Say whether all values of a text column are numbers, with a comma for the point."""
+    values = _texts(column)
+    return _all_match(values, r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?")
+
+
+def _texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the values of a column of text, or nothing where it is not text."""
+    values = column.dropna()
+    text = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.infer_dtype(values) == "string"
+    return values.astype(str) if text else values[:0]
+
+
+def _all_match(values: pd.Series[Any], pattern: str) -> bool:
+    """Try the first value first: most columns of text end there."""
+    return (
+        len(values) > 0
+        and re.fullmatch(pattern, values.iloc[0]) is not None
+        and bool(values.str.fullmatch(pattern).all())
+    )
 
 
 def _word(value: Any) -> str:
@@ -95,21 +150,18 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _parsed(column: pd.Series[Any]) -> pd.Series[Any]:
-    return pd.to_datetime(
-        column.astype(object).where(column.notna(), None), format="ISO8601", errors="coerce", utc=True
-    )
+def _parsed(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    pattern, layout = _FORMS[form]
+    values = column.astype(object)
+    # pandas reads more than one form as ISO; what is not in the form must not pass.
+    text = values.map(lambda value: isinstance(value, str))
+    right = ~text | values.where(text, "").str.fullmatch(pattern)
+    return pd.to_datetime(values.where(column.notna() & right, None), format=layout, errors="coerce", utc=True)
 
 
-def _all_iso(column: pd.Series[Any]) -> bool:
-    """Say whether all values are ISO dates; digits alone ('2024') are not, they are more often a code."""
-    values = column.dropna().astype(str)
-    return bool(values.str.fullmatch(_ISO).all()) and bool(_parsed(values).notna().all())
-
-
-def _refused(column: pd.Series[Any], expected: str, bad: NDArray[np.bool_]) -> InputError:
+def _refused(column: pd.Series[Any], expected: str, bad: NDArray[np.bool_], cure: str = _LEAVE_OUT) -> InputError:
     row = int(np.flatnonzero(bad)[0])
     return InputError(
         f"column {str(column.name)!r}: expected {expected}. Got {column.iloc[row]!r} in row {row} "
-        f"({int(bad.sum())} such of {len(column)}; the first row is 0); mend these values or leave the column out."
+        f"({int(bad.sum())} such of {len(column)}; the first row is 0); {cure}."
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,13 @@ import pandas as pd
 from pyspar import persist
 from pyspar.atomic import whole_file
 from pyspar.errors import InputError, need
-
-OUTPUTS = (".csv", ".tsv", ".parquet", ".npy")
+from pyspar.sources.predictions import OUTPUTS
 
 
 def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
     """Refuse an output that cannot or must not be written."""
     if output is not None:
-        _check_path(output, "--output", OUTPUTS, inputs)
+        check_path(output, "--output", OUTPUTS, inputs)
         if output.suffix.lower() == ".npy" and identity is not None:
             raise InputError(
                 "--output: expected .csv, .tsv or .parquet with --id. Got .npy, which holds predictions alone."
@@ -28,7 +28,7 @@ def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path,
         if output.suffix.lower() == ".parquet":
             need("pyarrow", "cli")
     if save is not None:
-        _check_path(save, "--save", (".skops",), inputs)
+        check_path(save, "--save", (".skops",), inputs)
         need("skops.io", "cli")
 
 
@@ -40,21 +40,37 @@ def predictions_table(predictions: Any, identity: pd.Series[Any] | None) -> pd.D
     return pd.DataFrame({str(identity.name): identity.to_numpy(), name: predictions})
 
 
-def write_all(table: pd.DataFrame, output: Path | None, model: Any, save: Path | None) -> None:
+def write_all(write: Callable[[Path], None], output: Path | None, model: Any, save: Path | None) -> None:
     """Write predictions and model, each where a path is given: both whole, or neither."""
+    with writing(output or save), ExitStack() as files:
+        if output is not None:
+            write(files.enter_context(whole_file(output)))
+        if save is not None:
+            persist.save(model, files.enter_context(whole_file(save)))
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table in the form that the suffix says."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        table.to_parquet(path, index=False)
+    elif suffix == ".npy":
+        np.save(path, table.iloc[:, -1].to_numpy(dtype=np.float64))
+    else:
+        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+
+
+@contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """Say what a disk that fails means."""
     try:
-        with ExitStack() as files:
-            if output is not None:
-                _write_table(table, files.enter_context(whole_file(output)))
-            if save is not None:
-                persist.save(model, files.enter_context(whole_file(save)))
+        yield
     except OSError as error:
-        raise InputError(
-            f"expected to write {output or save}. Got {error.strerror or error}; nothing was written."
-        ) from error
+        raise InputError(f"expected to write {path}. Got {error.strerror or error}; nothing was written.") from error
 
 
-def _check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
+def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
+    """Refuse a path that cannot be written, or that would take an input's place."""
     if path.suffix.lower() not in suffixes:
         raise InputError(
             f"{option} {str(path)!r}: expected the suffix {' or '.join(suffixes)}. Got {path.suffix or 'none'!r}."
@@ -79,13 +95,3 @@ def _same(path: Path, other: Path) -> bool:
     if path.exists() and other.exists():
         return path.samefile(other)
     return path.resolve() == other.resolve()
-
-
-def _write_table(table: pd.DataFrame, path: Path) -> None:
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        table.to_parquet(path, index=False)
-    elif suffix == ".npy":
-        np.save(path, table.iloc[:, -1].to_numpy(dtype=np.float64))
-    else:
-        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")

@@ -8,6 +8,9 @@ from difflib import get_close_matches
 
 from pyspar.errors import InputError
 
+_CLOSE = 0.78
+"""One slip of the pen in five letters ('prize' for 'price'), but not one in four ('rate' for 'date')."""
+
 
 def check_names(names: Iterable[str], where: str) -> None:
     """Refuse names that occur twice: which of the two was meant cannot be known."""
@@ -32,11 +35,13 @@ def meant(name: str, names: Iterable[str]) -> str:
 
     >>> meant("Pirce", ["rooms", "price"])
     "did you mean 'price'?"
+    >>> meant("rate", ["date", "price"])
+    "its columns are 'date', 'price'."
     """
     names = list(names)
     lowered = {other.lower(): other for other in reversed(names)}
     key = name.lower()
-    close = [key] if key in lowered else get_close_matches(key, list(lowered), n=3, cutoff=0.6)
+    close = [key] if key in lowered else get_close_matches(key, list(lowered), n=3, cutoff=_CLOSE)
     if close:
         return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?"
     return f"its columns are {few(names, 12)}."
