@@ -13,8 +13,10 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Rows, Vector
 
-# Large enough for the matrix product to reach its speed, small enough for the cache.
+# What is copied into a buffer should still be in the cache when it is multiplied. What is read in place need not be, and
+# larger blocks revisit the D x D sum less often (measured: 32 MB is 12 per cent faster than 4 MB at 512 features).
 BLOCK_BYTES = 4_000_000
+IN_PLACE_BYTES = 32_000_000
 
 OFFSET_LIMIT = 8.0
 """Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
@@ -53,9 +55,9 @@ class Frame:
         return Frame(self.shift[columns], self.scale[columns])
 
 
-def row_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut the rows into runs of about ``BLOCK_BYTES``, and of at least as many rows as there are columns."""
-    step = max(BLOCK_BYTES // (8 * max(n_columns, 1)), n_columns, 1)
+def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Cut the rows into runs of about so many bytes, and of at least as many rows as there are columns."""
+    step = max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -71,7 +73,7 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
     # The buffer has the rows' own memory order: turning columns into rows would cost more than multiplying them.
     by_columns = table.X.strides[0] < table.X.strides[1]
     buffer = np.empty((0, d))
-    for rows in row_slices(table.n_rows, table.n_columns + 1):
+    for rows in row_slices(table.n_rows, table.n_columns + 1, IN_PLACE_BYTES if in_place else BLOCK_BYTES):
         n = rows.stop - rows.start
         side = np.empty((n, 1 + table.Y.shape[1]))
         side[:, 0] = 1.0
