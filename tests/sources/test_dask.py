@@ -40,6 +40,21 @@ def test_frames_with_unknown_sizes_and_empty_partitions(problem, in_memory, same
     )
 
 
+def test_a_parquet_frame_whose_columns_dask_reads_in_other_cuts(problem, tmp_path):
+    # Dask puts small row groups together, more of them for fewer columns: features and labels come in other partitions.
+    names = [f"c{i}" for i in range(12)]
+    frame = pd.DataFrame(problem.X, columns=names).assign(y=problem.y, z=-problem.y, w=problem.w)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    lazy = dd.read_parquet(tmp_path / "rows.parquet", split_row_groups=4)
+    known = SpARRegressor().fit(frame[names], frame["y"], frame["w"])
+    np.testing.assert_allclose(
+        SpARRegressor().fit(lazy[names], lazy["y"], lazy["w"]).coef_, known.coef_, rtol=1e-9, atol=1e-12
+    )
+    both = SpARRegressor().fit(lazy[names], lazy[["y", "z"]])
+    np.testing.assert_allclose(both.coef_, SpARRegressor().fit(frame[names], frame[["y", "z"]]).coef_, rtol=1e-8)
+    assert list(both.feature_names_in_) == names
+
+
 def test_arrays_with_unknown_sizes(problem, in_memory, same):
     X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
     keep = y > -1e9  # all of them, but Dask does not know
