@@ -59,7 +59,7 @@ def test_other_files_are_refused(parts, tmp_path):
         pyspar.load(path)
     with pytest.raises(InputError, match="does not exist"):
         pyspar.load(tmp_path / "nothing.npz")
-    with pytest.raises(InputError, match="ends in .npz"):
+    with pytest.raises(InputError, match=r"ends in \.npz"):
         pyspar.save(Moments.of(X, y), tmp_path / "m.skops")
 
 
