@@ -26,11 +26,17 @@ def interleaved(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for turn in range(turns + 1):
         for name, task in tasks.items():
+            rest()
             start = time.perf_counter()
             task()
             if turn:
                 seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def rest() -> None:
+    """Wait until the threads of the last task's BLAS have stopped spinning; numpy and scipy each bring their own."""
+    time.sleep(0.15)
 
 
 def shifted_pair(n: int, d: int, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, Any, Any]:

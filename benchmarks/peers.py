@@ -16,7 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.measure import keep, show
+from benchmarks.measure import keep, rest, show
 from pyspar import SpARRegressor
 
 
@@ -92,6 +92,7 @@ def main() -> None:
         for name, run in tasks.items():
             if isinstance(errors.get(name), str):
                 continue
+            rest()
             start = time.perf_counter()
             try:
                 prediction = run(X, y, Z)

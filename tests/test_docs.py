@@ -19,7 +19,7 @@ def python_blocks(path: Path) -> list[str]:
 
 
 def test_the_code_in_the_documentation_runs():
-    for page in (README, ROOT / "docs" / "scale.md"):
+    for page in (README, ROOT / "docs" / "scale.md", ROOT / "docs" / "networks.md"):
         blocks = python_blocks(page)
         assert blocks
         for block in blocks:

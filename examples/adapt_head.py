@@ -1,0 +1,46 @@
+"""Train a small network on one set of states, adapt its head to the others, and compare.
+
+Communities and Crime: learn in the states with number 39 or less, predict those from 47 on, whose labels only judge.
+"""
+# ruff: noqa: T201 - a script talks
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from pyspar.data import communities_and_crime
+from pyspar.nn import adapt_head
+
+torch.manual_seed(0)
+task = communities_and_crime()
+mean, spread = np.nanmean(task.train.X, axis=0), np.nanstd(task.train.X, axis=0)
+
+
+def tensors(part):
+    """Impute and standardise with what the source shows, and nothing of the target."""
+    X = (np.where(np.isnan(part.X), mean, part.X) - mean) / np.where(spread > 0, spread, 1.0)
+    return torch.tensor(X, dtype=torch.float32), torch.tensor(part.y, dtype=torch.float32)
+
+
+source, target = TensorDataset(*tensors(task.train)), TensorDataset(*tensors(task.test))
+model = nn.Sequential(
+    nn.Linear(source.tensors[0].shape[1], 128), nn.LeakyReLU(0.1),
+    nn.Linear(128, 128), nn.LeakyReLU(0.1),
+    nn.Linear(128, 1, bias=False), nn.Flatten(0),
+)  # fmt: skip
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for _ in range(10):
+    for x, y in DataLoader(source, batch_size=32, shuffle=True):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+loaders = DataLoader(source, batch_size=256), DataLoader(target, batch_size=256)
+refitted = adapt_head(model, *loaders, method="ols")
+adapted = adapt_head(model, *loaders)
+X, y = target.tensors
+with torch.no_grad():
+    for name, network in (("trained", model), ("refitted", refitted.model), ("adapted", adapted.model)):
+        print(f"target RMSE, {name:>8}: {float((network(X) - y).square().mean().sqrt()):.4f}")
+print(f"{adapted.adaptation.removed.sum()} of {adapted.adaptation.z.rank} target directions removed")

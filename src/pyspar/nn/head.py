@@ -1,0 +1,226 @@
+"""Head: replace the linear head of a trained network by its least-squares or SpAR weights.
+
+The features are what enters the head. They are read by a hook in one pass over each loader and folded into Moments,
+so the estimator is the one that rows in memory get; what changes is where the weights are put.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.parameter import UninitializedParameter
+
+from pyspar.core.adapt import Adaptation
+from pyspar.core.belief import Noise
+from pyspar.errors import InputError
+from pyspar.estimators import SpARRegressor
+from pyspar.nn.batches import Reader, check_loader, peeked
+from pyspar.nn.capture import moments_of_features
+from pyspar.nn.find import find_head, shown
+from pyspar.nn.progress import bar
+from pyspar.nn.running import predicting
+from pyspar.sources import working_near
+
+Method = Literal["spar", "ols"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedHead:
+    """A copy of a model with another head, and how it came about.
+
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The copy; all but the head is as in the model given.
+    adaptation : Adaptation or None
+        Every number of the adaptation; None with ``method="ols"``.
+    head_name : str
+        The name of the layer that was replaced.
+    estimator : SpARRegressor
+        The regressor on the head's inputs whose weights the head now has; ``estimator.adapted(...)`` serves other
+        targets without another pass over the source.
+    """
+
+    model: nn.Module
+    adaptation: Adaptation | None
+    head_name: str
+    estimator: SpARRegressor
+
+    def __repr__(self) -> str:
+        what = "least squares" if self.adaptation is None else repr(self.adaptation)
+        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, {what})"
+
+
+def adapt_head(
+    model: nn.Module,
+    source_loader: Any,
+    target_loader: Any = None,
+    *,
+    alpha: float = 0.999,
+    method: Method = "spar",
+    noise: Noise = "mle",
+    head: str | None = None,
+    inputs: Callable[[Any], Any] | None = None,
+    labels: Callable[[Any], Any] | None = None,
+    autocast: torch.dtype | None = None,
+    progress: bool | None = None,
+) -> AdaptedHead:
+    """Return a copy of a model whose linear head is adapted to an unlabelled target; the model given is untouched.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its prediction must leave a ``torch.nn.Linear`` and not be changed after it. A bias is the intercept: source
+        and target are centred at the source mean; without a bias nothing is centred. What ``torch.compile``,
+        ``DataParallel`` or ``DistributedDataParallel`` wrap is taken out: the copy is the plain module inside.
+    source_loader : iterable of labelled batches
+        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept.
+    target_loader : iterable of batches
+        Labels in it are ignored. Not needed with ``method="ols"``.
+    alpha : float in [0, 1], default 0.999
+        As for :class:`pyspar.SpARRegressor`.
+    method : {"spar", "ols"}, default "spar"
+        "ols" only refits the head by least squares on the source.
+    noise : {"mle", "unbiased"}, default "mle"
+        As for :class:`pyspar.SpARRegressor`.
+    head : str, optional
+        The name of the layer, where the model returns several tensors that leave linear layers.
+    inputs, labels : functions of a batch, optional
+        Where batches are not tensors, pairs, or parts with telling names. ``inputs`` returns a tensor, a tuple (the
+        model's positional arguments) or a dict (its named ones).
+    autocast : torch.bfloat16 or torch.float16, optional
+        Run the model in mixed precision; the features then count as no finer than that.
+    progress : bool, optional
+        Show a bar. By default on a terminal, if rich is installed and a pass takes more than two seconds.
+
+    Returns
+    -------
+    AdaptedHead
+
+    Examples
+    --------
+    >>> import torch
+    >>> from pyspar.nn import adapt_head
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    >>> source = [(torch.randn(50, 3), torch.randn(50)) for _ in range(4)]
+    >>> target = [3 * torch.randn(50, 3) for _ in range(2)]
+    >>> adapted = adapt_head(model, source, target)
+    >>> adapted.head_name, adapted.model(target[0]).shape
+    ('2', torch.Size([50, 1]))
+    """
+    _check_choices(model, source_loader, target_loader, method, autocast)
+    SpARRegressor(alpha, noise=noise)._check_params()  # now, and not after an hour of forward passes
+    given = _unwrapped(model)
+    adapted = _copied(given)
+    reader = Reader.of(adapted, inputs, labels)
+    with predicting(adapted, autocast) as run:
+        first, batches = peeked(source_loader, "source_loader")
+        where = "batch 0 of source_loader"
+        name = find_head(run, reader.call(first, where), _plain_name(head, given), where)
+        _refuse_tied(given, name)
+        with bar("source", source_loader, progress) as advance:
+            x, ndim = moments_of_features(
+                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance
+            )
+        z = None
+        if method == "spar":
+            _, batches = peeked(target_loader, "target_loader")
+            with bar("target", target_loader, progress) as advance:
+                z, _ = moments_of_features(
+                    run, name, batches, reader, loader="target_loader", labelled=False, ndim=ndim, advance=advance
+                )
+    layer = cast(nn.Linear, adapted.get_submodule(name))
+    estimator = SpARRegressor(alpha, fit_intercept=layer.bias is not None, noise=noise)
+    with working_near(layer.weight):
+        estimator.fit_moments(x)
+        if z is not None:
+            estimator.adapt(z)
+    _put(estimator, layer, name)
+    return AdaptedHead(adapted, getattr(estimator, "adaptation_", None), name, estimator)
+
+
+def _check_choices(model: Any, source_loader: Any, target_loader: Any, method: Any, autocast: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead.")
+    if method not in ("spar", "ols"):
+        raise ValueError(f"method must be one of 'spar', 'ols'. Got {method!r} instead.")
+    if autocast not in (None, torch.bfloat16, torch.float16):
+        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None. Got {autocast!r} instead.")
+    if method == "spar" and target_loader is None:
+        raise InputError("SpAR adapts to a target: pass target_loader, or method='ols' to only refit the head.")
+    check_loader(source_loader, "source_loader")
+    if method == "spar":
+        check_loader(target_loader, "target_loader")
+    # An iterator is its own iter(): after the source has been read, the target would be empty.
+    if method == "spar" and target_loader is source_loader and hasattr(source_loader, "__next__"):
+        raise InputError(
+            "source_loader and target_loader are one iterator, which can be read only once. Pass two, or a list or "
+            "DataLoader, which can be read again."
+        )
+
+
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """Return the plain module inside torch.compile's and the parallel wrappers."""
+    while True:
+        if isinstance(getattr(model, "_orig_mod", None), nn.Module):
+            model = model._orig_mod  # type: ignore[assignment]
+        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        else:
+            return model
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    """Copy a model; all that follows happens to the copy, so that not even a power cut could change the model."""
+    if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
+        raise InputError(f"{type(model).__name__} has lazy layers that have seen no batch; train it first.")
+    try:
+        return copy.deepcopy(model)
+    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        raise TypeError(
+            f"{type(model).__name__} must be a module that copy.deepcopy can copy, since it is left as it is. Got: "
+            f"{error}"
+        ) from error
+
+
+def _plain_name(head: Any, model: nn.Module) -> str | None:
+    """Return the name of a layer without what a wrapper put before it."""
+    if head is None:
+        return None
+    if not isinstance(head, str):
+        raise TypeError(f"head must be the name of a layer, such as 'fc'. Got {type(head).__name__} instead.")
+    bare = re.sub(r"^((_orig_mod|module)\.)+", "", head)
+    return head if head in dict(model.named_modules()) else bare
+
+
+def _refuse_tied(model: nn.Module, name: str) -> None:
+    """Refuse a head whose weight is also another's: replacing it would change, or untie, a layer below it."""
+    head = model.get_submodule(name)
+    own = {p.data_ptr() for p in head.parameters(recurse=False)}
+    for other, module in model.named_modules():
+        for kind, parameter in module.named_parameters(recurse=False):
+            if module is not head and parameter.data_ptr() in own and parameter.numel():
+                raise InputError(
+                    f"{type(model).__name__}: {shown(name)} shares its weight with '{other}.{kind}', so another head "
+                    "would change the features too, or untie the two. Give the head a weight of its own first."
+                )
+
+
+def _put(estimator: SpARRegressor, layer: nn.Linear, name: str) -> None:
+    """Write an estimator's weights into a layer, in its dtype and on its device."""
+    with torch.no_grad():
+        layer.weight.copy_(torch.as_tensor(np.asarray(estimator.coef_).reshape(layer.weight.shape)))
+        if layer.bias is not None:
+            layer.bias.copy_(torch.as_tensor(np.asarray(estimator.intercept_).reshape(layer.bias.shape)))
+    if not all(bool(torch.isfinite(p).all()) for p in layer.parameters(recurse=False)):
+        raise InputError(
+            f"The new weights of {shown(name)} are too large for its {layer.weight.dtype}; give the head a wider one."
+        )
