@@ -31,8 +31,9 @@ $(VENV)/.dev: $(VENV)/.bench
 demo: $(VENV)/.bench  ## fit, adapt and compare on a real data set with a natural shift
 	@$(BIN)/spar demo --out demo-output
 
+# With SCIPY_ARRAY_API scikit-learn runs its array API check too, so that none of its checks is left out.
 test: lint  ## lint, type-check and run every test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .
