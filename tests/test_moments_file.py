@@ -75,6 +75,9 @@ def test_numbers_that_cannot_be_moments_are_refused(parts, tmp_path):
         {"n_features": np.array(99)},
         {"weight": np.array(-1.0)},
         {"eps": np.ones(2)},
+        {"eps": np.full(4, 10.0)},
+        {"blur": np.array(5.0)},
+        {"weight": np.array(np.inf)},
         {"names": np.array(["a"])},
         {"format": np.array("pyspar-moments-99")},
     ):

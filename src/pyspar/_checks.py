@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from pyspar.core.belief import FlatBelief
-from pyspar.core.moments import Moments, measured_eps
+from pyspar.core.moments import Moments, measured_eps, refuse_masked
 from pyspar.errors import SparWarning
 from pyspar.sources import kind_of, moments_of
 from pyspar.sources.stream import is_batches
@@ -53,7 +53,8 @@ def source_moments(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, solver: Any, first: bool, min_rows: int
 ) -> tuple[Moments, int]:
     """Check labelled rows against the estimator, and return their moments and the dimension of y (1 or 2)."""
-    refuse_masked("X", X)
+    for name, part in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+        refuse_masked(name, part)
     kind = kind_of(X)
     if kind in ("dask", "torch"):
         if y is None:
@@ -166,7 +167,7 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
     """Say what follows from a source with no more rows than directions."""
     if belief.degrees_of_freedom <= 0:
         warnings.warn(
-            f"The source has {belief.weight:g} rows and {belief.x.rank + belief.centred} directions (with intercept): "
+            f"The source has {belief.rows:,} rows and {belief.x.rank + belief.centred} directions (with intercept): "
             "least squares fits it exactly and the noise is estimated as zero, so adapt() will remove nothing and "
             "predicted risks will be zero. Use more rows or fewer features.",
             SparWarning,
@@ -184,12 +185,6 @@ def warn_if_scales_are_too_far_apart(belief: FlatBelief) -> None:
             SparWarning,
             stacklevel=4,
         )
-
-
-def refuse_masked(name: str, values: Any) -> None:
-    """Refuse masked entries, which scikit-learn would read as if they were not."""
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
 
 
 def _compare_names(source: list[str], target: list[str], cure: str) -> None:

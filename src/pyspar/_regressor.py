@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar._checks import FLOATS, SPARSE, batch_moments, labelled_moments, source_moments
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, refuse_masked
 from pyspar.sources import kind_of, linear_prediction, working_near
 
 
@@ -73,6 +73,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         kind = kind_of(X)
         if kind in ("dask", "torch"):
             return linear_prediction(self, X, kind)
+        refuse_masked("X", X)
         X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse=SPARSE)
         return X @ self.coef_.T + self.intercept_
 

@@ -62,7 +62,9 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
     root = np.asarray(found["root"], dtype=np.float64)
     d, names = int(found["n_features"]), tuple(str(name) for name in found["names"])
     sound = root.ndim == 2 and root.shape[1] > d >= 1 and len(root) >= 1 and len(names) in (0, d)
-    sound = sound and found["eps"].shape == (d,)
+    eps, blur, weight = (np.asarray(found[key], dtype=np.float64) for key in ("eps", "blur", "weight"))
+    sound = sound and eps.shape == (d,) and bool(((eps > 0.0) & (eps < 1.0)).all())
+    sound = sound and 0.0 <= float(blur) < 1.0 and bool(np.isclose(float(root[0, 0]) ** 2, float(weight), rtol=1e-9))
     if not sound or not np.isfinite(root).all() or np.any(root[1:, 0] != 0.0) or not float(found["weight"]) > 0:
         raise InputError(f"{str(path)!r} holds numbers that cannot be Moments; write it again.")
     return Moments(root, d, int(found["rows"]), float(found["weight"]), found["eps"], float(found["blur"]), names)

@@ -73,6 +73,7 @@ def test_the_expected_error_is_that_of_the_adaptation(files, source, target):
     X, Z = ((t[["area", "garden"]] - mean) / std for t in (source, target))
     found = pyspar.SpARRegressor().fit(X, source["price"]).adapt(Z).adaptation_
     assert account.expected.removed == int(found.removed.sum()) == 1
+    found = found.at_noise(found.sigma2 * len(X) / (len(X) - 3))  # two features and the intercept: RSS / (N - rank)
     assert account.expected.rmse_before == pytest.approx(np.sqrt(found.risk_before[0] / len(Z)), rel=1e-6)
     assert account.expected.rmse_kept == pytest.approx(np.sqrt(found.variance_kept[0] / len(Z)), rel=1e-6)
     upper = found.bias_taken[0] + 2 * found.bias_std[0]

@@ -157,3 +157,32 @@ def test_masked_entries_are_refused():
     for call in (lambda: Moments.of(X), lambda: SpARRegressor().fit(X, np.arange(4.0))):
         with pytest.raises(ValueError, match="masked"):
             call()
+
+
+def test_masked_labels_weights_and_batches_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20.0)
+    masked = np.ma.masked_array(y, mask=[True] + [False] * 19)
+    rows = np.ma.masked_array(X, mask=np.arange(40).reshape(20, 2) == 3)
+    est = SpARRegressor().fit(X, y)
+    for call in (
+        lambda: est.fit(X, masked),
+        lambda: est.fit(X, y, masked),
+        lambda: est.fit_batches([(rows, y)]),
+        lambda: est.fit_batches([(X, masked)]),
+        lambda: est.adapt(iter([rows])),
+        lambda: est.predict(rows),
+    ):
+        with pytest.raises(ValueError, match="masked"):
+            call()
+
+
+@pytest.mark.parametrize("total", [1.0, 3.0, 1e-6])
+def test_weights_that_are_shares_leave_the_noise_as_it_is(total):
+    _, X, y = problem()
+    plain = SpARRegressor().fit(X, y)
+    shares = SpARRegressor().fit(X, y, np.full(300, total / 300))
+    np.testing.assert_allclose(shares.coef_, plain.coef_, rtol=1e-9)
+    assert shares.sigma2_ == pytest.approx(plain.sigma2_, rel=1e-9)
+    unbiased = SpARRegressor(noise="unbiased")
+    known = unbiased.fit(X, y).sigma2_
+    assert unbiased.fit(X, y, np.full(300, total / 300)).sigma2_ == pytest.approx(known, rel=1e-9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,6 +110,13 @@ class Adaptation:
         """The share of the target's squared length that lies outside the span of the source."""
         energy = (self.z.lam / self.z.lam.max(initial=1e-300)) ** 2
         return float(energy @ self.outside / energy.sum()) if energy.size else 0.0
+
+    def at_noise(self, sigma2: Vector) -> Adaptation:
+        """Return the same adaptation with its expectations computed for another variance of the label noise."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(self.sigma2 > 0.0, np.asarray(sigma2) / self.sigma2, 0.0)
+        terms = Terms(self.terms.lam, self.terms.mean, self.terms.std * np.sqrt(share))
+        return replace(self, terms=terms, sigma2=self.sigma2 * share, mean_risk=self.mean_risk * share)
 
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))

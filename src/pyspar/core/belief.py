@@ -66,6 +66,7 @@ class FlatBelief:
     y_mean: Vector
     weight: float
     centred: bool
+    rows: int = 0
 
     @property
     def mean_share(self) -> float:
@@ -73,8 +74,13 @@ class FlatBelief:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Rows left over for the noise: N minus the rank, the intercept counted as one."""
-        return self.weight - self.x.rank - self.centred
+        """What is left over for the noise: N minus the rank, the intercept counted as one.
+
+        Weights that sum to no more than that are no counts of rows; then the share of the rows left over counts.
+        """
+        spare = self.weight - self.x.rank - self.centred
+        left = self.rows - self.x.rank - self.centred
+        return spare if spare > 0 or left <= 0 else self.weight * left / self.rows
 
     def std_along(self, directions: Matrix) -> Matrix:
         return np.outer(noise_gain(self.x, directions), self.sigma)
@@ -96,11 +102,13 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     w_hat = solve(root[:, d:])
     residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
     # A residual no longer than the rounding of what it is the difference of is a perfect fit, and not noise.
-    fine, own = ROUNDING_SLACK * EPS64, root_sum_squares(root)
-    rounded = fine * lengths[d:] + root_sum_squares((ROUNDING_SLACK * source.eps * lengths[:d])[:, None] * w_hat)
+    own, fine = root_sum_squares(root), ROUNDING_SLACK * EPS64
+    rounded = fine * lengths[d:] + root_sum_squares((np.maximum(fine, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blurred = source.blur * (own[d:] + root_sum_squares(own[:d, None] * w_hat))
     residual[residual <= np.maximum(rounded, blurred)] = 0.0
-    belief = FlatBelief(w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept)
+    belief = FlatBelief(
+        w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept, source.rows
+    )
     spare = belief.degrees_of_freedom
     if spare <= 0:
         return belief

@@ -154,6 +154,12 @@ class Moments:
         return R.T @ R
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse masked entries, which numpy would otherwise read as if they were not."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
+
+
 def measured_eps(X: Any) -> float | Vector:
     """Return the machine epsilon of an array, or of each column of a frame (integers count as exact).
 
@@ -191,6 +197,7 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
         raise ValueError(f"X and Y must have the same number of rows. Got {X.shape[0]} and {Y.shape[0]}.")
     if sample_weight is None:
         return Table(X, Y)
+    refuse_masked("sample_weight", sample_weight)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
         raise ValueError(f"sample_weight must have shape ({X.shape[0]},). Got {weight.shape} instead.")
@@ -204,8 +211,7 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
 
 
 def _as_rows(values: Any, name: str) -> Any:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
+    refuse_masked(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fc":

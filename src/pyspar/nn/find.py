@@ -113,12 +113,15 @@ def _reason(
 def _what_follows(run: Runner, layer: nn.Linear, call: Call, where: str) -> str | None:
     """Return what happens to the output of a layer before the model returns it, or None if nothing does."""
     probe, reached = _replaced(run, layer, call, where, _REACH)
+    mirror, mirrored = _replaced(run, layer, call, where, -_REACH)
     zero, at_zero = _replaced(run, layer, call, where, 0.0)
     pairs = [(a, b) for a, b in zip(reached, at_zero) if a.numel() == probe.numel() == b.numel()]
+    others = [c for c in mirrored if c.numel() == probe.numel()]
     for a, b in pairs:
         eps = max(torch.finfo(a.dtype).eps, torch.finfo(probe.dtype).eps)
         # Zero must stay zero exactly, or a small offset would hide in the rounding of large numbers.
-        if _close(a, probe, rtol=4 * eps) and _close(b, zero, rtol=0.0):
+        mirrors = any(_close(c, mirror, rtol=4 * eps) for c in others)
+        if mirrors and _close(a, probe, rtol=4 * eps) and _close(b, zero, rtol=0.0):
             return None
     # Rounding may be coarse where what is added is large; a word in a message does not need more digits.
     if any(_close(a.cpu().double() - b.cpu().double(), probe, rtol=1e-2, atol=_REACH / 100) for a, b in pairs):
@@ -131,13 +134,21 @@ def _replaced(run: Runner, layer: nn.Linear, call: Call, where: str, reach: floa
     put: list[Tensor] = []
 
     def replace(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        numbers = torch.linspace(-reach, reach, output.numel(), device=output.device).to(output.dtype)
+        numbers = _probe(output.numel(), reach).to(device=output.device, dtype=output.dtype)
         put.append(numbers.clone())  # what follows may work in place
         return numbers.reshape(output.shape)
 
     with layer.register_forward_hook(replace):
         returned = tensors_in(run(call, where))
     return put[0], returned
+
+
+def _probe(count: int, reach: float) -> Tensor:
+    """Return numbers of many sizes and both signs, in no order and with a mean: what is bent anywhere shows."""
+    generator = torch.Generator().manual_seed(0)
+    sizes = 10.0 ** (-6.0 * torch.rand(count, generator=generator))
+    signs = torch.where(torch.rand(count, generator=generator) < 0.3, -1.0, 1.0)
+    return reach * sizes * signs
 
 
 def _is_linear(run: Runner, layer: nn.Linear, call: Call, where: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import scipy.sparse as sp
 
 from pyspar.core.eigen import working_with
-from pyspar.core.moments import Moments, Solver
+from pyspar.core.moments import Moments, Solver, column_names
 from pyspar.sources.stream import is_batches, moments_of_batches
 
 Kind = Literal["rows", "sparse", "dask", "torch", "batches"]
@@ -73,6 +73,9 @@ def linear_prediction(model: Any, X: Any, kind: Kind) -> Any:
     columns, expected = X.shape[1] if len(X.shape) == 2 else None, model.n_features_in_
     if columns != expected:
         raise ValueError(f"X has {columns} features, but {type(model).__name__} is expecting {expected} features.")
+    names, given = getattr(model, "feature_names_in_", None), column_names(X)
+    if names is not None and given and list(names) != list(given):
+        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
     if kind == "dask":
         from pyspar.sources.dask import predict_dask
 

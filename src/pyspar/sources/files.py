@@ -7,7 +7,8 @@ is checked first; reading and multiplying overlap.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def moments_of_file(
     path: str | os.PathLike[str] | Rows,
     *,
     features: Sequence[str] | None = None,
-    label: str | None = None,
+    label: str | int | None = None,
     progress: Progress | None = None,
     solver: Solver = "auto",
 ) -> Moments:
@@ -62,7 +63,7 @@ def moments_of_file(
     path : path, or what open_rows returned
     features : names, optional
         All numeric columns but the label where None; columns that are not numeric are then left out.
-    label : name, optional
+    label : name or number, optional
         The column to keep as output; without it the Moments are those of a target.
     progress : function of (rows, bytes), optional
         Told after each batch how far the work has come.
@@ -74,9 +75,10 @@ def moments_of_file(
         With the names of the features, for ``fit_moments`` and ``adapt``.
     """
     rows = path if isinstance(path, Rows) else open_rows(path)
+    label = rows.columns[label].name if isinstance(label, int) else label
     chosen = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
-    batches = rows.read(chosen, label=label)
-    found = moments_of_batches(_watched(batches, label, progress), labelled=label is not None, solver=solver)
+    with closing(_watched(rows.read(chosen, label=label), label, progress)) as batches:
+        found = moments_of_batches(batches, labelled=label is not None, solver=solver)
     return replace(found, names=chosen, eps=rows.eps(chosen))
 
 
@@ -90,8 +92,9 @@ def suffix_of(path: Path) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def _watched(batches: Iterator[Any], label: str | None, progress: Progress | None) -> Iterator[Any]:
-    for batch in read_ahead(batches):
-        yield batch.X if label is None else (batch.X, batch.y)
-        if progress is not None:
-            progress(batch.rows, batch.n_bytes)
+def _watched(batches: Iterator[Any], label: str | None, progress: Progress | None) -> Generator[Any]:
+    with closing(read_ahead(batches)) as ahead:  # also when the one who asked gives up
+        for batch in ahead:
+            yield batch.X if label is None else (batch.X, batch.y)
+            if progress is not None:
+                progress(batch.rows, batch.n_bytes)

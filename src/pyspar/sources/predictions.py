@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,9 @@ def predict_file(
         raise InputError(f"expected an output that ends in one of {', '.join(OUTPUTS)}. Got {str(output)!r}.")
     batches = rows.read(columns, keep=keep)
     done = 0
-    with whole_file(output) as temporary, prediction_file(temporary, keep) as write:
-        for batch in read_ahead(batches):
+    with ExitStack() as stack, whole_file(output) as temporary, prediction_file(temporary, keep) as write:
+        ahead = stack.enter_context(closing(read_ahead(batches)))
+        for batch in ahead:
             write(batch.kept, batch.X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0]))
             done = batch.rows
             if progress is not None:

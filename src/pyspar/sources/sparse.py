@@ -46,6 +46,11 @@ def _root(rows: Any, Y: Matrix, sqrt_weight: Vector, y_mean: Vector, refine: boo
     if not np.isfinite(product).all():
         raise ValueError("X must be small enough to be squared in float64. Got values near its limit; rescale it.")
     d, k = rows.shape[1], Y.shape[1]
+    largest = np.concatenate([np.abs(rows).max(axis=0).toarray().ravel(), np.abs(Y - y_mean).max(axis=0, initial=0.0)])
+    if ((largest > 0.0) & (largest < 1e-140)).any():
+        raise ValueError(
+            "X and y must be large enough to be squared in float64. Got values below 1e-140; rescale them."
+        )
     root, resolved = root_of_product(product, Frame(np.concatenate([np.zeros(d), y_mean]), np.ones(d + k)))
     if resolved or not refine:
         return root

@@ -7,13 +7,13 @@ can be read only once, at the price of a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pyspar.core.moments import Moments, Solver, column_names, measured_eps
+from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 
 _BLOCK_BYTES = 64_000_000
 
@@ -55,6 +55,8 @@ class _Fold:
         self._kind: Any = None
 
     def add(self, number: int, X: Any, y: Any, weight: Any) -> None:
+        for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
+            refuse_masked(f"batch {number}: {name}", part)
         eps, names = measured_eps(X), column_names(X)
         X = np.asarray(X)
         y = np.empty((len(X), 0)) if y is None else np.asarray(y)
@@ -77,7 +79,11 @@ class _Fold:
         self._rows += len(X)
         enough = self._rows >= worth_a_product(sum(shape) + 1)
         # A batch that has to wait is copied: its producer may well fill the same array with the next one.
-        parts = (X, y, weight) if enough else (np.array(X), np.array(y), None if weight is None else np.array(weight))
+        parts = (
+            (X, y, weight)
+            if enough
+            else (np.array(X), np.array(y), None if weight is None else np.array(weight, dtype=np.float64))
+        )
         self._waiting.append((number, *parts))
         if enough:
             self._reduce()
@@ -130,7 +136,7 @@ def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
             f"batch {number} must be (X, y) or (X, y, sample_weight). Got a {type(batch).__name__} instead."
         )
     X, y = batch[0], batch[1]
-    weight = np.asarray(batch[2], dtype=np.float64) if len(batch) == 3 else None
+    weight = batch[2] if len(batch) == 3 else None
     if len(np.shape(y)) == 0 or len(y) != len(X):
         raise ValueError(f"batch {number} has {len(X)} rows and labels of shape {np.shape(y)}.")
     return X, y, weight
@@ -140,7 +146,7 @@ def _features(batch: Any) -> Any:
     return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
-def read_ahead(items: Iterable[Any], depth: int = 2) -> Iterator[Any]:
+def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:
     """Yield items that a thread reads while the last one is being worked on, so that the two overlap.
 
     An error of the reader is raised here; leaving early, by an error or Ctrl-C, stops the reader.

@@ -169,6 +169,8 @@ class TensorSums:
         torch = self.torch
         if X.ndim != 2:
             raise ValueError(f"X must be a table of rows and columns. Got a tensor of shape {tuple(X.shape)} instead.")
+        if X.is_complex() or (Y is not None and getattr(Y, "is_complex", bool)()):
+            raise ValueError("X and y must be real. Got a complex tensor; complex data not supported.")
         X = X.detach() if X.is_floating_point() else X.detach().double()
         Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach()
         Y = Y[:, None] if Y.ndim == 1 else Y
@@ -192,10 +194,11 @@ def fetched(tensor: Any) -> Matrix:
 
 
 def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
-    """Return predictions as a tensor of the rows' dtype, on their device."""
+    """Return predictions on the rows' device: computed in float64, given in the rows' dtype if that is floating."""
     torch = need("torch", "torch")
-    weights = torch.as_tensor(np.ascontiguousarray(coef.T), dtype=X.dtype, device=X.device)
-    return X @ weights + torch.as_tensor(intercept, dtype=X.dtype, device=X.device)
+    weights = torch.as_tensor(np.ascontiguousarray(coef.T), dtype=torch.float64, device=X.device)
+    predicted = X.double() @ weights + torch.as_tensor(intercept, dtype=torch.float64, device=X.device)
+    return predicted.to(X.dtype) if X.is_floating_point() else predicted
 
 
 class DeviceAlgebra:

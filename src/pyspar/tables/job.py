@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from pyspar.estimators import PCRRegressor, SpARRegressor
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
 from pyspar.tables.prepare import Prepared, prepare
-from pyspar.tables.report import expected_of, inspection_of, noted
+from pyspar.tables.report import expected_of, inspection_of, noted, unbiased
 from pyspar.tables.request import Method, Request
 from pyspar.tables.streamed import adapt_stream, inspect_stream
 from pyspar.tables.watch import NOBODY, Watch
@@ -48,7 +48,7 @@ def adapt_files(
         method=method,
         alpha=request.alpha,
         rank=plain.rank_,
-        expected=expected_of(adapted.adaptation_),
+        expected=expected_of(unbiased(adapted.adaptation_)),
         chosen=chosen,
         scored=_scored(plain.predict(data.Z), predictions, data.y_target),
         notes=(*data.notes, *notes),

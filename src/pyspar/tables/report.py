@@ -13,6 +13,12 @@ from pyspar.errors import SparWarning
 from pyspar.tables.account import Direction, Expected, InspectAccount, Tables
 
 
+def unbiased(found: Adaptation) -> Adaptation:
+    """Return the adaptation with its expectations told for RSS / (N - rank); the rule used the paper's RSS / N."""
+    spare = found.n_source - found.x.rank - 1
+    return found.at_noise(found.sigma2 * found.n_source / spare) if spare > 0 else found
+
+
 def expected_of(found: Adaptation) -> Expected:
     """Return what theory expects of the error, before and after."""
     # A source with no more rows than directions (and the intercept) is fitted exactly, but for rounding.
@@ -36,6 +42,7 @@ def inspection_of(
     found: Adaptation, tables: Tables, origins: Sequence[str], *, top: int, alpha: float, notes: tuple[str, ...]
 ) -> InspectAccount:
     """Return the spectral account: the directions that cost most, in falling order."""
+    found = unbiased(found)
     total = float(found.risk_before[0])
     order = np.argsort(-found.var[:, 0], kind="stable")[:top]
     return InspectAccount(

@@ -24,7 +24,7 @@ from pyspar.tables.checks import check_drop, extra_columns
 from pyspar.tables.columns import Ignored, named_id
 from pyspar.tables.delimited import separator_note
 from pyspar.tables.given import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.report import expected_of, inspection_of, noted
+from pyspar.tables.report import expected_of, inspection_of, noted, unbiased
 from pyspar.tables.request import Method, Request
 from pyspar.tables.standard import (
     Standard,
@@ -83,7 +83,7 @@ def adapt_stream(
         method=method,
         alpha=request.alpha,
         rank=plain.rank_,
-        expected=expected_of(adapted.adaptation_),
+        expected=expected_of(unbiased(adapted.adaptation_)),
         chosen=chosen,
         scored=scored,
         notes=(*data.notes, *notes),
