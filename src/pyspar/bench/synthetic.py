@@ -67,7 +67,7 @@ def plane(
 def hundred_dimensions(random: np.random.RandomState) -> Draw:
     """Return the 100-dimensional recipe of the authors' code: source variances fall by ten from block to block.
 
-    The order of the five parameter draws is part of the experiment: of the 120 orders this one gives their numbers,
+    The order of the five parameter draws is part of the experiment: this one gives their numbers,
     with the true weights made unit length.
     """
     D, block = 100, 10
