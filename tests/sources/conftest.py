@@ -24,7 +24,7 @@ def in_memory(problem):
     return SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z)
 
 
-def assert_same(est, reference):
+def _compare(est, reference):
     """To 1e-10 relative, and the same set removed."""
     scale = np.abs(reference.coef_).max()
     np.testing.assert_allclose(est.coef_, reference.coef_, rtol=1e-10, atol=1e-10 * scale)
@@ -34,5 +34,5 @@ def assert_same(est, reference):
 
 
 @pytest.fixture(scope="session")
-def same():
-    return assert_same
+def assert_same():
+    return _compare

@@ -17,20 +17,20 @@ dask = pytest.importorskip("dask")
 
 
 @pytest.mark.parametrize("chunks", [(1000, 12), (11, 5), (3000, 1), (7, 12)])
-def test_any_chunks_give_the_fit_of_one_pass(problem, in_memory, same, chunks):
+def test_any_chunks_give_the_fit_of_one_pass(problem, in_memory, assert_same, chunks):
     # Chunks of 7 rows are narrower than the 12 features; chunks of columns are put together.
     X, y = da.from_array(problem.X, chunks=chunks), da.from_array(problem.y, chunks=501)
-    same(SpARRegressor().fit(X, y).adapt(da.from_array(problem.Z, chunks=(90, 12))), in_memory)
+    assert_same(SpARRegressor().fit(X, y).adapt(da.from_array(problem.Z, chunks=(90, 12))), in_memory)
 
 
-def test_frames_with_unknown_sizes_and_empty_partitions(problem, in_memory, same):
+def test_frames_with_unknown_sizes_and_empty_partitions(problem, in_memory, assert_same):
     names = [f"c{i}" for i in range(12)]
     frame = pd.DataFrame(problem.X, columns=names).assign(y=problem.y, part=np.arange(3000) // 1000)
     lazy = dd.from_pandas(frame, npartitions=5)
     lazy = lazy[lazy.part < 9]
     empty = lazy[lazy.part == 1]  # most of its partitions are empty
     est = SpARRegressor().fit(lazy[names], lazy["y"]).adapt(dd.from_pandas(pd.DataFrame(problem.Z, columns=names), 2))
-    same(est, in_memory)
+    assert_same(est, in_memory)
     assert list(est.feature_names_in_) == names
     some = frame[frame.part == 1]
     np.testing.assert_allclose(
@@ -55,10 +55,10 @@ def test_a_parquet_frame_whose_columns_dask_reads_in_other_cuts(problem, tmp_pat
     assert list(both.feature_names_in_) == names
 
 
-def test_arrays_with_unknown_sizes(problem, in_memory, same):
+def test_arrays_with_unknown_sizes(problem, in_memory, assert_same):
     X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
     keep = y > -1e9  # all of them, but Dask does not know
-    same(SpARRegressor().fit(X[keep], y[keep]).adapt(problem.Z), in_memory)
+    assert_same(SpARRegressor().fit(X[keep], y[keep]).adapt(problem.Z), in_memory)
 
 
 def test_weights_several_outputs_and_the_other_estimator(problem):
@@ -124,7 +124,7 @@ def blocks_of(problem, function, n=24):
     return da.concatenate(rows), da.from_array(problem.y, chunks=(tuple(len(p) for p in parts),))
 
 
-def test_a_killed_worker_changes_nothing(problem, in_memory, same, cluster):
+def test_a_killed_worker_changes_nothing(problem, in_memory, assert_same, cluster):
     found, _ = cluster
     X, y = blocks_of(problem, slow_rows)
     victim = next(iter(found.workers.values()))
@@ -134,7 +134,7 @@ def test_a_killed_worker_changes_nothing(problem, in_memory, same, cluster):
         est = SpARRegressor().fit(X, y)
     finally:
         timer.cancel()
-    same(est.adapt(problem.Z), in_memory)
+    assert_same(est.adapt(problem.Z), in_memory)
 
 
 def failing_rows(part, X):

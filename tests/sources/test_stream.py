@@ -21,18 +21,18 @@ def cut(problem, edges):
 
 @settings(max_examples=25)
 @given(edges=st.lists(st.integers(0, 3000), max_size=12), seed=st.integers(0, 100))
-def test_any_chunking_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, same, edges, seed):
+def test_any_chunking_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, assert_same, edges, seed):
     batches = cut(problem, edges)
     np.random.default_rng(seed).shuffle(batches)
     targets = (part for part in np.array_split(problem.Z, 1 + seed % 9))
-    same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
+    assert_same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 2999])
 @pytest.mark.parametrize("solver", ["auto", "qr"])
-def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, same, size, solver):
+def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, assert_same, size, solver):
     batches = [(problem.X[i : i + size], problem.y[i : i + size]) for i in range(0, 3000, size)]
-    same(SpARRegressor(solver=solver).fit_batches(batches).adapt(problem.Z), in_memory)
+    assert_same(SpARRegressor(solver=solver).fit_batches(batches).adapt(problem.Z), in_memory)
 
 
 def test_ten_thousand_float32_batches_lose_no_accuracy(problem):

@@ -12,21 +12,21 @@ from pyspar.sources.torch import DeviceAlgebra, moments_of_tensors  # noqa: E402
 
 
 @pytest.mark.parametrize("solver", ["auto", "qr"])
-def test_tensors_give_the_fit_of_arrays(problem, in_memory, same, solver):
+def test_tensors_give_the_fit_of_arrays(problem, in_memory, assert_same, solver):
     X, y, Z = (torch.tensor(a) for a in (problem.X, problem.y, problem.Z))
     est = SpARRegressor(solver=solver).fit(X, y).adapt(Z)
-    same(est, in_memory)
+    assert_same(est, in_memory)
     predicted = est.predict(Z)
     assert isinstance(predicted, torch.Tensor)
     np.testing.assert_allclose(predicted.numpy(), in_memory.predict(problem.Z), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [32, 999])
-def test_a_data_loader_is_a_stream_of_batches(problem, in_memory, same, size):
+def test_a_data_loader_is_a_stream_of_batches(problem, in_memory, assert_same, size):
     data = torch.utils.data.TensorDataset(torch.tensor(problem.X), torch.tensor(problem.y))
     loader = torch.utils.data.DataLoader(data, batch_size=size, shuffle=True)
     targets = torch.utils.data.DataLoader(torch.tensor(problem.Z), batch_size=64)
-    same(SpARRegressor().fit_batches(loader).adapt(targets), in_memory)
+    assert_same(SpARRegressor().fit_batches(loader).adapt(targets), in_memory)
 
 
 def test_narrow_tensors_are_summed_in_float64_and_carry_their_precision(problem):
@@ -90,7 +90,7 @@ def test_bad_tensors_are_refused(problem):
         est.fit_batches([(X[:5], y[:5]), (X[:5, :3], y[:5])])
 
 
-def test_the_work_can_be_done_on_a_device_and_gives_the_same(problem, in_memory, same):
+def test_the_work_can_be_done_on_a_device_and_gives_the_same(problem, in_memory, assert_same):
     # The CPU stands in for a GPU: what is tested is that the results of the other algebra are used, and right.
     class Counting(DeviceAlgebra):
         calls = 0
@@ -104,7 +104,7 @@ def test_the_work_can_be_done_on_a_device_and_gives_the_same(problem, in_memory,
             return super().overlap_sums(V, E, weights)
 
     with working_with(Counting(torch.device("cpu"))):
-        same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
+        assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
     assert Counting.calls == 3
     SpARRegressor().fit(problem.X, problem.y)
     assert Counting.calls == 3
