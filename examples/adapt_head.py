@@ -4,6 +4,8 @@ Communities and Crime: learn in the states with number 39 or less, predict those
 """
 # ruff: noqa: T201 - a script talks
 
+import sys
+
 import numpy as np
 import torch
 from torch import nn
@@ -12,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from pyspar.data import communities_and_crime
 from pyspar.nn import adapt_head
 
-torch.manual_seed(0)
+torch.manual_seed(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 task = communities_and_crime()
 mean, spread = np.nanmean(task.train.X, axis=0), np.nanstd(task.train.X, axis=0)
 
