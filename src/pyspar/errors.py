@@ -18,6 +18,10 @@ class InputError(ValueError):
     """A file or a column is not what was expected; the command line prints the text and exits with code 2."""
 
 
+class MissingDataError(InputError):
+    """A data set is in none of the places where it is looked for; the text says how to get it."""
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import an optional package, or say which extra brings it.
 

@@ -1,0 +1,94 @@
+"""The verbs of ``spar data``: what data sets there are, where they lie, whether they are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyspar import show, show_data
+from pyspar.errors import InputError, MissingDataError
+from pyspar.show_progress import status
+
+app = typer.Typer(
+    name="data",
+    help="List the data sets of the experiments, say where each lies, check that it is whole.",
+    no_args_is_help=True,
+    epilog="Example: spar data check skillcraft --data ~/datasets",
+)
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--data", help="A folder to look in first; without it, PYSPAR_DATA.", show_default=False),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
+
+
+@app.command("list", epilog="Example: spar data list")
+def list_sets(data: Folder = None, debug: Debug = False) -> None:
+    """List all data sets with their rows, the shape of a row, the licence, and whether they were found."""
+    with show.guard(debug=debug):
+        from pyspar.data.entries import ENTRIES
+        from pyspar.data.files import named_folder
+
+        named_folder(data)  # a path that is no folder is refused once, not told of every set
+        show_data.listing([(entry, _state(name, data)) for name, entry in ENTRIES.items()])
+
+
+@app.command(epilog="Example: spar data where rcf-mnist")
+def where(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as in spar data list.", show_default=False)],
+    data: Folder = None,
+    debug: Debug = False,
+) -> None:
+    """Print where a data set lies, or how to get it; exit with 2 if it is missing."""
+    with show.guard(debug=debug):
+        from pyspar.data.registry import where as find
+
+        show_data.place(find(name, data))
+
+
+@app.command(epilog="Example: spar data check skillcraft communities-and-crime")
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all without it.", show_default=False)
+    ] = None,
+    data: Folder = None,
+    debug: Debug = False,
+) -> None:
+    """Check sums, rows and shapes of data sets.
+
+    Exits with 1 if anything is wrong, or if a set that you name is missing; without names, missing sets are only
+    listed. What has to be built is built, once.
+    """
+    with show.guard(debug=debug):
+        from pyspar.data.check import checked
+        from pyspar.data.entries import ENTRIES
+        from pyspar.data.files import named_folder
+
+        named_folder(data)
+        unknown = [name for name in names or () if name not in ENTRIES]
+        if unknown:
+            raise InputError(f"there is no data set named {unknown[0]!r}. The names are {', '.join(ENTRIES)}.")
+        failed = False
+        for name in names or ENTRIES:
+            with status() as line:
+                line(f"checking {name}")
+                found = checked(name, data)
+            show_data.verdict(found)
+            failed |= found.state == "wrong" or (found.state == "missing" and bool(names))
+        if failed:
+            raise typer.Exit(1)
+
+
+def _state(name: str, data: Path | None) -> str:
+    from pyspar.data.registry import where as find
+
+    try:
+        find(name, data)
+    except MissingDataError:
+        return "missing"
+    except InputError:
+        return "changed"
+    return "found"

