@@ -1,0 +1,74 @@
+r"""The path over alpha: for each target direction, the confidence at which the chi-squared rule removes it.
+
+The rule removes direction j where :math:`m_j^2 \le \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\, v_j` (``eq:spar_set``), so
+each direction has one alpha at which it goes, and one look at all of them replaces a sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erf, erfc
+
+from pyspar.core.adapt import Adaptation
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.risk import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class AlphaPath:
+    """Where each target direction goes as alpha rises from 0 to 1.
+
+    Attributes
+    ----------
+    alpha : array of shape (directions, K)
+        The rule removes a direction at this alpha and above.
+    doubt : array of shape (directions, K)
+        ``1 - alpha`` without rounding: two directions far beyond 0.999 are still told apart.
+    terms : Terms
+        The belief along each direction.
+    directions : array of shape (D, directions)
+    w_hat : array of shape (D, K)
+    """
+
+    alpha: Matrix
+    doubt: Matrix
+    terms: Terms
+    directions: Matrix
+    w_hat: Matrix
+
+    def removed_at(self, alpha: float) -> Mask:
+        """Return the set S at an alpha, directions x outputs."""
+        if not 0.0 <= alpha <= 1.0:
+            raise ValueError(f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead.")
+        if alpha == 1.0:
+            return np.ones(self.alpha.shape, dtype=bool)
+        return np.asarray((self.alpha <= alpha) & (self.terms.std > 0.0))
+
+    def weights_at(self, alpha: float) -> Matrix:
+        """Return the weights after removing what goes at an alpha, features x outputs."""
+        return np.asarray(self.w_hat - self.directions @ (self.removed_at(alpha) * self.terms.mean))
+
+    def steps(self, output: int = 0) -> Vector:
+        """Return the alphas at which something changes for an output, ascending."""
+        return np.unique(self.alpha[self.terms.std[:, output] > 0.0, output])
+
+
+def alpha_path(adaptation: Adaptation) -> AlphaPath:
+    """Return for each target direction the alpha at which the chi-squared rule removes it.
+
+    >>> import numpy as np
+    >>> from pyspar import SpARRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, Z = rng.normal(size=(200, 2)) * [1, 0.01], rng.normal(size=(200, 2))
+    >>> est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=200)).adapt(Z)
+    >>> path = alpha_path(est.adaptation_)
+    >>> bool((path.removed_at(0.999) == est.adaptation_.removed).all())
+    True
+    """
+    terms = adaptation.terms
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std) / np.sqrt(2.0)
+    # The chi-squared distribution with one degree of freedom is that of a squared normal variable.
+    return AlphaPath(erf(distance), erfc(distance), terms, adaptation.z.V, adaptation.w_hat)

@@ -1,0 +1,139 @@
+r"""Posterior: everything the labelled source leaves possible, weighed by how plausible it is.
+
+The model is that of :mod:`pyspar.core.evidence`, on features of unit spread. A forecast of an error must not pretend to
+know :math:`\kappa`: a source that shows one direction well says little about how large weights are. So it is not fixed
+at its most likely value but averaged over, on a grid, with
+
+.. math:: p(Y \mid \kappa) \propto \prod_i (1 + \lambda_i^2 / \kappa)^{-1/2} \; q_\kappa^{-n/2},
+   \qquad q_\kappa = \mathrm{RSS} + \sum_i \frac{\kappa}{\lambda_i^2 + \kappa} c_i^2
+
+after integrating over :math:`\sigma^2` (Jeffreys). A prior that is uniform in :math:`\log\kappa` would make intervals
+cover what they promise, but leaves "no signal at all" with infinite weight; so it falls off as the root of the share of
+the labels' variance that the features explain, which is uniform where there is a signal and proper where there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import least_squares
+from pyspar.core.evidence import Coordinates
+from pyspar.core.moments import Moments
+from pyspar.core.ridge import label_coordinates
+from pyspar.core.scaling import in_units_of, spread_of_features
+
+_GRID = 129
+_DECADES = 12.0
+"""The ratios of signal to noise that are considered reach this many decades to both sides of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What the source leaves possible. Labels are in units of ``unit``, features of ``spread * reach``.
+
+    Attributes
+    ----------
+    spread : array of shape (D,)
+        Standard deviation of each feature on the source; zero for one that does not vary, of which nothing is known.
+    reach : float
+        The largest singular value of the source in those units.
+    unit : array of shape (K,)
+        Length of the labels.
+    V : array of shape (D, r)
+        The source's directions.
+    data : Coordinates
+        The labels along them.
+    kappa : array of shape (grid,)
+        Candidate ratios of noise to signal.
+    weight : array of shape (grid, K)
+        How plausible each is; sums to one.
+    x_mean, y_mean, mean_share
+        As for a belief; ``x_mean`` in the features' own units.
+    """
+
+    spread: Vector
+    reach: float
+    unit: Vector
+    V: Matrix
+    data: Coordinates
+    kappa: Vector
+    weight: Matrix
+    x_mean: Vector
+    y_mean: Vector
+    mean_share: float
+
+    @property
+    def unseen(self) -> bool:
+        """Whether there are directions that the source does not have, where only the prior speaks."""
+        return bool(self.V.shape[1] < (self.spread > 0.0).sum())
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the noise, given kappa."""
+        return max(self.data.n, 1.0)
+
+    def shrunk(self, output: int) -> Matrix:
+        """Return the posterior mean of the weight along each source direction for every kappa, directions x grid."""
+        lam = self.data.lam[:, None]
+        return np.asarray(lam / (lam**2 + self.kappa) * self.data.c[:, output, None])
+
+    def residual(self, output: int) -> Vector:
+        """Return ``q`` for every kappa: what of the labels' squared length is left to the noise."""
+        return self.data.misfit(self.kappa)[:, output]
+
+    def noise2(self, output: int) -> Vector:
+        """Return the expected variance of the noise for every kappa."""
+        return self.residual(output) / max(self.data.n - 2.0, 1.0)
+
+    def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+        """Draw weights (features x draws) and noise levels."""
+        which = rng.choice(self.kappa.size, size=size, p=self.weight[:, output])
+        # Given kappa, q / sigma^2 is chi-squared with n degrees of freedom.
+        sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees, size=size))
+        kappa, lam = self.kappa[which], self.data.lam[:, None]
+        along = self.shrunk(output)[:, which]
+        along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
+        weights = self.V @ along
+        if self.unseen:
+            free = rng.standard_normal((len(self.spread), size)) * (sigma / np.sqrt(kappa))
+            free *= (self.spread > 0.0)[:, None]
+            weights += free - self.V @ (self.V.T @ free)
+        return weights, sigma
+
+
+def posterior_of(source: Moments, *, fit_intercept: bool) -> Posterior:
+    """Weigh what the moments of a labelled source leave possible."""
+    d, n = source.n_features, source.weight - fit_intercept
+    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    fit = least_squares(in_units_of(source, spread), fit_intercept=fit_intercept)
+    data, unit, _ = label_coordinates(fit, n)
+    # The share of the labels' variance that the features explain has these odds, as logarithms.
+    odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
+    energy = float((data.lam**2).sum()) / source.weight if fit.x.rank else 1.0
+    kappa = energy * np.exp(-odds)
+    return Posterior(
+        spread=spread,
+        reach=float(fit.x.lam[0]) if fit.x.rank else 1.0,
+        unit=unit,
+        V=fit.x.V,
+        data=data,
+        kappa=kappa,
+        weight=_plausibility(data, kappa, odds),
+        x_mean=source.mean[:d] if fit_intercept else np.zeros(d),
+        y_mean=fit.y_mean,
+        mean_share=1.0 / source.weight if fit_intercept else 0.0,
+    )
+
+
+def _plausibility(data: Coordinates, kappa: Vector, odds: Vector) -> Matrix:
+    prior = -0.5 * np.logaddexp(0.0, -odds)  # half the logarithm of the share
+    with np.errstate(divide="ignore"):
+        fit = -0.5 * data.n * np.log(data.misfit(kappa))
+    # Labels that do not vary leave no misfit at any kappa, and tell nothing.
+    fit = np.where(np.isfinite(fit).any(axis=0), fit, 0.0)
+    log = (prior - 0.5 * data.volume(kappa))[:, None] + fit
+    weight = np.exp(log - log.max(axis=0))
+    return np.asarray(weight / weight.sum(axis=0))

@@ -1,0 +1,147 @@
+"""Forecasts against what they forecast: brute-force integration, Theorem 1, and simulated targets with their labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t
+
+from pyspar import Moments, SpARRegressor
+from pyspar._forecasting import weights_of
+from pyspar.core.forecast import Forecaster
+from pyspar.core.posterior import posterior_of
+from pyspar.core.predictive import predictive
+from pyspar.core.risk import ols_risk
+from pyspar.core.spectrum import Spectrum
+
+
+def shifted(rng, n=120, m=100, d=8, sigma=1.0):
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X = rng.normal(size=(n, d)) * np.geomspace(1.0, 0.05, d) @ turn
+    Z = rng.normal(size=(m, d)) * np.geomspace(0.05, 1.0, d) @ turn + 0.3
+    w = rng.normal(size=d) / X.std(axis=0)
+    return X, X @ w + sigma * rng.normal(size=n), Z, Z @ w + sigma * rng.normal(size=m), w
+
+
+def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
+    X, y, *_ = shifted(rng, n=12, d=3)
+    posterior = posterior_of(Moments.of(X, y), fit_intercept=False)
+    U = X / posterior.spread / posterior.reach
+    log = np.array(
+        [
+            # Integrated over sigma^2 with the prior 1 / sigma^2, the labels are a t variable with df -> 0; its kernel
+            # is |S|^(-1/2) (y' S^-1 y)^(-n/2), which any two kappas compare.
+            -0.5 * np.linalg.slogdet(S)[1] - 6.0 * np.log(y @ np.linalg.solve(S, y))
+            for S in (np.eye(12) + U @ U.T / k for k in posterior.kappa)
+        ]
+    )
+    energy = (posterior.data.lam**2).sum() / 12
+    share = energy / (energy + posterior.kappa)
+    log = log + 0.5 * np.log(share)
+    expected = np.exp(log - log.max())
+    np.testing.assert_allclose(posterior.weight[:, 0], expected / expected.sum(), atol=1e-9)
+    assert posterior.weight.sum() == pytest.approx(1.0)
+
+
+def test_rows_have_the_t_distribution_that_conjugate_algebra_gives_them(rng):
+    X, y, Z, *_ = shifted(rng, n=20, d=3)
+    posterior = posterior_of(Moments.of(X, y), fit_intercept=False)
+    found = predictive(posterior, Z[:1])
+    kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.weight[:, 0]), 0.5)]
+    U, z = X / posterior.spread / posterior.reach, Z[0] / posterior.spread / posterior.reach
+    precision = U.T @ U + kappa * np.eye(3)
+    centre = z @ np.linalg.solve(precision, U.T @ y)
+    residual = y @ y - (U.T @ y) @ np.linalg.solve(precision, U.T @ y)
+    scale = np.sqrt(residual / 20 * (1.0 + z @ np.linalg.solve(precision, z)))
+    middle = found.centre.shape[0] // 2
+    np.testing.assert_allclose([found.centre[middle, 0], found.scale[middle, 0]], [centre, scale], rtol=1e-8)
+    one = multivariate_t(loc=[centre], shape=[[scale**2]], df=20)
+    low = type(found)(found.centre[[middle]], found.scale[[middle]], found.degrees).quantile(0.2)
+    np.testing.assert_allclose(one.cdf(low), 0.2, atol=1e-3)  # scipy integrates this one numerically
+
+
+def test_with_a_flat_belief_least_squares_is_forecast_as_theorem_1_says(rng):
+    X, y, Z, *_ = shifted(rng, n=200, d=5)
+    est = SpARRegressor(fit_intercept=False).fit(X, y)
+    posterior = posterior_of(est.moments_, fit_intercept=False)
+    flat = np.zeros_like(posterior.weight)
+    flat[-1] = 1.0  # the smallest kappa: a prior twelve decades wider than the weights
+    posterior = replace(posterior, weight=flat)
+    found = Forecaster(posterior, Moments.of(Z)).of("OLS", *weights_of(est))
+    sigma2 = np.array([est.sigma2_ * 200 / 198])  # the mean of the noise variance given RSS has the divisor n - 2
+    theorem = ols_risk(Spectrum.of(X), Spectrum.of(Z), sigma2)[0] / len(Z)
+    assert found.rmse_noiseless**2 == pytest.approx(theorem, rel=1e-8)
+
+
+def test_the_parts_of_the_expected_error_sum_to_it_and_the_best_guess_has_no_bias(rng):
+    X, y, Z, *_ = shifted(rng)
+    forecaster = Forecaster(posterior_of(Moments.of(X, y), fit_intercept=True), Moments.of(Z))
+    guess = forecaster.of("guess", *forecaster.guess())
+    assert guess.rmse**2 == pytest.approx(guess.variance + guess.bias + guess.noise)
+    assert guess.bias == pytest.approx(0.0, abs=1e-12)
+    other = forecaster.of("zero", np.zeros((8, 1)), np.zeros(1))
+    assert other.rmse > guess.rmse
+    assert other.variance == pytest.approx(guess.variance)
+
+
+def test_the_expectation_is_the_mean_of_the_draws(rng):
+    X, y, Z, *_ = shifted(rng, n=60)
+    forecaster = Forecaster(posterior_of(Moments.of(X, y), fit_intercept=True), Moments.of(Z))
+    given = forecaster._given(np.zeros(8), 0.0, 0)
+    error2, _ = forecaster._errors(given, 0)
+    bias, variance, _ = forecaster._split(given, 0)
+    assert bias + variance == pytest.approx(error2.mean(), rel=0.05)  # 2000 draws
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e-3, 1e100])
+def test_units_do_not_matter(rng, factor):
+    X, y, Z, *_ = shifted(rng)
+    plain = SpARRegressor().fit(X, y).expected_rmse(Z)
+    labels = SpARRegressor().fit(X, factor * y).expected_rmse(Z)
+    features = SpARRegressor().fit(factor * X, y).expected_rmse(factor * Z)
+    assert labels.rmse == pytest.approx(factor * plain.rmse, rel=1e-6)
+    assert features.rmse == pytest.approx(plain.rmse, rel=1e-6)
+
+
+def test_intervals_cover_what_they_promise_on_simulated_targets():
+    rng = np.random.default_rng(7)
+    inside = {"OLS": 0, "SpAR": 0, "guess": 0}
+    rows = []
+    for _ in range(500):
+        X, y, Z, yz, _ = shifted(rng, n=80, m=50, d=6, sigma=10.0 ** rng.uniform(-1.0, 1.0))
+        est = SpARRegressor().fit(X, y)
+        posterior = posterior_of(est.moments_, fit_intercept=True)
+        forecaster = Forecaster(posterior, Moments.of(Z))
+        weights = {"OLS": weights_of(est), "SpAR": weights_of(est.adapted(Z)), "guess": forecaster.guess()}
+        for name, (w, b) in weights.items():
+            low, high = forecaster.of(name, w, b).interval95
+            inside[name] += low <= np.sqrt(np.mean((Z @ w[:, 0] + b[0] - yz) ** 2)) <= high
+        found = predictive(posterior, Z)
+        rows.append(np.mean((yz >= found.quantile(0.05)) & (yz <= found.quantile(0.95))))
+    assert all(0.92 <= count / 500 <= 0.98 for count in inside.values()), inside
+    assert 0.88 <= np.mean(rows) <= 0.92
+
+
+@pytest.mark.parametrize("weights", [(0.001, 1.0), (1.0, 0.001), (1.0, 2.0)])
+def test_row_intervals_hold_on_the_papers_shift_where_conformal_ones_fail(weights):
+    rng = np.random.default_rng(3)
+    w = np.array(weights) / np.linalg.norm(weights)
+    ours, conformal = [], []
+    for _ in range(150):
+        X, Z = rng.normal(size=(400, 2)) * np.sqrt([5, 1e-5]), rng.normal(size=(200, 2)) * np.sqrt([1, 40])
+        y, yz = X @ w + rng.normal(size=400), Z @ w + rng.normal(size=200)
+        est = SpARRegressor(fit_intercept=False).fit(X, y)
+        low, high = est.predict_interval(Z, 0.9)
+        ours.append(np.mean((low <= yz) & (yz <= high)))
+        half = SpARRegressor(fit_intercept=False).fit(X[:200], y[:200])
+        radius = np.quantile(np.abs(half.predict(X[200:]) - y[200:]), 0.9)
+        conformal.append(np.mean(np.abs(half.predict(Z) - yz) <= radius))
+    assert np.mean(conformal) < 0.1
+    assert 0.85 <= np.mean(ours) <= 0.97  # one direction decides each draw: the mean of 150 has an error of 0.025
+
+
+def test_labels_that_do_not_vary_are_forecast_without_error(rng):
+    X, _, Z, *_ = shifted(rng)
+    found = SpARRegressor().fit(X, np.full(len(X), 3.0)).expected_rmse(Z)
+    assert found.rmse == 0.0
+    assert found.interval95 == (0.0, 0.0)
