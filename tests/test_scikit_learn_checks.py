@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pyspar import PCRRegressor, SpARRegressor
+from pyspar import BayesSpARRegressor, PCRRegressor, SpARRegressor
 
 # Some checks fit as few rows as there are directions, of which we warn.
 pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
@@ -13,6 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
     [
         SpARRegressor(),
         SpARRegressor(fit_intercept=False, solver="qr", noise="unbiased"),
+        BayesSpARRegressor(),
+        BayesSpARRegressor(rule="positive-part", scale=False, fit_intercept=False),
+        BayesSpARRegressor(rule="chi2", solver="qr"),
         PCRRegressor(),
         PCRRegressor(0.99),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from pyspar.core.belief import FlatBelief
+from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, measured_eps, refuse_masked
 from pyspar.errors import SparWarning
 from pyspar.sources import kind_of, moments_of
@@ -27,6 +27,18 @@ def check_alpha(alpha: Any) -> None:
         raise ValueError(
             f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead; the paper uses 0.999."
         )
+
+
+def check_strength(c: Any) -> None:
+    """Refuse a strength of shrinkage that is not a number, or negative."""
+    if not isinstance(c, Real) or isinstance(c, bool) or not 0.0 <= float(c) < np.inf:
+        raise ValueError(f"c is how strongly to shrink and must be a number of at least 0. Got {c!r} instead; try 1.0.")
+
+
+def check_level(level: Any) -> None:
+    """Refuse a coverage that no interval can have."""
+    if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < float(level) < 1.0:
+        raise ValueError(f"level is the share of labels to cover and must lie in (0, 1). Got {level!r}; try 0.9.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -76,8 +88,10 @@ def source_moments(
     return Moments.of(X, y, sample_weight, solver=solver, eps=eps), y.ndim
 
 
-def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tuple[Moments, int]:
-    """Fold labelled batches into moments, noting the dimension of the first y."""
+def batch_moments(
+    estimator: BaseEstimator, batches: Any, *, solver: Any, look: Callable[[Any], None] | None = None
+) -> tuple[Moments, int]:
+    """Fold labelled batches into moments, noting the dimension of the first y; ``look`` is shown each batch."""
     if not is_batches(batches):
         raise TypeError(f"batches must be an iterable of (X, y). Got {type(batches).__name__}; for rows use fit(X, y).")
     first_y: list[int] = []
@@ -87,6 +101,8 @@ def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tup
             if not first_y and isinstance(batch, (tuple, list)) and len(batch) > 1:
                 first_y.append(len(np.shape(batch[1])))
             yield batch
+            if look is not None:  # after its shape was found to be right
+                look(batch)
 
     found = moments_of(seen(), True, solver=solver)
     if found.rows < 2:
@@ -175,7 +191,7 @@ def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
         )
 
 
-def warn_if_scales_are_too_far_apart(belief: FlatBelief) -> None:
+def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
     """Say what follows from features whose sizes float64 cannot hold in one matrix."""
     lam = belief.x.lam
     if lam.size and lam[-1] < 1e-13 * lam[0]:

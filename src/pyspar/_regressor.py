@@ -51,7 +51,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         The batches may be arrays, frames or tensors, of any size; the result is that of one fit on all rows.
         """
-        self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
+        self._learn(lambda: self._read_batches(batches), add=False)
         self._warn_of_limits()
         return self
 
@@ -60,7 +60,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         With one output the weights have the shape they would have for a one-dimensional y.
         """
-        self._learn(lambda: labelled_moments(self, moments), add=False)
+        self._learn(lambda: self._read_moments(moments), add=False)
         self._warn_of_limits()
         return self
 
@@ -89,7 +89,9 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
         def read() -> tuple[Moments, int]:
-            return source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
+            found = source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
+            self._look_at_rows(X, y, sample_weight, first=first)
+            return found
 
         with working_near(X):
             return self._learn(read, add=not first)
@@ -109,6 +111,15 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             self.__dict__.update(before)
             raise
         return self
+
+    def _read_batches(self, batches: Any) -> tuple[Moments, int]:
+        return batch_moments(self, batches, solver=self.solver)
+
+    def _read_moments(self, moments: Any) -> tuple[Moments, int]:
+        return labelled_moments(self, moments)
+
+    def _look_at_rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> None:
+        """Note what the moments do not hold; a subclass that needs more of the rows, which were checked, looks here."""
 
     def _warn_of_limits(self) -> None:
         """Say what the source cannot give; a subclass that has such limits tells of them."""

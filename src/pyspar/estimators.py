@@ -6,19 +6,17 @@ Source and target mean different things, and the life cycle says so: ``fit(X, y)
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from pyspar._adaptable import AdaptableRegressor
 from pyspar._checks import (
     check_alpha,
     check_choice,
     check_components,
-    target_moments,
     warn_if_nothing_left_for_noise,
     warn_if_scales_are_too_far_apart,
 )
@@ -26,15 +24,14 @@ from pyspar._regressor import MomentsRegressor
 from pyspar.core.adapt import Adaptation, adapt
 from pyspar.core.arrays import squared
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
-from pyspar.core.moments import Solver
+from pyspar.core.moments import Moments, Solver
 from pyspar.core.pcr import principal_fit
 from pyspar.core.rules import chi2_rule
-from pyspar.sources import working_near
 
 _SOLVERS = ("auto", "gram", "qr")
 
 
-class SpARRegressor(MomentsRegressor):
+class SpARRegressor(AdaptableRegressor):
     """Least squares that can be adapted to an unlabelled target: the Spectral Adapted Regressor.
 
     Parameters
@@ -87,39 +84,10 @@ class SpARRegressor(MomentsRegressor):
         self.noise = noise
         self.solver = solver
 
-    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
-        """Adapt the weights to an unlabelled target, in place.
+    _belief: FlatBelief
 
-        Parameters
-        ----------
-        Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
-            Rows of the new world, with the source's columns. Batches are an iterable of row blocks.
-        sample_weight : array of shape (m,), optional
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self._check_params()
-        target = target_moments(self, Z, sample_weight, solver=self.solver)
-        self._warn_of_limits()
-        with working_near(Z):
-            self.adaptation_: Adaptation = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
-        self._set_weights(self.adaptation_.w_proj, self._belief.x_mean, self._belief.y_mean)
-        return self
-
-    def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
-        """Return a new estimator adapted to another target; this one is unchanged, and the source is shared."""
-        check_is_fitted(self)
-        return copy.copy(self).adapt(Z, sample_weight=sample_weight)
-
-    def reset(self) -> Self:
-        """Go back to plain least squares."""
-        check_is_fitted(self)
-        self.__dict__.pop("adaptation_", None)
-        self._set_weights(self._belief.w_hat, self._belief.x_mean, self._belief.y_mean)
-        return self
+    def _adaptation(self, target: Moments) -> Adaptation:
+        return adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
 
     def _warn_of_limits(self) -> None:
         warn_if_nothing_left_for_noise(self._belief)
@@ -131,7 +99,7 @@ class SpARRegressor(MomentsRegressor):
         check_choice("solver", self.solver, _SOLVERS)
 
     def _solve(self) -> None:
-        self._belief: FlatBelief = flat_belief(self.moments_, fit_intercept=bool(self.fit_intercept), noise=self.noise)
+        self._belief = flat_belief(self.moments_, fit_intercept=bool(self.fit_intercept), noise=self.noise)
         sigma2 = squared(self._belief.sigma)
         self.sigma2_ = float(sigma2[0]) if self._y_ndim == 1 else sigma2
         self.rank_ = self._belief.x.rank

@@ -10,6 +10,9 @@ Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.o
 ``spectral_inflation``            the quantity of the spectral inflation figure
 ``chi2_rule``, ``top_k_rule``     sets that need no truth
 ``inclusion_probability``         Proposition 1 and Lemma 1: how often the rule removes a direction
+``positive_part_rule``            keeps a fraction of a direction, by how uncertain it is
+``insured_rule``                  the same, and less where the doubt exceeds the labels
+``flat_belief``, ``ridge_belief``   what the source says of the weights: least squares, or a ridge posterior
 ``outside_share``                 how much of the target the source does not span
 ================================  ==================================================================
 
@@ -22,7 +25,9 @@ array([360000.04])
 
 from pyspar.core.adapt import Adaptation, adapt
 from pyspar.core.belief import FlatBelief, flat_belief
+from pyspar.core.evidence import Evidence
 from pyspar.core.moments import Moments
+from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.risk import (
     Terms,
     bias_terms,
@@ -33,13 +38,22 @@ from pyspar.core.risk import (
     terms_of,
     variance_terms,
 )
-from pyspar.core.rules import chi2_rule, inclusion_probability, oracle_rule, top_k_rule
+from pyspar.core.rules import (
+    chi2_rule,
+    inclusion_probability,
+    insured_rule,
+    oracle_rule,
+    positive_part_rule,
+    top_k_rule,
+)
 from pyspar.core.spectrum import Spectrum
 
 __all__ = [
     "Adaptation",
+    "Evidence",
     "FlatBelief",
     "Moments",
+    "RidgeBelief",
     "Spectrum",
     "Terms",
     "adapt",
@@ -47,10 +61,13 @@ __all__ = [
     "chi2_rule",
     "flat_belief",
     "inclusion_probability",
+    "insured_rule",
     "ols_risk",
     "oracle_rule",
     "outside_share",
+    "positive_part_rule",
     "projected_risk",
+    "ridge_belief",
     "spectral_inflation",
     "terms_of",
     "top_k_rule",

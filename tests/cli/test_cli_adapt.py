@@ -68,7 +68,7 @@ def test_the_account_names_everything_that_was_done(spar, files, source, target)
 
 def test_the_expected_error_is_that_of_the_adaptation(files, source, target):
     paths = files(source[["area", "garden", "price"]], target[["area", "garden"]])
-    account = adapt_files(Request(*map(Path, paths), "price"))
+    account = adapt_files(Request(*map(Path, paths), "price"), method="spar")
     mean, std = source[["area", "garden"]].mean(), source[["area", "garden"]].std(ddof=0)
     X, Z = ((t[["area", "garden"]] - mean) / std for t in (source, target))
     found = pyspar.SpARRegressor().fit(X, source["price"]).adapt(Z).adaptation_
@@ -140,7 +140,7 @@ def test_features_num_uses_numbers_and_booleans_only(spar, files, source, target
     assert "town: is not numeric, and --features num was asked for" in result.stdout
 
 
-@pytest.mark.parametrize("method", ["spar", "ols", "ridge", "pcr"])
+@pytest.mark.parametrize("method", ["bayes", "spar", "ols", "ridge", "pcr"])
 def test_a_saved_pipeline_predicts_the_same_on_the_raw_table(spar, files, source, target, tmp_path, method):
     source.loc[:4, ["area", "sold"]] = None
     source.loc[5:9, "town"] = None
@@ -165,7 +165,7 @@ def test_predictions_are_the_same_in_every_format(spar, files, source, target, t
 
 
 def test_fewer_rows_than_directions_is_a_note_and_not_a_warning(spar, files, source, target, recwarn):
-    result = spar("adapt", *files(source[:4], target), *LABEL)
+    result = spar("adapt", *files(source[:4], target), *LABEL, "--method", "spar")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("least squares fits it exactly") == 1
     assert "error unknown" in result.stdout
@@ -175,7 +175,7 @@ def test_fewer_rows_than_directions_is_a_note_and_not_a_warning(spar, files, sou
 
 @pytest.mark.parametrize("rows", [2, 3, 5, 7])
 def test_an_error_that_cannot_be_estimated_is_called_unknown(files, source, target, rows):
-    account = adapt_files(Request(*map(Path, files(source[:rows], target)), "price"))
+    account = adapt_files(Request(*map(Path, files(source[:rows], target)), "price"), method="spar")
     assert account.rank + 1 == rows
     assert account.expected.rmse_before is None
     assert account.expected.rmse_kept is None

@@ -48,7 +48,7 @@ def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, targ
 
 def test_inspect_announces_what_adapt_does(files, source, target):
     request = Request(*map(Path, files(source, target)), "price", alpha=0.9)
-    assert inspect_files(request).expected == adapt_files(request).expected
+    assert inspect_files(request).expected == adapt_files(request, method="spar").expected
 
 
 def test_inspect_writes_nothing(spar, files, source, target, tmp_path):

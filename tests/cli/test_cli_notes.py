@@ -126,17 +126,18 @@ def test_another_separator_is_found_and_said(spar, files, source, target, tmp_pa
     for path, table in zip(paths, (source, target)):
         table[numbers].to_csv(path, sep=separator, decimal=decimal, index=False)
     out, reference = tmp_path / "p.npy", tmp_path / "r.npy"
-    result = spar("adapt", *paths, *LABEL, "-o", out, *stream)
+    result = spar("adapt", *paths, *LABEL, "--method", "spar", "-o", out, *stream)
     assert result.exit_code == 0, result.output
     assert f"source: its fields are separated by {separator!r}" in result.stdout
-    assert spar("adapt", *files(source[numbers], target[numbers]), *LABEL, "-o", reference).exit_code == 0
+    arguments = (*files(source[numbers], target[numbers]), *LABEL, "--method", "spar", "-o", reference)
+    assert spar("adapt", *arguments).exit_code == 0
     np.testing.assert_allclose(np.load(out), np.load(reference), rtol=1e-9)
 
 
 def test_the_expected_error_is_told_with_what_it_does_not_know(spar, files, source, target):
     paths = files(source, target)
-    account = adapt_files(Request(*map(Path, paths), "price"))
-    out = spar("adapt", *paths, *LABEL).stdout
+    account = adapt_files(Request(*map(Path, paths), "price"), method="spar")
+    out = spar("adapt", *paths, *LABEL, "--method", "spar").stdout
     expected = account.expected
     assert f"{expected.rmse_before:.4g} RMSE from label noise (least squares) → {expected.rmse_kept:.4g} (spar)" in out
     assert f"plus between 0 and {expected.rmse_removed:.4g} for what was removed (squares add)" in out
@@ -148,5 +149,5 @@ def test_the_expected_error_is_told_with_what_it_does_not_know(spar, files, sour
 
 
 def test_nothing_removed_means_nothing_unknown(spar, files, source, target):
-    out = spar("adapt", *files(source, target), *LABEL, "--alpha", "0").stdout
+    out = spar("adapt", *files(source, target), *LABEL, "--method", "spar", "--alpha", "0").stdout
     assert "for what was removed" not in out

@@ -52,10 +52,10 @@ def test_features_may_be_chosen(spar, files, source, target, tmp_path, given):
 
 def test_summaries_give_what_their_rows_give(summarised):
     source, target, source_summary, target_summary = summarised
-    rows = adapt_files(Request(source, target, "price", drop=("home",), stream=True))
+    rows = adapt_files(Request(source, target, "price", drop=("home",), stream=True), method="spar")
     for one, other in ((source_summary, target), (source, target_summary), (source_summary, target_summary)):
         drop = ("home",) if one == source else ()
-        account = adapt_files(Request(one, other, "price", drop=drop))
+        account = adapt_files(Request(one, other, "price", drop=drop), method="spar")
         assert account.expected.removed == rows.expected.removed
         for name in ("rmse_before", "rmse_kept", "rmse_removed", "noise"):
             assert getattr(account.expected, name) == pytest.approx(getattr(rows.expected, name), rel=1e-9)
@@ -95,7 +95,7 @@ def test_moments_saved_by_hand_are_a_source(spar, files, source, target, tmp_pat
 def test_what_needs_rows_is_refused(refused, summarised):
     source, target, source_summary, target_summary = summarised
     assert "expected rows to predict. Got Moments" in refused(source, target_summary, "--drop", "home")
-    assert "use spar, ols or pcr" in refused(source_summary, target, "--method", "ridge")
+    assert "use bayes, spar, ols or pcr" in refused(source_summary, target, "--method", "ridge")
     assert "Got Moments with 'price'" in refused(source_summary, target, label="rent")
 
 

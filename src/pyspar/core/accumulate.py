@@ -185,8 +185,12 @@ def _flat_blocks(table: Table, frame: Frame, into: Matrix) -> Iterator[tuple[Vec
 
 def _equilibrated(scatter: Matrix) -> tuple[Vector, Matrix]:
     lengths = np.sqrt(np.maximum(np.diag(scatter), 0.0))
-    lengths[lengths == 0.0] = 1.0
+    empty = lengths == 0.0
+    lengths[empty] = 1.0
     unit = scatter / lengths[:, None] / lengths
+    # A column of no length overlaps with nothing; what is there is rounding, of any size where the column was huge.
+    unit[empty] = 0.0
+    unit[:, empty] = 0.0
     return lengths, unit
 
 

@@ -13,7 +13,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.risk import Terms, outside_share, terms_of
 from pyspar.core.spectrum import Spectrum, decompose
 
-Rule = Callable[[Terms], Mask]
+Rule = Callable[[Terms], Mask | Matrix]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Adaptation:
     ----------
     w_hat, w_proj : arrays of shape (D, K)
         The weights before and after.
-    removed : boolean array of shape (directions, K)
-        The set S, one column per output.
+    removed : array of shape (directions, K)
+        What was taken away of each direction, one column per output: the mask of the set S, or fractions.
     terms : Terms
         ``<w_hat, e_j>``, its standard deviation and ``lambda_z``, from which ``var`` and ``bias_hat`` follow.
     x, z : Spectrum
@@ -36,11 +36,14 @@ class Adaptation:
         N and M (sums of weights).
     mean_risk : array of shape (K,)
         What the uncertainty of the intercept adds to any risk below: ``M sigma^2 / N``, zero without an intercept.
+    posterior : bool
+        Whether the terms are a posterior of the weights. Then every risk below is an expectation given the data, and
+        ``Var`` stays whatever is removed; else they are the paper's, in which removing a direction removes its ``Var``.
     """
 
     w_hat: Matrix
     w_proj: Matrix
-    removed: Mask
+    removed: Mask | Matrix
     terms: Terms
     x: Spectrum
     z: Spectrum
@@ -48,6 +51,7 @@ class Adaptation:
     n_source: float
     n_target: float
     mean_risk: Vector
+    posterior: bool = False
 
     @property
     def var(self) -> Matrix:
@@ -66,34 +70,50 @@ class Adaptation:
 
     @property
     def risk_before(self) -> Vector:
-        """The expected squared error of least squares summed over the target (``thm:ols_loss``), per output."""
+        """The expected squared error of ``w_hat`` summed over the target (``thm:ols_loss``), per output."""
         return np.asarray(self.var.sum(axis=0) + self.mean_risk)
 
     @property
+    def taken(self) -> Matrix:
+        """The fraction that was taken away of each direction, directions x outputs; 0 or 1 for a set S."""
+        return np.asarray(self.removed, dtype=np.float64)
+
+    @property
     def variance_kept(self) -> Vector:
-        """The part of ``risk_before`` that the directions which stay still cost, per output."""
-        return np.asarray(np.where(self.removed, 0.0, self.var).sum(axis=0) + self.mean_risk)
+        """What the uncertainty of the weights still costs, per output.
+
+        A direction of which the fraction g stays costs ``g^2 Var``. A posterior's variance is that of the truth, which
+        no choice of weights takes away.
+        """
+        kept = self.var if self.posterior else np.where(self.taken < 1.0, self.var, 0.0) * (1.0 - self.taken) ** 2
+        return np.asarray(kept.sum(axis=0) + self.mean_risk)
 
     @property
     def bias_taken(self) -> Vector:
-        """An estimate of what the removed directions cost: the sum of their ``bias_hat - var``, at least zero.
+        """An estimate of what the removed directions cost: ``(1 - g)^2 (bias_hat - var)`` summed, at least zero.
 
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
         is unbiased. Clipping each term instead would add half a variance for every direction that truly has no bias.
+        For a posterior it is ``(1 - g)^2 bias_hat``, the distance from the posterior mean, and no estimate.
         """
         with np.errstate(invalid="ignore"):
-            excess = np.nan_to_num(self.bias_hat - self.var, nan=np.inf, posinf=np.inf)  # beyond float64: unknown
-        return np.asarray(np.maximum(np.where(self.removed, excess, 0.0).sum(axis=0), 0.0))
+            own = np.zeros_like(self.var) if self.posterior else self.var
+            excess = np.nan_to_num(self.bias_hat - own, nan=np.inf, posinf=np.inf)  # beyond float64: unknown
+        return np.asarray(np.maximum((np.where(self.taken > 0.0, excess, 0.0) * self.taken**2).sum(axis=0), 0.0))
 
     @property
     def bias_std(self) -> Vector:
         """The standard error of ``bias_taken``: with one large direction in S it is as large as the estimate itself.
 
         ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
+        For a posterior: the standard deviation of what the change of weights adds to the squared error.
         """
+        if self.posterior:
+            each = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
+            return root_sum_squares(np.where(self.taken > 0.0, each, 0.0) * self.taken)
         bias = np.maximum(self.bias_hat - self.var, 0.0)
         each = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
-        return root_sum_squares(np.where(self.removed, each, 0.0))
+        return root_sum_squares(np.where(self.taken > 0.0, each, 0.0) * self.taken**2)
 
     @property
     def risk_after(self) -> Vector:
@@ -119,7 +139,9 @@ class Adaptation:
         return replace(self, terms=terms, sigma2=self.sigma2 * share, mean_risk=self.mean_risk * share)
 
     def __repr__(self) -> str:
-        removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))
+        removed = " and ".join(f"{count}" for count in (self.taken == 1.0).sum(axis=0))
+        shrunk = int(((self.taken > 0.0) & (self.taken < 1.0)).sum())
+        removed += f" (and {shrunk} shrunk)" if shrunk else ""
         upper = self.bias_taken.sum() + 2.0 * self.bias_std.sum()
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected squared error "
@@ -133,7 +155,8 @@ def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
 
     .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
 
-    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions that the target does not have keep ``w_hat``.
+    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions that the target does not have keep ``w_hat``, and
+    of a direction that goes in part only that part is subtracted.
     """
     z = spectrum_about(target, belief.x_mean)
     terms = terms_of(belief, z)
@@ -149,6 +172,7 @@ def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
         n_source=belief.weight,
         n_target=target.weight,
         mean_risk=target.weight * belief.mean_share * squared(belief.sigma),
+        posterior=belief.posterior,
     )
 
 

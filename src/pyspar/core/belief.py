@@ -8,7 +8,7 @@ guess. The flat belief is ordinary least squares, the paper's setting; any other
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -51,8 +51,15 @@ class Belief(Protocol):
     def mean_share(self) -> float:
         """Variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
 
+    @property
+    def posterior(self) -> bool:
+        """Whether the spread is that of the weights given the data, and not that of ``w_hat`` given the weights."""
+
     def std_along(self, directions: Matrix) -> Matrix:
         """The standard deviation of ``<w_hat, e>`` for each column e, per output."""
+
+    def covariance_along(self, directions: Matrix) -> Matrix:
+        """The covariance of ``E' w_hat`` for the columns E, outputs x columns x columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,7 @@ class FlatBelief:
     weight: float
     centred: bool
     rows: int = 0
+    posterior: ClassVar[bool] = False
 
     @property
     def mean_share(self) -> float:
@@ -85,15 +93,29 @@ class FlatBelief:
     def std_along(self, directions: Matrix) -> Matrix:
         return np.outer(noise_gain(self.x, directions), self.sigma)
 
+    def covariance_along(self, directions: Matrix) -> Matrix:
+        return flat_covariance(self.x, self.sigma, directions)
 
-def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
-    r"""Fit least squares from the moments of a labelled source.
 
-    .. math:: \hat w = V_x \Lambda_x^{-1} U_x^\top Y, \qquad \hat\sigma^2 = \mathrm{RSS} / N
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """Least squares on the directions that the source has: what every belief starts from.
 
-    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``; ``noise="unbiased"`` divides by N - rank instead.
-    With an intercept, source (and later target) are centred at the source mean.
+    ``features`` and ``outputs`` are roots about the source mean (or zero), ``residual`` the length of what is not
+    explained, zero where rounding alone could be as long.
     """
+
+    features: Matrix
+    outputs: Matrix
+    x: Spectrum
+    w_hat: Matrix
+    residual: Vector
+    x_mean: Vector
+    y_mean: Vector
+
+
+def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
+    """Fit least squares from the moments of a labelled source (``eq:pseudoinv_soln``)."""
     d = source.n_features
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
@@ -106,13 +128,25 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     rounded = fine * lengths[d:] + root_sum_squares((np.maximum(fine, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blurred = source.blur * (own[d:] + root_sum_squares(own[:d, None] * w_hat))
     residual[residual <= np.maximum(rounded, blurred)] = 0.0
+    return LeastSquares(root[:, :d], root[:, d:], x, w_hat, residual, mean[:d], mean[d:])
+
+
+def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
+    r"""Fit least squares from the moments of a labelled source.
+
+    .. math:: \hat w = V_x \Lambda_x^{-1} U_x^\top Y, \qquad \hat\sigma^2 = \mathrm{RSS} / N
+
+    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``; ``noise="unbiased"`` divides by N - rank instead.
+    With an intercept, source (and later target) are centred at the source mean.
+    """
+    fit = least_squares(source, fit_intercept=fit_intercept)
     belief = FlatBelief(
-        w_hat, np.zeros(source.n_outputs), x, mean[:d], mean[d:], source.weight, fit_intercept, source.rows
+        fit.w_hat, np.zeros(source.n_outputs), fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, source.rows
     )
     spare = belief.degrees_of_freedom
     if spare <= 0:
         return belief
-    return replace(belief, sigma=residual / np.sqrt(spare if noise == "unbiased" else source.weight))
+    return replace(belief, sigma=fit.residual / np.sqrt(spare if noise == "unbiased" else source.weight))
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
@@ -127,3 +161,12 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     gain = gain / x.lam[0]
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
     return np.where(reach <= max(x.floor / x.lam[0], 4.0 * EPS64), 0.0, gain)
+
+
+def flat_covariance(x: Spectrum, sigma: Vector, directions: Matrix) -> Matrix:
+    """Return ``sigma^2 E' (X'X)^+ E`` for the columns E, outputs x columns x columns."""
+    if x.rank == 0:
+        return np.zeros((len(sigma), directions.shape[1], directions.shape[1]))
+    overlap = (x.V.T @ directions) / (x.lam / x.lam[0])[:, None]
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.multiply.outer((sigma / x.lam[0]) ** 2, overlap.T @ overlap))

@@ -1,7 +1,7 @@
-r"""Rules: which target directions go.
+r"""Rules: what goes of each target direction.
 
-A rule looks at the belief along each direction (``Terms``) and returns the mask of the set S, directions x outputs.
-``adapt`` multiplies by it, so a rule that takes away a fraction of a direction would fit in the same place.
+A rule looks at the belief along each direction (``Terms``) and returns what is taken away of it, directions x outputs:
+the mask of the set S, or fractions between 0 and 1.
 """
 
 from __future__ import annotations
@@ -33,6 +33,46 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     threshold = np.sqrt(chi2.ppf(alpha, df=1))
     # A standard deviation of zero means a perfect fit or a direction outside the source: there is nothing to gain.
     return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
+
+
+def positive_part_rule(terms: Terms, *, c: float) -> Matrix:
+    r"""Shrink each direction by its own uncertainty: take away the fraction ``min(1, c v / m^2)``.
+
+    .. math:: g_j = \Big(1 - c \frac{v_j}{m_j^2}\Big)_+
+
+    is what stays of ``m_j``, as in the estimator of James and Stein; ``c = 0`` keeps everything.
+
+    >>> terms = Terms(np.ones(3), np.array([[2.0], [0.5], [1.0]]), np.array([[1.0], [1.0], [0.0]]))
+    >>> positive_part_rule(terms, c=1.0).ravel()
+    array([0.25, 1.  , 0.  ])
+    """
+    if not c >= 0.0:
+        raise ValueError(f"c is a strength and must not be negative. Got {c!r} instead.")
+    if c == 0.0:
+        return np.zeros(terms.mean.shape)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.sqrt(c) * (terms.std / np.abs(terms.mean))
+    # As in the chi-squared rule: where the belief is certain there is nothing to gain.
+    return np.where(terms.std > 0.0, np.minimum(np.nan_to_num(ratio, nan=1.0), 1.0) ** 2, 0.0)
+
+
+def insured_rule(terms: Terms, *, c: float, reach: Vector) -> Matrix:
+    r"""Shrink as the positive part does, and further where the doubt about a direction exceeds the labels themselves.
+
+    .. math:: g_j = \Big(1 - c \frac{v_j}{m_j^2}\Big)_+ \; \frac{1}{1 + \lambda_{z,j}^2 v_j / (M s^2)}
+
+    with ``s^2`` the mean square of the source's labels and ``reach = s sqrt(M)``, per output. The second factor is the
+    posterior mean under the further belief that one direction of the target moves its labels about as much as labels
+    moved in the source. It is close to one unless the target goes many times further than the source did.
+
+    >>> terms = Terms(np.array([1.0, 30.0]), np.array([[9.0], [9.0]]), np.ones((2, 1)))
+    >>> insured_rule(terms, c=0.0, reach=np.array([10.0])).ravel().round(3)
+    array([0.01, 0.9 ])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        doubt = np.where(terms.std > 0.0, terms.lam[:, None] * terms.std / reach, 0.0)
+        kept = 1.0 / (1.0 + np.square(doubt))
+    return np.asarray(1.0 - (1.0 - positive_part_rule(terms, c=c)) * kept)
 
 
 def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:

@@ -13,7 +13,7 @@ from pyspar.sources.files import STREAMED, suffix_of
 from pyspar.tables.columns import Features
 from pyspar.tables.memory import too_large
 
-Method = Literal["spar", "ols", "ridge", "pcr"]
+Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Request:
         Rows, or a file of Moments.
     label : str or None
         None where the source is a file of Moments, which may name its label itself.
-    alpha : float
+    alpha : float or None
+        The confidence of the paper's rule: 0.999 where None. Given, ``bayes`` uses that rule too.
     features : {"all", "num"}
     identity : str or None
         The column that names the rows.
@@ -39,7 +40,7 @@ class Request:
     source: Path
     target: Path
     label: str | None
-    alpha: float = 0.999
+    alpha: float | None = None
     features: Features = "all"
     identity: str | None = None
     drop: tuple[str, ...] = ()
@@ -48,10 +49,15 @@ class Request:
     def checked(self) -> Request:
         """Refuse a confidence that is none."""
         try:
-            check_alpha(self.alpha)
+            check_alpha(self.confidence)
         except ValueError as error:
             raise InputError(str(error)) from error
         return self
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the paper's rule."""
+        return 0.999 if self.alpha is None else self.alpha
 
     @property
     def summarised(self) -> bool:

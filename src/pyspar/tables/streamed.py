@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators import PCRRegressor, SpARRegressor
@@ -24,7 +25,16 @@ from pyspar.tables.checks import check_drop, extra_columns
 from pyspar.tables.columns import Ignored, named_id
 from pyspar.tables.delimited import separator_note
 from pyspar.tables.given import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.report import expected_of, inspection_of, noted, unbiased
+from pyspar.tables.report import (
+    bayes_for,
+    expected_of,
+    expected_of_posterior,
+    inspection_of,
+    noted,
+    strength_text,
+    unbiased,
+)
+from pyspar.tables.reported import with_report
 from pyspar.tables.request import Method, Request
 from pyspar.tables.standard import (
     Standard,
@@ -58,12 +68,17 @@ def adapt_stream(
     """Fit and adapt from Moments, and predict in a second pass over the target."""
     data = summaries(request, watch, method=method, output=output)
     watch("fitting and adapting")
-    with noted() as notes:
-        plain = SpARRegressor(alpha=request.alpha).fit_moments(data.x)
+    with noted() as of_least_squares:
+        plain = SpARRegressor(alpha=request.confidence).fit_moments(data.x)
         adapted = plain.adapted(data.z)
+        expected = expected_of(unbiased(adapted.adaptation_))
     model: Any = {"spar": adapted, "ols": plain}.get(method)
     chosen = None
-    if model is None:
+    with noted() as notes:
+        if method == "bayes":
+            model = bayes_for(request).fit_moments(data.x).adapt(data.z)
+            expected, chosen = expected_of_posterior(expected, model.adaptation_), strength_text(model)
+    if method == "pcr":
         model = PCRRegressor().fit_moments(data.x)
         chosen = f"{model.n_components_} of {model.rank_} components, by generalised cross-validation on the source"
     scored = _second_pass(data, plain, model, None, None, watch) if output is None else None
@@ -81,30 +96,35 @@ def adapt_stream(
     return AdaptAccount(
         tables=data.tables,
         method=method,
-        alpha=request.alpha,
+        alpha=request.confidence,
         rank=plain.rank_,
-        expected=expected_of(unbiased(adapted.adaptation_)),
+        expected=expected,
         chosen=chosen,
         scored=scored,
-        notes=(*data.notes, *notes),
+        notes=(*data.notes, *(notes if method == "bayes" else of_least_squares)),
         output=output,
         save=save,
         has_rows=data.target.rows is not None,
     )
 
 
-def inspect_stream(request: Request, *, top: int, watch: Watch) -> InspectAccount:
+def inspect_stream(
+    request: Request, *, top: int, watch: Watch, report: Path | None = None, json: Path | None = None
+) -> InspectAccount:
     """Return the spectral account, from Moments."""
     data = summaries(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        found = SpARRegressor(alpha=request.alpha).fit_moments(data.x).adapt(data.z).adaptation_
-    return inspection_of(
-        found, data.tables, data.standard.names, top=top, alpha=request.alpha, notes=(*data.notes, *notes)
+        found = SpARRegressor(alpha=request.confidence).fit_moments(data.x).adapt(data.z).adaptation_
+        ours = BayesSpARRegressor(alpha=request.confidence).fit_moments(data.x)
+    account = inspection_of(
+        found, data.tables, data.standard.names, top=top, alpha=request.confidence, notes=(*data.notes, *notes)
     )
+    z = data.z.without_outputs()
+    return with_report(account, ours, z, request, data.standard.names, html=report, json=json, watch=watch)
 
 
-def summaries(request: Request, watch: Watch, *, method: Method = "spar", output: Path | None = None) -> Summaries:
+def summaries(request: Request, watch: Watch, *, method: Method = "bayes", output: Path | None = None) -> Summaries:
     """Open both files, refuse what can be refused without reading rows, and then read each once."""
     source, target = open_given(request.source, "source"), open_given(request.target, "target")
     label, identity = label_of(source, request.label), request.identity
@@ -143,7 +163,7 @@ def _check_possible(request: Request, target: Given, label: str, method: Method,
     if method == "ridge":
         raise InputError(
             "--method ridge: expected rows in memory, which leave-one-out errors are made of. Got a stream or a file "
-            "of Moments; use spar, ols or pcr."
+            "of Moments; use bayes, spar, ols or pcr."
         )
     if label == request.identity:
         raise InputError(f"expected --id and --label to name different columns. Got {label!r} for both.")

@@ -1,0 +1,29 @@
+"""fit and adapt of the Bayesian regressor, with a fixed rule and with the strength chosen, against SpARRegressor's."""
+
+from __future__ import annotations
+
+from benchmarks.measure import interleaved, keep, shifted_pair, show
+from pyspar import BayesSpARRegressor, SpARRegressor
+
+SHAPES = ((20_000, 256), (50_000, 512))
+
+
+def main(turns: int = 5) -> None:
+    rows = []
+    for n, d in SHAPES:
+        X, y, Z = shifted_pair(n, d)
+        tasks = {
+            "spar": lambda X=X, y=y, Z=Z: SpARRegressor().fit(X, y).adapt(Z),
+            "fixed": lambda X=X, y=y, Z=Z: BayesSpARRegressor(rule="positive-part").fit(X, y).adapt(Z),
+            "auto": lambda X=X, y=y, Z=Z: BayesSpARRegressor().fit(X, y).adapt(Z),
+        }
+        seconds = interleaved(tasks, turns)
+        ratios = [seconds[name] / seconds["spar"] for name in ("fixed", "auto")]
+        rows.append([f"{n:,} x {d}", seconds["spar"], *ratios])
+    header = ["rows x features", "SpARRegressor, s", "fixed rule / SpAR", "auto / SpAR"]
+    show("fit + adapt, float64", header, rows)
+    keep("bayes", [dict(zip(header, row, strict=True)) for row in rows], turns=turns)
+
+
+if __name__ == "__main__":
+    main()

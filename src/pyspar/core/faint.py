@@ -1,0 +1,45 @@
+"""Faint directions: those of a network's features that least squares should not be asked about.
+
+The features of one layer share a unit, so a direction that is a ten-thousandth as long as the longest is faint, and not
+merely measured in another unit. A network computes in float32, layer upon layer, and its activations bend: along such a
+direction least squares fits what is half rounding, half curvature, and extrapolates it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scipy.linalg import svd
+
+from pyspar.core.moments import Moments
+
+FAINTEST = 1e-3
+"""However many rows there are, what is longer than this share of the longest direction is never called faint."""
+
+
+def customary_cutoff(features: Moments) -> float:
+    """Return ``max(N, D) eps``, the share at which numerical libraries cut by default, but at most a thousandth.
+
+    Authors: their published least-squares errors are those of such a cut, made in float32.
+
+    >>> round(customary_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
+    1.19e-05
+    """
+    return float(min(max(features.rows, features.n_features) * features.eps.max(), FAINTEST))
+
+
+def without_faint(features: Moments, cutoff: float) -> Moments:
+    """Return moments whose features have lost the directions shorter than a share of the longest, about the origin.
+
+    >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])
+    >>> [int(np.linalg.matrix_rank(without_faint(Moments.of(X), c).second_moment())) for c in (0.0, 0.01)]
+    [2, 1]
+    """
+    d = features.n_features
+    _, lam, Vt = svd(features.root[:, 1 : d + 1], full_matrices=False, check_finite=False)
+    kept = Vt[lam > cutoff * lam[0]]
+    if len(kept) == len(Vt):
+        return features
+    root = features.root.copy()
+    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ kept.T) @ kept
+    return replace(features, root=root)

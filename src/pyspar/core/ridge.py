@@ -1,0 +1,159 @@
+r"""RidgeBelief: the posterior of the weights under a normal prior, its two variances chosen by maximum evidence.
+
+.. math::
+    \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
+    \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
+
+with ``k = sigma^2 / tau^2``: directions that the source never saw keep the prior's variance. ``k = 0`` is the flat
+belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
+from pyspar.core.belief import LeastSquares, flat_covariance, least_squares, noise_gain
+from pyspar.core.eigen import algebra
+from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
+from pyspar.core.moments import Moments
+from pyspar.core.spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeBelief:
+    """The weights are normal with mean ``w_hat`` and the covariance above; each output has variances of its own."""
+
+    w_hat: Matrix
+    evidence: Evidence
+    x: Spectrum
+    x_mean: Vector
+    y_mean: Vector
+    weight: float
+    centred: bool
+    posterior: ClassVar[bool] = True
+
+    @property
+    def sigma(self) -> Vector:
+        return self.evidence.sigma
+
+    @property
+    def tau(self) -> Vector:
+        """The prior standard deviation of a weight, per output."""
+        return self.evidence.tau
+
+    @property
+    def mean_share(self) -> float:
+        return 1.0 / self.weight if self.centred else 0.0
+
+    @property
+    def _flat(self) -> bool:
+        return bool(np.isinf(self.tau).any())
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        if self._flat:
+            return np.outer(noise_gain(self.x, directions), self.sigma)
+        shares, unit = self._shares()
+        *inside, seen = algebra().overlap_sums(self.x.V, directions, np.vstack([shares, np.ones((1, self.x.rank))]))
+        outside = self._outside(np.einsum("ij,ij->j", directions, directions), seen)
+        return np.asarray(np.hypot(np.sqrt(np.array(inside)).T * unit, np.sqrt(outside)[:, None] * self.tau))
+
+    def covariance_along(self, directions: Matrix) -> Matrix:
+        """Return ``E' Sigma E`` for the columns E, outputs x columns x columns."""
+        if self._flat:
+            return flat_covariance(self.x, self.sigma, directions)
+        shares, unit = self._shares()
+        overlap = self.x.V.T @ directions
+        outside = directions.T @ directions - overlap.T @ overlap if self.x.rank < self.x.n_features else 0.0
+        with np.errstate(over="ignore", under="ignore"):
+            return np.stack(
+                [
+                    unit[k] ** 2 * (overlap.T @ (shares[k][:, None] * overlap)) + self.tau[k] ** 2 * outside
+                    for k in range(len(unit))
+                ]
+            )
+
+    def _shares(self) -> tuple[Matrix, Vector]:
+        """Return the variances along the source's directions, outputs x rank, and the root of their unit."""
+        if self.x.rank == 0:
+            return np.zeros((len(self.sigma), 0)), self.sigma
+        kappa = self.evidence.kappa[:, None]
+        inside = (self.x.lam / self.x.lam[0]) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
+        return np.where(np.isinf(kappa), 0.0, 1.0 / inside), self.sigma / self.x.lam[0]
+
+    def _outside(self, length: Vector, seen: Vector) -> Vector:
+        """Return the squared length of each direction that the source does not span."""
+        if self.x.rank == self.x.n_features:
+            return np.zeros_like(seen)
+        left = length - seen
+        return np.where(left > 64.0 * EPS64 * length, left, 0.0)
+
+
+def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
+    """Return the posterior given a labelled source, with the variances of greatest evidence.
+
+    ``k`` fixes the ridge penalty ``sigma^2 / tau^2`` instead, for all outputs; the noise is then the misfit over N,
+    which for ``k = 0`` is the paper's estimate. With an intercept all is about the source mean, which costs one row.
+    """
+    fit = least_squares(source, fit_intercept=fit_intercept)
+    # Weights that sum to less than the directions are no counts of rows; then the rows are counted.
+    counts = source.weight > fit.x.rank + fit_intercept or source.rows <= fit.x.rank + fit_intercept
+    weight = source.weight if counts else float(source.rows)
+    stretch = np.sqrt(weight / source.weight)
+    x = fit.x if counts else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
+    data, unit, along = label_coordinates(fit, weight - fit_intercept)
+    unit_tau = unit * stretch / x.lam[0] if x.rank else unit
+    if k is None:
+        sigma, tau, kappa, value, limit = maximum_evidence(data)
+    else:
+        sigma, tau, kappa, value, limit = _at_fixed(data, (np.sqrt(k) / x.lam[0]) ** 2 if x.rank else 0.0, weight)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = value - data.n * np.log(unit * stretch)
+    evidence = Evidence(sigma * unit * stretch, tau * unit_tau, kappa, value, limit)
+    return RidgeBelief(_shrunk(fit, along, kappa), evidence, x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+
+
+def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
+    """Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
+
+    Two ways to the coordinates lose digits at opposite ends of a wide spectrum; each is used where it is the better.
+    """
+    length = root_sum_squares(fit.outputs)
+    unit = np.where(length > 0.0, length, 1.0)
+    if fit.x.rank == 0:
+        empty = np.zeros((0, len(unit)))
+        return Coordinates(fit.x.lam, empty, length / unit, n), unit, empty
+    size = power_of_two(float(fit.x.lam[0]))
+    lam = (fit.x.lam / size)[:, None]
+    from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
+    with np.errstate(under="ignore"):
+        from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
+    steep = lam**2 * root_sum_squares(from_weights) > lam[0]
+    along = np.where(steep, from_labels, from_weights)
+    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n)
+    return data, unit, along * (unit / size)
+
+
+def _shrunk(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
+    """Return the posterior mean: least squares, each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
+    if fit.x.rank == 0 or not kappa.any():
+        return fit.w_hat
+    lam2 = ((fit.x.lam / fit.x.lam[0]) ** 2)[:, None]
+    return np.asarray(np.where(kappa == 0.0, fit.w_hat, fit.x.V @ (along * (lam2 / (lam2 + kappa)))))
+
+
+def _at_fixed(
+    data: Coordinates, kappa: float, weight: float
+) -> tuple[Vector, Vector, Vector, Vector, tuple[Limit, ...]]:
+    outputs = data.c.shape[1]
+    at = np.full(outputs, kappa)
+    if kappa == 0.0:
+        # No more rows than directions leave nothing to estimate the noise from, as for the flat belief.
+        sigma = data.rest / np.sqrt(weight) if data.n > data.lam.size else np.zeros(outputs)
+        return sigma, np.full(outputs, np.inf), at, np.full(outputs, -np.inf), ("flat",) * outputs
+    sigma = np.sqrt(data.misfit(np.array([kappa]))[0] / weight)
+    value = [log_evidence_at(data, s, kappa, j) if s > 0.0 else np.inf for j, s in enumerate(sigma)]
+    return sigma, sigma / np.sqrt(kappa), at, np.array(value), ("fixed",) * outputs

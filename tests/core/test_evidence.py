@@ -1,0 +1,171 @@
+"""Maximum evidence, against the brute-force density of the labels, a fine grid, and another implementation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import BayesianRidge
+
+from pyspar import BayesSpARRegressor, Moments
+from pyspar.core.ridge import ridge_belief
+
+
+@pytest.fixture(autouse=True)
+def _numpy_warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def problem(seed, n=30, d=5, noise=1.0, size=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    return X, size * X @ rng.normal(size=d) + noise * rng.normal(size=n)
+
+
+def log_density(X, y, sigma2, tau2):
+    """The density of the labels with the weights integrated out, the mean too where the rows are centred."""
+    return multivariate_normal.logpdf(y, np.zeros(len(y)), sigma2 * np.eye(len(y)) + tau2 * X @ X.T)
+
+
+def without_the_mean(X, y):
+    """Rotate the row that the mean takes up away: n - 1 rows whose likelihood is that of the centred ones."""
+    basis = np.linalg.qr(np.column_stack([np.ones(len(y)), np.eye(len(y))[:, 1:]]))[0][:, 1:]
+    return basis.T @ X, basis.T @ y
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("shape", [(30, 5), (6, 12), (12, 1)])
+def test_the_evidence_is_the_density_of_the_labels(seed, fit_intercept, shape):
+    X, y = problem(seed, *shape, size=2.0)
+    y = y + 5.0 * fit_intercept
+    found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
+    rows, labels = without_the_mean(X, y) if fit_intercept else (X, y)
+    if found.limit != ("no-noise",):
+        value = log_density(rows, labels, found.sigma2[0], found.tau2[0])
+        np.testing.assert_allclose(found.log_evidence[0], value, rtol=1e-9)  # rounding of thirty logarithms
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("size", [0.02, 0.3, 5.0])
+@pytest.mark.parametrize("shape", [(30, 5), (8, 12)])
+def test_no_point_of_a_fine_grid_has_more_evidence(seed, size, shape):
+    X, y = problem(seed, *shape, size=size)
+    found = ridge_belief(Moments.of(X, y), fit_intercept=False).evidence
+    best = -np.inf
+    for sigma2 in np.geomspace(1e-4, 100.0, 50):
+        for tau2 in [0.0, *np.geomspace(1e-5, 1e2, 50)]:
+            covariance = sigma2 * np.eye(len(y)) + tau2 * X @ X.T
+            density = np.linalg.slogdet(2.0 * np.pi * covariance)[1] + y @ np.linalg.solve(covariance, y)
+            best = max(best, -0.5 * density)
+    assert found.log_evidence[0] >= best - 1e-9 * abs(best)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_maximum_is_the_one_that_scikit_learn_iterates_to(seed):
+    X, y = problem(seed, n=80, size=1.0)
+    found = ridge_belief(Moments.of(X, y), fit_intercept=False).evidence
+    other = BayesianRidge(fit_intercept=False, tol=1e-10, max_iter=3000).fit(X, y)
+    # Its hyper-prior of 1e-6 moves the maximum by about as much.
+    np.testing.assert_allclose([found.sigma2[0], found.tau2[0]], [1 / other.alpha_, 1 / other.lambda_], rtol=1e-4)
+    np.testing.assert_allclose(ridge_belief(Moments.of(X, y), fit_intercept=False).w_hat[:, 0], other.coef_, rtol=1e-4)
+
+
+def test_the_true_variances_come_out_of_many_rows_and_weights():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 400))
+    y = X @ (0.5 * rng.normal(size=400)) + 2.0 * rng.normal(size=4000)
+    found = ridge_belief(Moments.of(X, y), fit_intercept=True).evidence
+    # Four standard errors: sqrt(2 / 3600) of the noise's variance, sqrt(2 / 400) of the weights' and a little more.
+    assert found.sigma2[0] == pytest.approx(4.0, rel=0.1)
+    assert found.tau2[0] == pytest.approx(0.25, rel=0.3)
+
+
+def corner(name):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(30, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=30)
+    return {
+        "constant labels": (X, np.full(30, 3.0), "no-signal"),
+        "a perfect fit": (X, X @ np.arange(5.0) + 2.0, "no-noise"),
+        "pure noise": (X, y - 0.98 * X @ np.linalg.lstsq(X, y, rcond=None)[0], "no-signal"),
+        "a column of zeros alone": (np.zeros((30, 1)), y, "no-signal"),
+        "one feature": (X[:, :1] * 3.0, 3.0 * X[:, 0] + 0.1 * y, "interior"),
+        "collinear features": (np.hstack([X, X, X @ rng.normal(size=(5, 2))]), y, "interior"),
+        "fewer rows than features": (rng.normal(size=(12, 40)), rng.normal(size=12), None),
+        "a signal in fewer rows than features": (np.hstack([X, X**2, X**3, X**4, X**5, X**6, X**7]), 10.0 * y, None),
+        "two rows": (X[:2], y[:2], None),
+    }[name]
+
+
+CORNERS = [
+    "constant labels", "a perfect fit", "pure noise", "a column of zeros alone", "one feature", "collinear features",
+    "fewer rows than features", "a signal in fewer rows than features", "two rows",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize("name", CORNERS)
+def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_intercept, scale):
+    X, y, limit = corner(name)
+    y = y if fit_intercept else y - y.mean()
+    plain = BayesSpARRegressor(rule="positive-part", fit_intercept=fit_intercept, scale=scale).fit(X, y)
+    if fit_intercept and limit:
+        assert plain.evidence_.limit == (limit,)
+    for fx, fy in ((size, 1.0), (1.0, size), (size, size)):
+        est = BayesSpARRegressor(rule="positive-part", fit_intercept=fit_intercept, scale=scale).fit(fx * X, fy * y)
+        assert est.evidence_.limit == plain.evidence_.limit
+        atol = 1e-7 * np.abs(plain.coef_).max(initial=1e-9)  # collinear columns: rounding times the condition number
+        np.testing.assert_allclose(est.coef_ * (fx / fy), plain.coef_, rtol=1e-6, atol=atol)
+        np.testing.assert_allclose(np.sqrt(est.sigma2_) / fy, np.sqrt(plain.sigma2_), rtol=1e-6, atol=1e-12)
+        est.adapt(3.0 * fx * X)
+        assert np.isfinite(est.coef_).all()
+        assert np.isfinite(est.adaptation_.risk_after / fy**2).all()
+
+
+@given(
+    st.integers(0, 10_000), st.integers(1, 25), st.integers(1, 10), st.sampled_from([0.0, 1e-8, 0.1, 1.0, 1e4]),
+    st.booleans(),
+)  # fmt: skip
+def test_whatever_the_source_the_variances_are_finite_and_the_limit_is_named(seed, n, d, noise, fit_intercept):
+    X, y = problem(seed, n, d, noise=noise)
+    found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
+    assert np.isfinite([found.sigma, found.tau]).all()
+    assert found.limit[0] in ("interior", "no-signal", "no-noise")
+    assert (found.tau[0] == 0.0) == (found.limit == ("no-signal",))
+    assert found.sigma[0] > 0.0 or found.limit != ("interior",)
+
+
+def test_each_output_has_variances_of_its_own(rng):
+    X = rng.normal(size=(50, 4))
+    Y = np.column_stack([X @ [1, 2, 3, 4] + 0.1 * rng.normal(size=50), rng.normal(size=50), np.ones(50)])
+    together = ridge_belief(Moments.of(X, Y), fit_intercept=True)
+    for j in range(3):
+        alone = ridge_belief(Moments.of(X, Y[:, j]), fit_intercept=True)
+        np.testing.assert_allclose(together.w_hat[:, [j]], alone.w_hat, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(together.sigma[j], alone.sigma[0], rtol=1e-9)
+        assert together.evidence.limit[j] == alone.evidence.limit[0]
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0 / 50.0])
+def test_weights_that_are_no_counts_leave_the_weights_as_they_are(rng, factor):
+    X, y = problem(3, 50, 4)
+    plain = ridge_belief(Moments.of(X, y), fit_intercept=True)
+    weighted = ridge_belief(Moments.of(X, y, np.full(50, factor)), fit_intercept=True)
+    np.testing.assert_allclose(weighted.w_hat, plain.w_hat, rtol=1e-7)
+    np.testing.assert_allclose(weighted.evidence.tau2, plain.evidence.tau2, rtol=1e-7)
+    np.testing.assert_allclose(weighted.std_along(np.eye(4)), plain.std_along(np.eye(4)), rtol=1e-7)
+
+
+def test_a_weight_of_two_counts_as_two_rows(rng):
+    X, y = problem(3, 50, 4)
+    twice = ridge_belief(Moments.of(np.vstack([X, X]), np.concatenate([y, y])), fit_intercept=True)
+    weighted = ridge_belief(Moments.of(X, y, np.full(50, 2.0)), fit_intercept=True)
+    np.testing.assert_allclose(weighted.w_hat, twice.w_hat, rtol=1e-9)
+    np.testing.assert_allclose(weighted.sigma, twice.sigma, rtol=1e-9)
