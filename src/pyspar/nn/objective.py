@@ -88,6 +88,9 @@ class Objective:
     capturable: ClassVar[bool] = True
     """Whether a CUDA graph can hold the step; eigendecompositions and what looks at values on the host cannot be."""
 
+    stackable: ClassVar[bool] = True
+    """Whether ``loss`` takes tensors with a leading axis of seeds; networks are otherwise trained in turn."""
+
     def prepare(self, y: NDArray[np.float64]) -> Any:
         """Compute once per run what every epoch's ``plan`` needs, from the training labels; for example their order."""
         return None
