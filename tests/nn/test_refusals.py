@@ -179,7 +179,7 @@ def test_choices_are_checked_before_anything_is_run(mlp, world):
     for options, kind, words in [
         ({"alpha": 2}, ValueError, "alpha is a confidence level"),
         ({"noise": "none"}, ValueError, "noise must be one of"),
-        ({"method": "ridge"}, ValueError, "method must be one of 'spar', 'ols'"),
+        ({"method": "ridge"}, ValueError, "method must be one of 'spar', 'bayes', 'ols'"),
         ({"autocast": "bf16"}, TypeError, "autocast must be"),
     ]:
         with pytest.raises(kind, match=words):

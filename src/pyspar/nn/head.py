@@ -1,4 +1,4 @@
-"""Head: replace the linear head of a trained network by its least-squares or SpAR weights.
+"""Head: replace the linear head of a trained network by its least-squares, SpAR or Bayesian weights.
 
 The features are what enters the head. They are read by a hook in one pass over each loader and folded into Moments,
 so the estimator is the one that rows in memory get; what changes is where the weights are put.
@@ -17,8 +17,10 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
+from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
 from pyspar.core.belief import Noise
+from pyspar.core.faint import customary_cutoff, without_faint
 from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
 from pyspar.nn.batches import Reader, check_loader, peeked
@@ -28,7 +30,7 @@ from pyspar.nn.progress import bar
 from pyspar.nn.running import predicting
 from pyspar.sources import working_near
 
-Method = Literal["spar", "ols"]
+Method = Literal["spar", "bayes", "ols"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class AdaptedHead:
         Every number of the adaptation; None with ``method="ols"``.
     head_name : str
         The name of the layer that was replaced.
-    estimator : SpARRegressor
+    estimator : SpARRegressor or BayesSpARRegressor
         The regressor on the head's inputs whose weights the head now has; ``estimator.adapted(...)`` serves other
         targets without another pass over the source.
     """
@@ -51,7 +53,7 @@ class AdaptedHead:
     model: nn.Module
     adaptation: Adaptation | None
     head_name: str
-    estimator: SpARRegressor
+    estimator: SpARRegressor | BayesSpARRegressor
 
     def __repr__(self) -> str:
         what = "least squares" if self.adaptation is None else repr(self.adaptation)
@@ -66,6 +68,7 @@ def adapt_head(
     alpha: float = 0.999,
     method: Method = "spar",
     noise: Noise = "mle",
+    cutoff: float | None = None,
     head: str | None = None,
     inputs: Callable[[Any], Any] | None = None,
     labels: Callable[[Any], Any] | None = None,
@@ -86,10 +89,15 @@ def adapt_head(
         Labels in it are ignored. Not needed with ``method="ols"``.
     alpha : float in [0, 1], default 0.999
         As for :class:`pyspar.SpARRegressor`.
-    method : {"spar", "ols"}, default "spar"
+    method : {"spar", "bayes", "ols"}, default "spar"
+        "bayes" adapts the posterior mean of :class:`pyspar.BayesSpARRegressor` instead of least squares, with
+        ``scale=False`` because features of one layer share a unit (``alpha``, ``noise`` and ``cutoff`` are not used);
         "ols" only refits the head by least squares on the source.
     noise : {"mle", "unbiased"}, default "mle"
         As for :class:`pyspar.SpARRegressor`.
+    cutoff : float in [0, 1), optional
+        Least squares gets no weight along directions of the features that are shorter than this share of the longest.
+        By default ``max(N, D)`` machine epsilons, at most 0.001; 0 leaves out only what storing the features rounds.
     head : str, optional
         The name of the layer, where the model returns several tensors that leave linear layers.
     inputs, labels : functions of a batch, optional
@@ -117,6 +125,7 @@ def adapt_head(
     ('2', torch.Size([50, 1]))
     """
     _check_choices(model, source_loader, target_loader, method, autocast)
+    _check_cutoff(cutoff)
     SpARRegressor(alpha, noise=noise)._check_params()  # now, and not after an hour of forward passes
     given = _unwrapped(model)
     adapted = _copied(given)
@@ -131,14 +140,19 @@ def adapt_head(
                 run, name, batches, reader, loader="source_loader", labelled=True, advance=advance
             )
         z = None
-        if method == "spar":
+        if method != "ols":
             _, batches = peeked(target_loader, "target_loader")
             with bar("target", target_loader, progress) as advance:
                 z, _ = moments_of_features(
                     run, name, batches, reader, loader="target_loader", labelled=False, ndim=ndim, advance=advance
                 )
     layer = cast(nn.Linear, adapted.get_submodule(name))
-    estimator = SpARRegressor(alpha, fit_intercept=layer.bias is not None, noise=noise)
+    centred = layer.bias is not None
+    estimator: SpARRegressor | BayesSpARRegressor = SpARRegressor(alpha, fit_intercept=centred, noise=noise)
+    if method == "bayes":
+        estimator = BayesSpARRegressor(fit_intercept=centred, scale=False)
+    else:
+        x = without_faint(x, customary_cutoff(x) if cutoff is None else float(cutoff))
     with working_near(layer.weight):
         estimator.fit_moments(x)
         if z is not None:
@@ -150,21 +164,27 @@ def adapt_head(
 def _check_choices(model: Any, source_loader: Any, target_loader: Any, method: Any, autocast: Any) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead.")
-    if method not in ("spar", "ols"):
-        raise ValueError(f"method must be one of 'spar', 'ols'. Got {method!r} instead.")
+    if method not in ("spar", "bayes", "ols"):
+        raise ValueError(f"method must be one of 'spar', 'bayes', 'ols'. Got {method!r} instead.")
     if autocast not in (None, torch.bfloat16, torch.float16):
         raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None. Got {autocast!r} instead.")
-    if method == "spar" and target_loader is None:
+    if method != "ols" and target_loader is None:
         raise InputError("SpAR adapts to a target: pass target_loader, or method='ols' to only refit the head.")
     check_loader(source_loader, "source_loader")
-    if method == "spar":
+    if method != "ols":
         check_loader(target_loader, "target_loader")
     # An iterator is its own iter(): after the source has been read, the target would be empty.
-    if method == "spar" and target_loader is source_loader and hasattr(source_loader, "__next__"):
+    if method != "ols" and target_loader is source_loader and hasattr(source_loader, "__next__"):
         raise InputError(
             "source_loader and target_loader are one iterator, which can be read only once. Pass two, or a list or "
             "DataLoader, which can be read again."
         )
+
+
+def _check_cutoff(cutoff: Any) -> None:
+    number = isinstance(cutoff, (int, float)) and not isinstance(cutoff, bool)
+    if cutoff is not None and not (number and 0.0 <= cutoff < 1.0):
+        raise ValueError(f"cutoff is a share of the longest direction and must lie in [0, 1). Got {cutoff!r} instead.")
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:
@@ -214,7 +234,7 @@ def _refuse_tied(model: nn.Module, name: str) -> None:
                 )
 
 
-def _put(estimator: SpARRegressor, layer: nn.Linear, name: str) -> None:
+def _put(estimator: SpARRegressor | BayesSpARRegressor, layer: nn.Linear, name: str) -> None:
     """Write an estimator's weights into a layer, in its dtype and on its device."""
     with torch.no_grad():
         layer.weight.copy_(torch.as_tensor(np.asarray(estimator.coef_).reshape(layer.weight.shape)))
