@@ -2,45 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from pyspar.bench.demo import Demo
-    from pyspar.bench.table1 import Table1
+    from pyspar.bench.sheet import Result, Sheet
 
 
-def track(items: Iterable[Any], *, label: str, total: int) -> Iterable[Any]:
-    """Show a progress bar on stderr while the items are used, if a person may be looking."""
+@contextmanager
+def progress(suite: str) -> Iterator[Bars]:
+    """Show a bar for the suite's runs and one for the epochs of each run, on stderr, if a person may be looking."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield from progress.track(items, total=total, description=label)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        yield Bars(suite, shown)
 
 
-def reproduction(found: Table1) -> None:
-    """Print published cells beside ours, and where everything was written."""
+class Bars:
+    """Told how far a suite is; see ``pyspar.bench.pool.Progress``."""
+
+    def __init__(self, suite: str, shown: Progress) -> None:
+        self._shown = shown
+        self._suite = shown.add_task(f"{suite}: runs", total=0)
+        self._runs: dict[str, TaskID] = {}
+        self._planned = 0
+
+    def planned(self, runs: int) -> None:
+        self._planned += runs
+        self._shown.update(self._suite, total=self._planned)
+
+    def started(self, key: str, title: str) -> None:
+        self._runs[key] = self._shown.add_task(f"  {title}", total=None)
+
+    def advanced(self, key: str, done: int, total: int) -> None:
+        self._shown.update(self._runs[key], completed=done, total=total)
+
+    def ended(self, key: str, kind: str) -> None:
+        self._shown.remove_task(self._runs.pop(key))
+        self._shown.advance(self._suite)
+
+
+def reproduction(result: Result) -> None:
+    """Print a suite's tables and remarks, what could not be done, and where everything was written."""
     console = Console(highlight=False)
-    table = Table(title="squared error summed over the target, mean ± standard deviation over draws", title_style="")
-    for name in ("task", "method", "published", "ours", ""):
-        table.add_column(name, justify="right" if name in ("published", "ours") else "left", no_wrap=True)
-    task = None
-    for cell in found.cells:
-        if task not in (None, cell.task):
-            table.add_section()
-        first = cell.task if cell.task != task else ""
-        table.add_row(first, cell.method, " ± ".join(cell.published), " ± ".join(cell.ours), cell.verdict)
-        task = cell.task
-    console.print(table)
-    same = sum(cell.verdict == "same" for cell in found.cells)
-    console.print(f"{same} of {len(found.cells)} cells print the published digits, mean and spread.")
-    for path in found.files:
+    console.print(Text(result.title, style="bold"))
+    for sheet in result.sheets:
+        console.print(_table(sheet))
+        for note in sheet.notes:
+            console.print(Text(note))
+    for remark in result.remarks:
+        console.print(Text(f"- {remark}"))
+    for trouble in result.troubles:
+        console.print(Text(f"not done: {trouble}", style="red"))
+    for notice in result.notices:
+        Console(stderr=True, highlight=False).print(Text(f"notice: {notice}"), soft_wrap=True)
+    for path in result.files:
         console.print(Text(f"wrote {path}"), soft_wrap=True)
+
+
+def suites(listing: list[tuple[str, str, str]]) -> None:
+    """Print the suites with a line each."""
+    table = Table(title="spar reproduce NAME... | all", title_style="")
+    for name in ("name", "data", "what"):
+        table.add_column(name, no_wrap=name == "name")
+    for name, about, state in listing:
+        table.add_row(Text(name), Text(state), Text(about))
+    Console(highlight=False).print(table)
+
+
+def _table(sheet: Sheet) -> Table:
+    table = Table(title=Text(sheet.title), title_style="", title_justify="left")
+    for name in sheet.header:
+        table.add_column(Text(name))
+    first = None
+    for row in sheet.rows:
+        if first not in (None, row[0]) and len({r[0] for r in sheet.rows}) < len(sheet.rows):
+            table.add_section()
+        table.add_row(*(Text(cell) for cell in row))
+        first = row[0]
+    return table
 
 
 def demo(found: Demo) -> None:

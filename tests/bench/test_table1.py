@@ -8,8 +8,10 @@ import pytest
 from pyspar.bench.comparison import compare, scientific, whole
 from pyspar.bench.published import published
 from pyspar.bench.records import read_records
+from pyspar.bench.reproduce import reproduce
+from pyspar.bench.suite import suite_named
 from pyspar.bench.synthetic import HUNDRED, TABLE_1
-from pyspar.bench.table1 import measure, run, squared_errors
+from pyspar.bench.table1 import measure, squared_errors
 
 
 @pytest.mark.parametrize("experiment", TABLE_1, ids=lambda e: e.name)
@@ -39,24 +41,17 @@ def test_errors_are_those_of_a_literal_reading_of_the_algorithm():
     assert squared_errors(draw)["ERM"] == pytest.approx(((draw.Z @ (w_hat - draw.w_star)) ** 2).sum(), rel=1e-9)
 
 
-def test_the_suite_writes_records_tables_and_figures(tmp_path, monkeypatch):
+def test_the_suite_writes_records_tables_and_figures(mini):
     # The miniature: one repeat of each, so the verdicts differ; what is tested is the way to the files.
-    import pyspar.bench.table1 as suite
-
-    def once(experiment):
-        return type(experiment)(experiment.name, 1, experiment.recipe)
-
-    monkeypatch.setattr(suite, "TABLE_1", tuple(map(once, TABLE_1)))
-    monkeypatch.setattr(suite, "HUNDRED", once(HUNDRED))
-    found = run(tmp_path / "new" / "folder")
+    found = reproduce(suite_named("table1"), mini)
     assert [p.name for p in found.files] == [
         "records.jsonl", "table.md", "table.csv", "figure1.png", "spectral_inflation.png",
     ]  # fmt: skip
     assert all(p.stat().st_size > 100 for p in found.files)
     records = read_records(found.files[0])
-    assert len(records) == 4 * 3 + 3
+    assert len(records) == 4 * 3 + 3  # of the last one, no PCR was published
     first = json.loads(found.files[0].read_text().splitlines()[0])
-    assert set(first) == {"task", "method", "seed", "metric", "value"}
-    assert found.files[1].read_text().count("\n") == 2 + 14
-    assert found.files[2].read_text().splitlines()[0].startswith("task,method,published_mean")
+    assert {"task", "method", "seed", "metric", "value", "spec", "versions", "machine"} <= set(first)
+    assert found.files[1].read_text().count("\n| ") == 1 + 14
+    assert found.files[2].read_text().splitlines()[0].startswith("table,task,method,published")
     assert all(p.read_bytes()[:4] == b"\x89PNG" for p in found.files[3:])

@@ -2,70 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
-from pyspar.atomic import whole_file
-from pyspar.bench.comparison import Cell, as_csv, as_markdown, compare, scientific, whole
+from pyspar.bench.comparison import Cell, compare, scientific, whole
+from pyspar.bench.machine import machine, versions
+from pyspar.bench.perform import Gathered, Options
+from pyspar.bench.pool import Progress
 from pyspar.bench.published import published
-from pyspar.bench.records import Record, write_records
+from pyspar.bench.records import Record, append_records, read_records
+from pyspar.bench.sheet import Sheet
+from pyspar.bench.suite import Suite
 from pyspar.bench.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.estimators import PCRRegressor, SpARRegressor
 
 
-class Track(Protocol):
-    """Wraps an iterable in a progress bar."""
-
-    def __call__(self, items: Iterable[Any], *, label: str, total: int) -> Iterable[Any]: ...
-
-
-def silent(items: Iterable[Any], *, label: str, total: int) -> Iterable[Any]:
-    """Show no progress."""
-    return items
-
-
-@dataclass(frozen=True)
-class Table1:
-    """What the suite found and where it was written."""
-
-    synthetic: list[Cell]
-    hundred: list[Cell]
-    files: list[Path]
-
-    @property
-    def cells(self) -> list[Cell]:
-        return self.synthetic + self.hundred
+def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
+    """Draw every experiment as often as the paper does; a miniature, once."""
+    file = options.out / suite.name / "records.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    notices = append_records(file, [])
+    experiments = [replace(e, repeats=1) if options.mini else e for e in (*TABLE_1, HUNDRED)]
+    progress.planned(len(experiments))
+    wanted: list[Record] = []
+    for experiment in experiments:
+        progress.started(experiment.name, experiment.name)
+        wanted += measure(experiment, progress)
+        progress.ended(experiment.name, "done")
+    append_records(file, wanted)
+    identities = {record.identity for record in wanted}
+    return Gathered([r for r in read_records(file) if r.identity in identities], notices=notices)
 
 
-def run(out: Path, track: Track = silent) -> Table1:
-    """Run the suite and write ``records.jsonl``, ``table.md``, ``table.csv`` and the figures into a folder."""
-    from pyspar.bench.figures import inflation_figure, labels_figure
-
-    records: list[Record] = []
-    for experiment in TABLE_1:
-        records += measure(experiment, track)
-    synthetic = compare(published("synthetic"), records, scientific)
-    records += measure(HUNDRED, track)
-    hundred = compare(published("synthetic-100d"), records, whole)
-
-    out.mkdir(parents=True, exist_ok=True)
-    result = Table1(synthetic, hundred, [out / n for n in ("records.jsonl", "table.md", "table.csv")])
-    write_records(result.files[0], records)
-    _write(result.files[1], as_markdown(result.cells))
-    _write(result.files[2], as_csv(result.cells))
-    result.files.append(labels_figure(TABLE_1[1].draw(123), out / "figure1.png"))
-    result.files.append(inflation_figure(out / "spectral_inflation.png"))
-    return result
-
-
-def measure(experiment: Experiment, track: Track = silent) -> list[Record]:
+def measure(experiment: Experiment, progress: Progress | None = None) -> list[Record]:
     """Return the summed squared target error of each method, for each seed of an experiment."""
+    stamp = partial(
+        Record,
+        metric="squared error",
+        run=f"{experiment.name}, {experiment.repeats} draws",
+        spec={"experiment": experiment.name, "repeats": experiment.repeats},
+        versions=versions(),
+        machine=machine(),
+    )
     records = []
-    for seed, draw in track(experiment.draws(), label=experiment.name, total=experiment.repeats):
+    for done, (seed, draw) in enumerate(experiment.draws(), start=1):
         for method, error in squared_errors(draw).items():
-            records.append(Record(experiment.name, method, seed, "squared_error", error))
+            records.append(stamp(experiment.name, method, seed, value=error))
+        if progress is not None:
+            progress.advanced(experiment.name, done, experiment.repeats)
     return records
 
 
@@ -78,9 +63,28 @@ def squared_errors(draw: Draw) -> dict[str, float]:
     return {name: float(((est.predict(draw.Z) - draw.y_target) ** 2).sum()) for name, est in predictors.items()}
 
 
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def cells_of(records: list[Record]) -> list[Cell]:
+    """Return published cells beside ours."""
+    return compare(published("synthetic"), records, scientific) + compare(published("synthetic-100d"), records, whole)
 
 
-SUITES: dict[str, Callable[..., Table1]] = {"table1": run}
+def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
+    """Return the table, and how many of its cells print the published digits."""
+    cells = cells_of(records)
+    rows = [(c.task, c.method, " ± ".join(c.published), " ± ".join(c.ours), c.verdict) for c in cells]
+    same = sum(cell.verdict == "same" for cell in cells)
+    title = "Squared error summed over the target, mean ± standard deviation over draws"
+    return (
+        [Sheet(title, ("task", "method", "published", "ours", ""), rows)],
+        [*suite.differs, f"{same} of {len(cells)} cells print the published digits, mean and spread."],
+    )
+
+
+def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+    """Draw the data and the predictions of the second experiment, and spectral inflation."""
+    from pyspar.bench.figures import inflation_figure, labels_figure
+
+    return [
+        labels_figure(TABLE_1[1].draw(123), folder / "figure1.png"),
+        inflation_figure(folder / "spectral_inflation.png"),
+    ]

@@ -1,0 +1,76 @@
+"""The suites without the command line's packages: ``python -m pyspar.bench SUITE... --device cuda --out DIR``.
+
+It needs numpy, scipy, scikit-learn and torch, and nothing else; tables go to files and to stdout as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pyspar.bench.perform import Options
+from pyspar.bench.reproduce import chosen_suites, listing, reproduce
+from pyspar.bench.sheet import result_markdown
+from pyspar.errors import InputError, MissingExtraError
+
+
+class Lines:
+    """Progress as lines on stderr: a machine without a terminal shows them as they come."""
+
+    def planned(self, runs: int) -> None:
+        _say(f"{runs} runs")
+
+    def started(self, key: str, title: str) -> None:
+        _say(f"{key}: {title}")
+
+    def advanced(self, key: str, done: int, total: int) -> None:
+        if done % max(1, total // 10) == 0:
+            _say(f"{key}: epoch {done} of {total}")
+
+    def ended(self, key: str, kind: str) -> None:
+        _say(f"{key}: {kind}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run suites; 0 if all was done, 1 if something failed or was skipped, 2 for what cannot be begun."""
+    parser = argparse.ArgumentParser("python -m pyspar.bench", description="Run experiments of the paper.")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="names, or all; none lists them")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--features", choices=("keep", "drop"), default="keep")
+    parser.add_argument("--mini", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    try:
+        options = Options(
+            given.out, given.seeds, given.device, given.jobs, given.data, given.features == "keep", given.mini
+        )
+        if not given.suites:
+            sys.stdout.write("".join(f"{name:22} {state}; {about}\n" for name, about, state in listing(given.data)))
+            return 0
+        troubles = 0
+        for suite in chosen_suites(given.suites):
+            result = reproduce(suite, options, Lines())
+            sys.stdout.write(f"\n## {result.title}\n\n{result_markdown(result)}")
+            for notice in result.notices:
+                _say(notice)
+            troubles += len(result.troubles)
+        return 1 if troubles else 0
+    except (InputError, MissingExtraError, OSError) as error:
+        _say(f"error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on from here")
+        return 130
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

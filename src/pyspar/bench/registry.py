@@ -1,0 +1,61 @@
+"""From the names that suites use to what they mean. Torch is imported when something is built, not before."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspar.bench.names import known
+from pyspar.errors import need
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from pyspar.data import ShiftTask
+
+OBJECTIVES = {
+    "ERM": "objective:ERM",
+    "Mixup": "mixup:Mixup",
+    "C-Mixup": "mixup:CMixup",
+    "Deep CORAL": "alignment:DeepCORAL",
+    "DANN": "dann:DANN",
+    "AFN": "alignment:AFN",
+    "RSD": "alignment:RSD",
+    "DARE-GRAM": "alignment:DAREGram",
+    "Noisy Student": "noisy_student:NoisyStudent",
+    "SwAV": "swav:SwAV",
+}
+"""A method's name in the paper's tables, and where its class is in ``pyspar.nn``."""
+
+TAUGHT = ("Noisy Student",)
+"""Methods that learn from a teacher, which is trained first."""
+
+NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18")
+
+HEADS = ("trained", "OLS", "SpAR", "Bayes-SpAR", "OLS, uncut", "SpAR, uncut")
+"""What stands behind the features: the head that was trained, or one fitted after training; "uncut" are those that keep
+the directions which rounding can have made."""
+
+
+def objective(name: str, params: dict[str, Any]) -> Any:
+    """Build a method by its name in the paper's tables."""
+    module, _, kind = OBJECTIVES[known("method", name, OBJECTIVES)].partition(":")
+    return getattr(_networks(module), kind)(**params)
+
+
+def network(name: str, options: dict[str, Any], task: ShiftTask) -> Callable[[], nn.Module]:
+    """Return what builds a network for a task's inputs, under whatever seed torch has then."""
+    width = int(task.train.X.shape[1])  # columns of a table, channels of an image
+    builders: dict[str, Callable[[], nn.Module]] = {
+        "mlp": lambda: _networks("mlp").MLP(width, **options),
+        "resnet18": lambda: _networks("resnet").resnet(18, channels=width, **options),
+        "resnet34": lambda: _networks("resnet").resnet(34, channels=width, **options),
+        "multispectral-resnet18": lambda: _networks("resnet").multispectral_resnet18(**options),
+    }
+    return builders[known("network", name, builders)]
+
+
+def _networks(module: str) -> Any:
+    need("torch", "torch")
+    return importlib.import_module(f"pyspar.nn.{module}")

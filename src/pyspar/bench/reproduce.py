@@ -1,0 +1,105 @@
+"""Reproduce a suite: gather its records, then make its tables and figures from them and from nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspar.bench.perform import Gathered, Options
+from pyspar.bench.pool import Progress, Silent
+from pyspar.bench.records import Record
+from pyspar.bench.sheet import Result, result_markdown, sheets_csv, write_text
+from pyspar.bench.suite import Suite, suite_named, suite_names
+from pyspar.bench.tasks import missing
+from pyspar.errors import MissingExtraError
+
+KINDS = {
+    "synthetic": "pyspar.bench.table1",
+    "methods": "pyspar.bench.methods",
+    "search": "pyspar.bench.search",
+    "alpha": "pyspar.bench.alpha",
+    "inflation": "pyspar.bench.inflation",
+    "cost": "pyspar.bench.cost",
+}
+"""What kinds of suites there are; each module has ``gather``, ``present`` and ``draw``."""
+
+
+def chosen_suites(names: list[str]) -> list[Suite]:
+    """Return the suites named, or all; a name that does not exist is refused before anything is done."""
+    return [suite_named(name) for name in (suite_names() if "all" in names else dict.fromkeys(names))]
+
+
+def reproduce(suite: Suite, options: Options, progress: Progress | None = None) -> Result:
+    """Do what is left of a suite, and write its tables and figures into its folder."""
+    small = miniature(suite) if options.mini else suite
+    gathered: Gathered = kind_of(suite).gather(small, options, progress or Silent())
+    result = shown(small, gathered.records, options.out / suite.name)
+    troubles = [*result.troubles, *gathered.troubles]
+    return written(
+        replace(result, troubles=troubles, notices=[*gathered.notices, *result.notices]), options.out / suite.name
+    )
+
+
+def shown(suite: Suite, records: list[Record], folder: Path) -> Result:
+    """Make a suite's tables from its records, and its figures into a folder."""
+    kind = kind_of(suite)
+    sheets, remarks = kind.present(suite, records)
+    notices = []
+    files: list[Path] = []
+    try:
+        files = kind.draw(suite, records, folder)
+    except MissingExtraError as error:
+        notices.append(f"no figures: {error}")
+    return Result(suite.name, suite.title, sheets, remarks, notices=notices, files=files)
+
+
+def written(result: Result, folder: Path) -> Result:
+    """Write a result's tables as Markdown and CSV."""
+    files = [
+        folder / "records.jsonl",
+        write_text(folder / "table.md", result_markdown(result)),
+        write_text(folder / "table.csv", sheets_csv(result.sheets)),
+    ]
+    return replace(result, files=files + result.files)
+
+
+def kind_of(suite: Suite) -> Any:
+    """Return the module that knows a suite's kind."""
+    return importlib.import_module(KINDS[suite.kind])
+
+
+def listing(data: Path | None) -> list[tuple[str, str, str]]:
+    """Return for each suite its name, what it is, and which of its data sets are missing."""
+    found = []
+    for name in suite_names():
+        suite = suite_named(name)
+        gone = [" or ".join(tasks) for tasks in suite.tasks if all(missing(task, data) for task in tasks)]
+        found.append((name, suite.about, f"needs {', '.join(dict.fromkeys(gone))}" if gone else "ready"))
+    return found
+
+
+def miniature(suite: Suite) -> Suite:
+    """Return a suite that goes through all the same steps on generated data in seconds."""
+    small: dict[str, Any] = {"epochs": 2, "batch_size": 8}
+    pool = "pool" if suite.adapt_to == "unlabeled" else "yes"
+
+    def method(given: dict[str, Any]) -> dict[str, Any]:
+        short = {"pretrain": 1} if "pretrain" in given else {}
+        return {**given, **short, "config": {**given.get("config", {}), **small}}
+
+    def options(given: dict[str, Any]) -> dict[str, Any]:
+        return {"mini": pool} | {k: v for k, v in given.items() if k == "hold_out"}
+
+    blocks = tuple(
+        replace(
+            block,
+            methods={name: method(given) for name, given in block.methods.items()},
+            options=options(block.options),
+            folds=block.folds[:2],
+        )
+        for block in suite.blocks
+    )
+    extra = {**suite.extra, "draws": 2, "alphas": [0.5, 0.999]}
+    return replace(suite, blocks=blocks, seeds=2, extra=extra)

@@ -1,0 +1,83 @@
+"""The data of a run: a named data set, perhaps with some training rows kept back, or a miniature that is generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyspar.bench.spec import RunSpec
+from pyspar.data import Part, ShiftTask, load, where
+from pyspar.errors import MissingDataError
+
+_SHAPES = {"mlp": (6,), "resnet18": (3, 16, 16), "resnet34": (3, 16, 16), "multispectral-resnet18": (8, 16, 16)}
+
+
+@dataclass(frozen=True, eq=False)
+class RunData:
+    """A task, and the training rows that were kept back from it: the same world, never trained on."""
+
+    task: ShiftTask
+    held_out: Any = None
+
+
+def run_data(spec: RunSpec, folder: Path | None) -> RunData:
+    """Load what a run learns from and is judged on."""
+    options = dict(spec.options)
+    share = options.pop("hold_out", 0.0)
+    mini = options.pop("mini", "")
+    task = miniature(spec, pool=mini == "pool") if mini else load(spec.task, folder=folder, **options)
+    if not share:
+        return RunData(task)
+    # One draw for all seeds: they are trained as one computation, on one set of rows.
+    order = np.random.default_rng(0).permutation(len(task.train))
+    back = round(share * order.size)
+    kept, held = np.sort(order[back:]), np.sort(order[:back])
+    train = Part(task.train.X[kept], task.train.y[kept], task.train.group[kept])
+    return RunData(replace(task, train=train), task.train.X[held])
+
+
+def at_hand(names: tuple[str, ...], folder: Path | None) -> str:
+    """Return the first data set that can be found; where none can, the first, whose loading then says why."""
+    for name in names:
+        if missing(name, folder) is None:
+            return name
+    return names[0]
+
+
+def missing(name: str, folder: Path | None) -> str | None:
+    """Return how to get a data set that is not here, or None if it is."""
+    try:
+        where(name, folder)
+    except MissingDataError as error:
+        return str(error)
+    return None
+
+
+def miniature(spec: RunSpec, *, pool: bool) -> ShiftTask:
+    """Return a few generated rows in the shape that the run's network takes, with groups and perhaps a pool."""
+    rng = np.random.default_rng(len(spec.task))
+    shape = _SHAPES[spec.network]
+    direction = rng.normal(size=(int(np.prod(shape)), 1)) / np.sqrt(np.prod(shape))
+
+    def inputs(rows: int, scale: float) -> Any:
+        return (scale * rng.normal(size=(rows, *shape))).astype(np.float32)
+
+    def part(rows: int, scale: float) -> Part:
+        X = inputs(rows, scale)
+        y = (X.reshape(rows, -1) @ direction)[:, 0] + 0.1 * rng.normal(size=rows)
+        return Part(X, y.astype(np.float64), np.arange(rows) % 2)
+
+    images = len(shape) > 1
+    return ShiftTask(
+        name=spec.task,
+        train=part(16 if images else 64, 1.0),
+        val=part(12, 1.0),
+        test=part(16, 2.0),
+        group_kind="group",
+        source="generated",
+        licence="",
+        unlabeled=inputs(16, 2.0) if pool else None,
+    )

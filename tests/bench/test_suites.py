@@ -1,0 +1,120 @@
+"""Suites are read from files; a name that is wrong is told its neighbours; bare machines can run them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pyspar.bench.methods import Comparison, compare, present
+from pyspar.bench.metrics import measure
+from pyspar.bench.names import known
+from pyspar.bench.perform import Options
+from pyspar.bench.records import Record
+from pyspar.bench.report import current, page
+from pyspar.bench.suite import parse_suite, suite_named, suite_names
+from pyspar.errors import InputError
+
+BLOCK = {"task": "skillcraft", "network": "mlp", "config": {"epochs": 1}, "methods": {"ERM": {}}}
+RAW = {"title": "t", "kind": "methods", "about": "a", "seeds": 2, "block": [BLOCK]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"methods": {"CMixup": {}}}, "expected a method in suite x. Got 'CMixup'; did you mean 'C-Mixup'"),
+        ({"network": "resnet19"}, "did you mean 'resnet18'"),
+        ({"netwrok": "mlp"}, "a block has the wrong entries"),
+    ],
+)
+def test_a_suite_with_a_misspelt_name_is_refused(changed, said):
+    with pytest.raises(InputError, match=said):
+        parse_suite("x", {**RAW, "block": [{**BLOCK, **changed}]})
+
+
+def test_a_suite_with_an_unknown_head_or_entry_is_refused():
+    with pytest.raises(InputError, match="did you mean 'SpAR'"):
+        parse_suite("x", {**RAW, "heads": ["Spar"]})
+    with pytest.raises(InputError, match="unexpected keyword argument 'colour'"):
+        parse_suite("x", {**RAW, "colour": "red"})
+    with pytest.raises(InputError, match="There are: a, b"):
+        known("thing", "zzz", ["b", "a"])
+
+
+def test_every_suite_can_be_read_and_names_its_runs():
+    for name in suite_names():
+        suite = suite_named(name)
+        specs = suite.specs(suite.seeds, "cpu", lambda tasks: tasks[0])
+        assert len({spec.key for spec in specs}) == len(specs)
+        for block in suite.blocks:
+            seeds = [s for spec in specs for s in spec.seeds if spec.task in block.tasks]
+            assert set(seeds) == set(range(suite.seeds))
+
+
+def test_folds_are_given_to_the_seeds_in_turn():
+    suite = suite_named("povertymap")
+    specs = [s for s in suite.specs(7, "cpu", lambda tasks: tasks[0]) if s.objective == "ERM"]
+    assert [(s.options["fold"], s.seeds) for s in specs] == [
+        ("A", (0, 5)), ("B", (1, 6)), ("C", (2,)), ("D", (3,)), ("E", (4,)),
+    ]  # fmt: skip
+
+
+def test_alpha_shares_the_networks_of_the_tabular_table():
+    options = Options()
+    keys = {spec.key for spec in options.specs(suite_named("tabular"))}
+    assert {spec.key for spec in options.specs(suite_named("alpha"))} < keys
+    assert {spec.key for spec in options.specs(suite_named("rank-cut"))} == keys
+
+
+def test_a_difference_is_in_joint_standard_errors():
+    cell = Comparison("t", "m", "rmse", ("6.0", "3.0"), 9, (7.0, 11.0))
+    # Ours: mean 9, spread 2 over two seeds; the error is sqrt(9 / 9 + 4 / 2).
+    assert cell.difference == pytest.approx(3 / np.sqrt(3))
+    assert cell.ours == ("9.0", "2.0")
+
+
+def test_the_table_says_where_adapting_helps_and_where_not():
+    suite = suite_named("tabular")
+    records = [
+        Record("skillcraft", method, seed, metric, value + 0.01 * seed * seed)
+        for method, value in (("ERM", 6.0), ("ERM + OLS", 8.0), ("ERM + SpAR", 7.0))
+        for seed in range(3)
+        for metric in suite.metrics
+    ]
+    assert len(compare(suite, records)) == 6
+    sheets, _ = present(suite, records)
+    verdicts = {(row[1], row[2]): row[-1] for row in sheets[-1].rows}
+    assert verdicts == {("ERM + SpAR", "ERM"): "worse", ("ERM + SpAR", "ERM + OLS"): "better"}
+
+
+def test_worst_groups_are_the_largest_error_and_the_lowest_correlation(rng):
+    y, guess, group = rng.normal(size=30), rng.normal(size=30), np.arange(30) % 3
+    each = [group == g for g in range(3)]
+    assert measure("worst-group rmse", guess, y, group) == max(measure("rmse", guess[g], y[g], group) for g in each)
+    assert measure("worst-group r", guess, y, group) == min(np.corrcoef(guess[g], y[g])[0, 1] for g in each)
+    assert measure("spearman", guess**3, y, group) == pytest.approx(measure("spearman", guess, y, group))
+    assert np.isnan(measure("r", np.ones(30), y, group))
+
+
+def test_the_page_says_which_suites_were_not_run(tmp_path):
+    text = page(tmp_path / "none", tmp_path, "figures")
+    assert text.count("Not run here.") == len(suite_names())
+
+
+def test_the_newest_record_of_each_number_is_collected():
+    suite = suite_named("tabular")
+    old, new = (Record("skillcraft", "ERM", 0, "rmse", v, run=r) for v, r in ((1.0, "a"), (2.0, "b")))
+    assert current(suite, [old, new]) == [new]
+
+
+def test_suites_run_without_the_packages_of_the_command_line(tmp_path):
+    pytest.importorskip("torch")
+    gone = ["rich", "typer", "pandas", "pyarrow", "matplotlib", "optuna", "dask"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({gone})); "
+        f"from pyspar.bench.__main__ import main; sys.exit(main(['alpha', '--mini', '--out', {str(tmp_path)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "no figures" in done.stderr
+    assert "ERM + SpAR" in (tmp_path / "alpha" / "table.md").read_text()
