@@ -1,0 +1,51 @@
+"""The command: ``python -m benchmarks.shifts`` fills the missing records, prints the table and writes the page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.shifts.features import MAPS
+from benchmarks.shifts.methods import METHODS
+from benchmarks.shifts.peers import PEERS
+from benchmarks.shifts.records import OWN
+from benchmarks.shifts.records import PEERS as PEER_RECORDS
+from benchmarks.shifts.sets import HALVES, tasks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
+    parser.add_argument("--half", choices=HALVES, help="one half only; the table then shows no other")
+    parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
+    parser.add_argument("--peers", action="store_true", help="run skada's and ADAPT's methods instead of ours")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of one thread each (default 2)")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds a method may take (default 120)")
+    parser.add_argument("--again", action="store_true", help="measure what is recorded already once more")
+    parser.add_argument("--no-run", action="store_true", help="only print and write from the records")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/evidence.md as it is")
+    parser.add_argument("--records", type=Path, help="another file of records")
+    args = parser.parse_args()
+    known = PEERS if args.peers else METHODS
+    methods = args.methods or list(known)
+    if unknown := [m for m in methods if m not in known]:
+        parser.error(f"unknown methods {unknown}; choose from {list(known)}")
+    path = args.records or (PEER_RECORDS if args.peers else OWN)
+    chosen = [t for t in tasks(args.half, tuple(args.maps)) if not args.sets or t.shift.name in args.sets]
+    if not args.no_run:
+        from benchmarks.shifts.run import run
+
+        run(chosen, methods, path, jobs=args.jobs, limit=args.limit, again=args.again)
+    if args.peers:
+        return
+    from benchmarks.shifts.report import print_tables, write_page
+
+    records = (args.records,) if args.records else (OWN, PEER_RECORDS)
+    print_tables(records, args.half)
+    if not (args.no_page or args.half or args.records):
+        write_page(records)
+
+
+if __name__ == "__main__":
+    main()

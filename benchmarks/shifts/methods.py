@@ -1,0 +1,94 @@
+"""What is compared: each method takes X, y, Z and returns predictions for Z, with what it expects of their error.
+
+Features come standardised by the source, and every method fits an intercept. The reference is scikit-learn's RidgeCV
+with 41 penalties from 1e-4 to 1e6 and its own leave-one-out choice. Nobody sees a label of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import BayesianRidge, ElasticNetCV, LassoCV, RidgeCV
+
+from pyspar import BayesSpARRegressor, PCRRegressor, SpARRegressor
+
+REFERENCE = "RidgeCV"
+PENALTIES = np.logspace(-4, 6, 41)
+
+
+Forecast = tuple[float, float]  # the RMSE expected on the target's noisy labels, and the noise's own
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predictions for the target and, where the method can say it, a forecast of their error: not timed, so a call."""
+
+    predictions: np.ndarray
+    forecast: Callable[[], Forecast] | None = None
+
+
+Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Answer]
+
+
+def ols(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+    """Fit least squares of least norm, and forecast its error by Theorem 1, if rows are left to measure the noise."""
+    est = SpARRegressor(0.0, noise="unbiased").fit(X, y)
+
+    def by_theorem_1() -> Forecast:
+        sigma2 = float(est.sigma2_)
+        risk = float(est.adapted(Z).adaptation_.risk_before[0])
+        return float(np.sqrt(risk / len(Z) + sigma2)), float(np.sqrt(sigma2))
+
+    return Answer(est.predict(Z), by_theorem_1 if est.rank_ + 1 < len(X) else None)
+
+
+def spar(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+    return Answer(SpARRegressor(0.999).fit(X, y).adapt(Z).predict(Z))
+
+
+def pcr(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+    return Answer(PCRRegressor("gcv").fit(X, y).predict(Z))
+
+
+def bayes(**how: Any) -> Method:
+    def method(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+        est = BayesSpARRegressor(**how).fit(X, y).adapt(Z)
+        return Answer(est.predict(Z), lambda: (float(est.expected_rmse(Z)), float(np.sqrt(est.sigma2_))))
+
+    return method
+
+
+def sklearn_linear(make: Callable[[], Any]) -> Method:
+    return lambda X, y, Z: Answer(np.ravel(make().fit(X, y).predict(Z)))
+
+
+def ridge_cv() -> Any:
+    return RidgeCV(PENALTIES)
+
+
+def lasso_cv() -> Any:
+    return LassoCV(alphas=50, cv=5, max_iter=1000, tol=1e-3, precompute=True)
+
+
+def elastic_net_cv() -> Any:
+    return ElasticNetCV(l1_ratio=[0.2, 0.5, 0.8], alphas=30, cv=5, max_iter=1000, tol=1e-3, precompute=True)
+
+
+OURS = "BayesSpAR auto"
+
+METHODS: dict[str, Method] = {
+    REFERENCE: sklearn_linear(ridge_cv),
+    "OLS": ols,
+    "LassoCV": sklearn_linear(lasso_cv),
+    "ElasticNetCV": sklearn_linear(elastic_net_cv),
+    "BayesianRidge": sklearn_linear(BayesianRidge),
+    "PCR": pcr,
+    "SpAR 0.999": spar,
+    "BayesSpAR c=0": bayes(rule="positive-part", c=0.0),
+    "BayesSpAR c=1": bayes(rule="positive-part", c=1.0),
+    "BayesSpAR chi2 0.999": bayes(rule="chi2", alpha=0.999),
+    OURS: bayes(rule="auto"),
+}

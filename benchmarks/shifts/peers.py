@@ -1,0 +1,60 @@
+"""The shallow regression methods of skada and ADAPT, each around the same RidgeCV, with their own defaults.
+
+They live in an environment of their own (``make peers``), because they bring gigabytes; nothing here is imported unless
+such a method is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shifts.methods import Answer, Method, ridge_cv
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def import_library(method: str) -> None:
+    """Import what a method needs before the clock starts; ADAPT and skada take seconds."""
+    needs = {"skada": ("skada",), "ADAPT": ("adapt.feature_based", "adapt.instance_based")}
+    for module in needs.get(method.split()[0], ()):
+        import_module(module)
+
+
+def skada(name: str, weighted: bool = False) -> Method:
+    """Wrap a method of skada, whose source and target share one array and differ by the sign of a domain."""
+
+    def method(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+        base = ridge_cv().set_fit_request(sample_weight=True) if weighted else ridge_cv()
+        rows, labels = np.vstack([X, Z]), np.concatenate([y, np.full(len(Z), np.nan)])
+        domain = np.concatenate([np.ones(len(X)), -2.0 * np.ones(len(Z))])
+        model = getattr(import_module("skada"), name)(base).fit(rows, labels, sample_domain=domain)
+        return Answer(np.ravel(model.predict(Z, sample_domain=-2.0 * np.ones(len(Z)))))
+
+    return method
+
+
+def adapt(module: str, name: str, **how: Any) -> Method:
+    def method(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
+        make: Callable[..., Any] = getattr(import_module(f"adapt.{module}"), name)
+        return Answer(np.ravel(make(ridge_cv(), Xt=Z, verbose=0, random_state=0, **how).fit(X, y).predict(Z)))
+
+    return method
+
+
+PEERS: dict[str, Method] = {
+    "skada CORAL": skada("CORAL"),
+    "skada LinearOT": skada("LinearOTMapping"),
+    "skada SubspaceAlignment": skada("SubspaceAlignment"),
+    "skada Discriminator": skada("DiscriminatorReweight", weighted=True),
+    "skada KLIEP": skada("KLIEPReweight", weighted=True),
+    "ADAPT CORAL": adapt("feature_based", "CORAL"),
+    "ADAPT SA": adapt("feature_based", "SA"),
+    "ADAPT KMM": adapt("instance_based", "KMM"),
+    "ADAPT KLIEP": adapt("instance_based", "KLIEP"),
+    "ADAPT NearestNeighbors": adapt("instance_based", "NearestNeighborsWeighting"),
+}

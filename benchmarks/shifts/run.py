@@ -1,0 +1,143 @@
+"""Run methods on tasks, each worker a process of one thread that may be stopped, and keep a record of each."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shifts.methods import METHODS
+from benchmarks.shifts.peers import PEERS, import_library
+from benchmarks.shifts.records import Record, append, read, tidy
+from benchmarks.shifts.sets import REGISTER, Task
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def measure(task: Task, method: str) -> Record:
+    """Fit one method on one task; the labels of the target are used for the score alone."""
+    X, y, Z, yz = task.arrays()
+    record: Record = {
+        "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
+        "n": len(X), "m": len(Z), "d": X.shape[1], "spread": _digits(float(y.std())),
+        "rmse": None, "expected": None, "noise": None, "seconds": None, "note": "",
+    }  # fmt: skip
+    try:
+        import_library(method)
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            answer = {**METHODS, **PEERS}[method](X, y, Z)
+            record["seconds"] = round(time.perf_counter() - start, 4)
+            expected, noise = answer.forecast() if answer.forecast else (None, None)
+            rmse = float(np.sqrt(np.mean((answer.predictions - yz) ** 2)))
+    except Exception as error:  # noqa: BLE001 - a method that fails is a row of the table, with its reason
+        record["note"] = f"{type(error).__name__}: {str(error)[:100]}"
+        return record
+    record["note"] = "" if math.isfinite(rmse) else "predictions are not finite"
+    record["rmse"], record["expected"], record["noise"] = _digits(rmse), _digits(expected), _digits(noise)
+    return record
+
+
+def run(
+    tasks: Sequence[Task],
+    methods: Sequence[str],
+    path: Path,
+    *,
+    jobs: int = 1,
+    limit: float = 120.0,
+    again: bool = False,
+) -> int:
+    """Fill the records of ``path`` that are missing, or all with ``again``; return how many were made."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    known = {} if again else read(path)
+    missing = [(t, m) for t in tasks for m in methods if (t.name, m) not in known]
+    for name in ONE_THREAD:
+        os.environ[name] = "1"
+    workers: SimpleQueue[_Worker] = SimpleQueue()
+    for _ in range(jobs):
+        workers.put(_Worker(methods))
+
+    def ask(task: Task, method: str) -> Record:
+        worker = workers.get()
+        try:
+            return worker.ask(task, method, limit)
+        finally:
+            workers.put(worker)
+
+    look = (TextColumn("{task.description:<45}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*look) as bar, ThreadPoolExecutor(jobs) as pool:
+        line = bar.add_task("", total=len(missing))
+        for future in as_completed([pool.submit(ask, *pair) for pair in missing]):
+            record = future.result()
+            append(path, record)
+            bar.update(line, advance=1, description=f"{record['task']} {record['method']}")
+    while not workers.empty():
+        workers.get().stop()
+    if missing:
+        tidy(path)
+    return len(missing)
+
+
+class _Worker:
+    """A process that answers one question after another, and is replaced when it takes too long or dies."""
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        self._methods = list(methods)
+        self._process: Any = None
+
+    def ask(self, task: Task, method: str, limit: float) -> Record:
+        if self._process is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._line, theirs = spawn.Pipe()
+            self._process = spawn.Process(target=_answer, args=(theirs, self._methods), daemon=True)
+            self._process.start()
+            theirs.close()
+            self._line.recv()  # it has started, and the clock may too
+        self._line.send((task.shift.name, task.map, method))
+        try:
+            if self._line.poll(limit):
+                return self._line.recv()
+            why = f"stopped after {limit:g} s"
+        except EOFError:
+            why = "the process died"
+        self.stop()
+        return {
+            "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
+            "rmse": None, "expected": None, "noise": None, "seconds": None, "note": why,
+        }  # fmt: skip
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+
+def _answer(line: Connection, methods: list[str]) -> None:
+    with contextlib.suppress(ImportError):  # said once more, as a record, when the method is asked for
+        for method in methods:
+            import_library(method)
+    line.send("ready")
+    while True:
+        try:
+            name, feature_map, method = line.recv()
+        except EOFError:
+            return
+        line.send(measure(Task(REGISTER[name], feature_map), method))
+
+
+def _digits(value: float | None) -> float | None:
+    return float(f"{value:.8g}") if value is not None and math.isfinite(value) else None

@@ -1,0 +1,7 @@
+"""The data sets, and ``tasks``: every set with every feature map, as arrays."""
+
+from benchmarks.shifts.sets import by_group, by_range, by_time  # noqa: F401 - importing registers the sets
+from benchmarks.shifts.sets.shift import REGISTER, Shift
+from benchmarks.shifts.sets.tasks import HALVES, Task, tasks
+
+__all__ = ["HALVES", "REGISTER", "Shift", "Task", "tasks"]

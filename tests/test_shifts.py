@@ -1,0 +1,188 @@
+"""The benchmark of real shifts, on a small set made here: its rules see the source alone, its records add up."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+benchmarks = pytest.importorskip("benchmarks.shifts", reason="the benchmarks are not part of an installed package")
+
+from benchmarks.shifts import report  # noqa: E402
+from benchmarks.shifts.features import MAPS, MOST_PRODUCTS, WAVES  # noqa: E402
+from benchmarks.shifts.methods import METHODS, REFERENCE  # noqa: E402
+from benchmarks.shifts.records import append, ratio, read, tidy  # noqa: E402
+from benchmarks.shifts.run import measure, run  # noqa: E402
+from benchmarks.shifts.sets import REGISTER, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third  # noqa: E402
+from benchmarks.shifts.tables import Row, figure  # noqa: E402
+
+
+def made(rows: int = 90) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(rows, 3)), columns=["a", "b", "clock"])
+    frame["kind"] = np.where(rng.uniform(size=rows) < 0.4, "one", "two")
+    frame["still"] = 1.0
+    y = 2.0 * frame["a"] - frame["clock"] + 0.1 * rng.normal(size=rows)
+    return frame, y, last_third(frame["clock"])
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path) -> Shift:
+    monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path / "cache"))
+    shift = Shift("tiny", "y", "early → late", "made here", "none", made)
+    monkeypatch.setitem(REGISTER, "tiny", shift)
+    return shift
+
+
+def test_each_set_says_what_it_is_and_the_halves_are_balanced():
+    halves = [shift.half for shift in REGISTER.values()]
+    assert len(REGISTER) >= 18
+    assert abs(halves.count("design") - halves.count("held-back")) <= len(halves) // 5
+    for name, shift in REGISTER.items():
+        assert shift.name == name
+        assert "→" in shift.rule
+        assert shift.origin
+        assert shift.licence
+
+
+def test_a_set_never_changes_its_half():
+    # Pinned: the halves were fixed before anything was measured, and a set added later must not move another.
+    assert REGISTER["airfoil"].half == "design"
+    assert REGISTER["concrete"].half == "held-back"
+    assert {t.shift.name for t in tasks("design")}.isdisjoint(t.shift.name for t in tasks("held-back"))
+
+
+def test_a_half_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="half must be one of"):
+        list(tasks("test"))
+
+
+def test_the_split_keeps_every_row_once_and_leaves_out_what_does_not_vary(tiny):
+    X, y, Z, yz, columns = tiny.arrays()
+    assert len(X) + len(Z) == 90
+    assert len(y) == len(X) == 60
+    assert len(yz) == len(Z)
+    assert columns == ["a", "b", "clock", "kind=one"]
+    assert X[:, 2].max() <= Z[:, 2].min()
+
+
+def test_large_sides_are_sampled_the_same_way_each_time():
+    large = Shift("large", "y", "early → late", "made here", "none", lambda: made(20_000))
+    first, second = large.arrays(), large.arrays()
+    assert len(first[0]) == len(first[2]) == MOST_ROWS
+    np.testing.assert_array_equal(first[0], second[0])
+
+
+def test_encoding_sees_the_source_alone():
+    frame = pd.DataFrame({"v": [1.0, 2.0, np.nan, 100.0], "k": ["x", "x", "x", "new"]})
+    encoded = as_numbers(frame, n_source=3)
+    assert list(encoded.columns) == ["v"]
+    assert encoded["v"].tolist() == [1.0, 2.0, 1.5, 100.0]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_features_are_standardised_by_the_source_and_do_not_depend_on_other_target_rows(name):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(80, 6)) * 3 + 1, rng.normal(size=(20, 6)) * 5
+    y = X[:, 0]
+    mapped, target = MAPS[name](X, y, Z)
+    np.testing.assert_allclose(mapped.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(mapped.std(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(MAPS[name](X, y, Z[:5])[1], target[:5], rtol=1e-12)
+    assert mapped.shape[1] == {"raw": 6, "poly2": 27, "fourier": WAVES}[name]
+
+
+def test_products_of_many_columns_stay_within_the_limit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 100))
+    mapped, _ = MAPS["poly2"](X, X[:, 7], X[:4])
+    assert 100 < mapped.shape[1] <= MOST_PRODUCTS
+
+
+def test_a_task_comes_back_from_the_cache_as_it_went_in(tiny):
+    task = Task(tiny, "poly2")
+    for fresh, cached in zip(task.arrays(), task.arrays(), strict=True):
+        np.testing.assert_array_equal(fresh, cached)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_predicts_a_nearly_linear_world_almost_to_its_noise(tiny, method):
+    record = measure(Task(tiny, "raw"), method)
+    assert record["note"] == ""
+    assert record["rmse"] < 0.25  # the noise is 0.1 and y varies by 1.3
+
+
+def test_theorem_1_forecasts_the_error_of_least_squares_on_a_linear_world(tiny):
+    record = measure(Task(tiny, "raw"), "OLS")
+    assert record["expected"] == pytest.approx(record["rmse"], rel=0.3)  # 30 rows: three standard errors
+    assert record["expected"] > record["noise"]
+
+
+def test_a_method_that_fails_is_a_record_with_its_reason(tiny, monkeypatch):
+    def broken(X, y, Z):
+        raise ValueError("no such thing")
+
+    monkeypatch.setitem(METHODS, "broken", broken)
+    record = measure(Task(tiny, "raw"), "broken")
+    assert record["rmse"] is None
+    assert record["note"] == "ValueError: no such thing"
+
+
+def test_a_second_run_finds_nothing_to_do_and_again_measures_once_more(tmp_path, monkeypatch):
+    pytest.importorskip("rich")
+    chosen, path = [t for t in tasks(maps=("raw",)) if t.shift.name == "diabetes"], tmp_path / "records.jsonl"
+    assert run(chosen, [REFERENCE], path) == 1
+    assert run(chosen, [REFERENCE], path) == 0
+    assert run(chosen, [REFERENCE], path, again=True) == 1
+    assert [json.loads(line)["ratio"] for line in path.read_text().splitlines()] == [1.0]
+
+
+def test_a_method_that_takes_too_long_is_stopped_and_said_so(tmp_path):
+    chosen, path = [t for t in tasks(maps=("raw",)) if t.shift.name == "diabetes"], tmp_path / "records.jsonl"
+    run(chosen, [REFERENCE], path, limit=0.0)
+    (record,) = read(path).values()
+    assert record["rmse"] is None
+    assert record["note"] == "stopped after 0 s"
+
+
+def a_record(task: str, method: str, rmse: float | None, **more: object) -> dict:
+    base = {"set": task.split("/")[0], "map": task.split("/")[1], "half": "design", "seconds": 1.0, "note": ""}
+    return {"task": task, "method": method, "rmse": rmse, "expected": None, "noise": None, **base, **more}
+
+
+def test_a_row_of_the_table_is_what_one_computes_by_hand(tmp_path):
+    path = tmp_path / "records.jsonl"
+    for number, rmse in enumerate((0.5, 1.0, 2.0, 4.0)):
+        append(path, a_record(f"s{number}/raw", REFERENCE, 1.0))
+        append(path, a_record(f"s{number}/raw", "OLS", rmse))
+    with path.open("a") as file:
+        file.write('{"task": "cut sho')
+    row = Row.of("OLS", read(path), [f"s{n}/raw" for n in range(4)])
+    assert row is not None
+    assert row.geometric_mean == pytest.approx(math.sqrt(2.0))
+    assert (row.median, row.second_worst, row.worst, row.wins) == (1.5, 2.0, 4.0, 1)
+    tidy(path)
+    assert ratio(read(path)["s3/raw", "OLS"], read(path)) == 4.0
+    assert figure(row.worst) == "4"
+
+
+def test_the_page_is_written_from_the_records_with_failures_and_forecasts(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "records.jsonl"
+    for number in range(4):
+        name = f"s{number}/raw"
+        append(path, a_record(name, REFERENCE, 1.0, n=10, m=5, d=2))
+        append(path, a_record(name, "OLS", 2.0**number, expected=1.5**number, noise=0.5, spread=3.0))
+        append(path, a_record(name, "BayesSpAR auto", 1.1 + number, n=10, d=2))
+        append(path, a_record(name, "LassoCV", None, note="stopped after 1 s"))
+    monkeypatch.setattr(report, "PAGE", tmp_path / "evidence.md")
+    monkeypatch.setattr(report, "PLOT", tmp_path / "figures" / "evidence.png")
+    report.write_page([path])
+    page = (tmp_path / "evidence.md").read_text()
+    assert (tmp_path / "figures" / "evidence.png").stat().st_size > 1000
+    assert "RMSE / noise 1.000 over 4 tasks, 1.000 over sets" in page
+    assert "| LassoCV | `stopped after 1 s` | 4 |" in page
+    assert "| s3/raw | design | 10 x 2 | 4.1 |" in page
+    assert all(f"| {name} |" in page for name in REGISTER)
