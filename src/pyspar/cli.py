@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from pyspar import __version__, show, show_bench
+from pyspar import __version__, cli_data, cli_reproduce, show, show_bench
 from pyspar.errors import need
 from pyspar.show_progress import status
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_data.app)
 
 _FILES = (
     "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .npy (a 2-D array; its columns are x0, x1, "
@@ -33,8 +34,9 @@ _FILES = (
 
 
 class Method(StrEnum):
-    """How to fit; all but spar ignore the target."""
+    """How to fit; all but bayes and spar ignore the target."""
 
+    bayes = "bayes"
     spar = "spar"
     ols = "ols"
     ridge = "ridge"
@@ -46,12 +48,6 @@ class Features(StrEnum):
 
     all = "all"
     num = "num"
-
-
-class Suite(StrEnum):
-    """What can be reproduced."""
-
-    table1 = "table1"
 
 
 Source = Annotated[
@@ -108,8 +104,20 @@ def adapt(
     source: Source,
     target: Target,
     label: Label = None,
-    alpha: Alpha = 0.999,
-    method: Annotated[Method, typer.Option(help="spar, or one that ignores the target, to compare.")] = Method.spar,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="bayes (ridge, shrunk for the target), spar (the paper's), or one that ignores the target, to compare."
+        ),
+    ] = Method.bayes,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="Confidence of the paper's rule in [0, 1]: 0 removes nothing, 1 every target direction. 0.999 for "
+            "spar; bayes chooses its own strength unless it is given.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (the numbers alone)."),
@@ -135,14 +143,21 @@ def adapt(
 
 
 @app.command(
-    help=f"Show in which directions of TARGET a fit on SOURCE cannot be trusted, and write nothing.\n\n{_FILES}",
-    epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --top 5",
+    help="Forecast the error on TARGET of a fit on SOURCE, and show in which directions it cannot be trusted.\n\n"
+    f"{_FILES}",
+    epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
 )
 def inspect(
     source: Source,
     target: Target,
     label: Label = None,
     top: Annotated[int, typer.Option(min=1, help="How many directions to show.")] = 10,
+    report: Annotated[
+        Path | None, typer.Option(help="The report for people, one self-contained .html file.", show_default=False)
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="The same report for programs, as .json.", show_default=False)
+    ] = None,
     alpha: Alpha = 0.999,
     features: Columns = Features.all,
     identity: Identity = None,
@@ -150,12 +165,12 @@ def inspect(
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
-    """Show in which directions of TARGET a fit on SOURCE cannot be trusted, and write nothing."""
+    """Forecast the error on TARGET of a fit on SOURCE, and show in which directions it cannot be trusted."""
     with show.guard(debug=debug):
         job = _job()
         request = job.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
         with status() as line:
-            account = job.inspect_files(request, top=top, watch=line)
+            account = job.inspect_files(request, top=top, report=report, json=json, watch=line)
         show.inspect_account(account)
 
 
@@ -191,25 +206,7 @@ def summarize(
         show.summary_account(account)
 
 
-@app.command(epilog="Example: spar reproduce table1 --out reproduction/table1")
-def reproduce(
-    suite: Annotated[Suite, typer.Argument(help="What to reproduce.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for records, tables and figures.", show_default=False)
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Run experiments of the paper and print the published numbers beside ours.
-
-    Writes records.jsonl (one number a row), table.md, table.csv and the figures into the folder given by --out
-    (reproduction/SUITE without it).
-    """
-    with show.guard(debug=debug, stopped="stopped; nothing more was written"):
-        from pyspar.bench.table1 import SUITES
-
-        need("matplotlib", "bench")
-        folder = out or Path("reproduction") / suite.value
-        show_bench.reproduction(SUITES[suite.value](folder, show_bench.track))
+app.command(epilog=cli_reproduce.EPILOG)(cli_reproduce.reproduce)
 
 
 @app.command(epilog="Example: spar demo --out demo-output")

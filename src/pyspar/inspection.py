@@ -6,7 +6,8 @@ Terminal, JSON and report all show this one object. Every number is finite or No
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,68 +15,60 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar._checks import target_moments
-from pyspar._forecasting import weights_of
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.core.adapt import Adaptation
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.compared import Compared, Weights, facts_of, given_weights
+from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments
-from pyspar.core.path import alpha_path
 from pyspar.core.posterior import posterior_of
-from pyspar.errors import InputError
+from pyspar.directions import Direction, directions_of, removed_columns
+from pyspar.errors import InputError, SparWarning
 from pyspar.estimators import SpARRegressor
+from pyspar.findings import WORTH, Finding, LabelFacts, findings_in_data, findings_in_label
+from pyspar.sampled import Predictions, predictions_of
 
 ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
-WORTH = 0.98
-"""Adapting is called worth it where it takes away at least this share's complement of the expected error."""
-
-_LOADS = 5
-Weights = Mapping[str, tuple[Any, Any]]
-
-
-@dataclass(frozen=True)
-class Direction:
-    """One direction of the target, for one output.
-
-    Attributes
-    ----------
-    energy : float
-        Share of the target's squared length about the source mean.
-    keeping, removing : float
-        Expected squared error per row of keeping its weight as least squares has it, and of setting it to zero.
-    inflation : float
-        Spectral inflation in units of the noise: ``Var / (M sigma^2)``.
-    alpha, doubt : float
-        The paper's rule removes it from this confidence on; ``doubt`` is one minus it, unrounded.
-    outside : float
-        The share of it that the source does not span.
-    removed : float
-        What this estimator took away of its weight, 0 to 1.
-    loads : pairs of (column, share)
-        The columns it consists of most.
-    """
-
-    energy: float
-    keeping: float
-    removing: float
-    inflation: float
-    alpha: float
-    doubt: float
-    outside: float
-    removed: float
-    loads: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class OutputInspection:
-    """What is expected for one output: of each set of weights, overall and by group, and along each direction."""
+    """What is expected for one output.
 
+    Attributes
+    ----------
+    name : str
+    forecasts : tuple of Forecast
+        Of each set of weights, on the whole target.
+    groups : dict of group to tuple of Forecast
+    directions : tuple of Direction
+        The target's, the costliest to keep first.
+    columns : pairs of (column, share)
+        What the removed directions consist of.
+    in_distribution : float
+        The expected RMSE of least squares on rows like the source's.
+    label_mean, label_std : float
+        Of the source's labels.
+    worth : bool
+        Whether adapting takes away a noticeable part of the expected error.
+    verdict : str
+    findings : tuple of Finding
+        What concerns this output; ``Inspection.findings`` has what concerns the features.
+    predictions : Predictions or None
+        Of some rows, where the target came as rows.
+    """
+
+    name: str
     forecasts: tuple[Forecast, ...]
     groups: Mapping[str, tuple[Forecast, ...]]
     directions: tuple[Direction, ...]
+    columns: tuple[tuple[str, float], ...]
     in_distribution: float
+    label_mean: float
+    label_std: float
     worth: bool
     verdict: str
+    findings: tuple[Finding, ...]
+    predictions: Predictions | None
 
     def forecast(self, name: str) -> Forecast:
         """Return the forecast of one set of weights."""
@@ -96,19 +89,27 @@ class Inspection:
     alpha: float
     rank: int
     outside_energy: float
+    findings: tuple[Finding, ...]
     outputs: tuple[OutputInspection, ...]
     assumption: str = ASSUMPTION
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain numbers, text, lists and dicts; what is not finite is None."""
-        return _plain(asdict(self))
+        return dict(plain(asdict(self)))
 
     def __repr__(self) -> str:
         return "\n".join(output.verdict for output in self.outputs)
 
 
 def inspect(
-    estimator: Any, Z: Any, *, groups: Any = None, weights: Weights | None = None, sample_weight: Any = None
+    estimator: Any,
+    Z: Any,
+    *,
+    groups: Any = None,
+    weights: Weights | None = None,
+    sample_weight: Any = None,
+    columns: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
 ) -> Inspection:
     """Say what errors to expect on a target before any label of it, and whether adapting to it is worth it.
 
@@ -122,6 +123,10 @@ def inspect(
     weights : dict of name to (coef, intercept), optional
         Further weights to forecast, for example those of a model that is in use.
     sample_weight : array of shape (m,), optional
+    columns : sequence of str, optional
+        What each feature is called; features of one name, such as those of a category, are told of as one column.
+    outputs : sequence of str, optional
+        What each label is called.
 
     Returns
     -------
@@ -132,10 +137,12 @@ def inspect(
     >>> import numpy as np
     >>> from pyspar import BayesSpARRegressor, inspect
     >>> rng = np.random.default_rng(0)
-    >>> X, Z = rng.normal(size=(200, 2)) * [1, 0.01], rng.normal(size=(100, 2))
-    >>> found = inspect(BayesSpARRegressor(rule="positive-part").fit(X, X[:, 0] + rng.normal(size=200)), Z)
+    >>> X, Z = rng.normal(size=(50, 40)), rng.normal(size=(100, 40))
+    >>> found = inspect(BayesSpARRegressor(rule="positive-part").fit(X, X[:, 0] + rng.normal(size=50)), Z)
     >>> found.outputs[0].worth
     True
+    >>> found.outputs[0].findings[0].code
+    'SPAR001'
     """
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
@@ -145,88 +152,74 @@ def inspect(
     check_is_fitted(estimator)
     target = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
     parts = _parts(estimator, Z, groups, sample_weight)
-    candidates = _candidates(estimator, target, weights)
+    names = _names("columns", columns, _columns(estimator))
+    labels = _names("outputs", outputs, _outputs(estimator))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SparWarning)  # the findings say the same
+        models = Compared(estimator, target)
+    with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
+        return _inspection(estimator, Z, target, parts, models, weights, names, labels)
+
+
+def _inspection(
+    estimator: Any,
+    Z: Any,
+    target: Moments,
+    parts: dict[str, Moments],
+    models: Compared,
+    weights: Weights | None,
+    names: Sequence[str],
+    labels: Sequence[str],
+) -> Inspection:
+    candidates = {**models.candidates, **given_weights(weights, models.candidates["OLS"][0].shape)}
     posterior = posterior_of(estimator.moments_, fit_intercept=bool(estimator.fit_intercept))
     whole = Forecaster(posterior, target)
     by_group = {name: Forecaster(posterior, moments) for name, moments in parts.items()}
     at_home = Forecaster(posterior, estimator.moments_.without_outputs())
-    adapted = estimator.adapted(target)
-    paper = _least_squares(estimator).adapted(target)
-    columns = _columns(estimator)
-    outputs = []
-    for k in range(len(posterior.unit)):
+    guess = whole.guess()[0] * models.units[:, None]
+    predictions = predictions_of(Z, candidates["OLS"], models.own)
+    d, about = len(models.units), estimator.moments_
+    label_std = root_sum_squares(about.root_about(None)[:, d:]) / np.sqrt(about.weight)
+    found = []
+    for k, label in enumerate(labels):
         forecasts = tuple(whole.of(name, *pair, k) for name, pair in candidates.items())
-        outputs.append(
+        directions = directions_of(models.paper, models.removed, guess, names, k)
+        home = at_home.of("source", *candidates["OLS"], k).rmse
+        facts = LabelFacts(_by_name(forecasts), home, directions, models.alpha, models.limits[k])
+        found.append(
             OutputInspection(
+                name=label,
                 forecasts=forecasts,
                 groups={g: tuple(f.of(n, *pair, k) for n, pair in candidates.items()) for g, f in by_group.items()},
-                directions=_directions(paper.adaptation_, adapted, columns, k),
-                in_distribution=at_home.of("source", *candidates["ridge"], k).rmse,
+                directions=directions,
+                columns=removed_columns(models.paper, models.removed, names, k),
+                in_distribution=home,
+                label_mean=float(about.mean[d + k]),
+                label_std=float(label_std[k]),
                 worth=_worth(forecasts),
                 verdict=_verdict(forecasts),
+                findings=findings_in_label(facts),
+                predictions=None if predictions is None else predictions[k],
             )
         )
     return Inspection(
-        n_source=estimator.moments_.weight,
+        n_source=about.weight,
         n_target=target.weight,
-        columns=columns,
+        columns=tuple(dict.fromkeys(names)),
         estimator=repr(estimator),
-        alpha=float(estimator.alpha),
+        alpha=models.alpha,
         rank=int(estimator.rank_),
-        outside_energy=paper.adaptation_.outside_energy,
-        outputs=tuple(outputs),
+        outside_energy=models.paper.outside_energy,
+        findings=findings_in_data(facts_of(estimator, target, names, models)),
+        outputs=tuple(found),
     )
-
-
-def _candidates(estimator: Any, target: Moments, given: Weights | None) -> dict[str, tuple[Matrix, Vector]]:
-    """Return the weights to compare: least squares, ridge, the paper's, ours, and what the caller names."""
-    plain, ours = _least_squares(estimator), _ours(estimator)
-    fitted = {
-        "OLS": plain,
-        "ridge": ours,
-        "SpAR": plain.adapted(target),
-        "Bayes-SpAR": ours.adapted(target),
-    }
-    found = {name: weights_of(est) for name, est in fitted.items()}
-    shape = found["OLS"][0].shape
-    for name, (coef, intercept) in (given or {}).items():
-        if name in found:
-            raise InputError(f"weights: the name {name!r} stands for our own already; choose another.")
-        array = np.asarray(coef, dtype=np.float64)
-        array = array[:, None] if array.ndim == 1 else array.T
-        if array.shape != shape or not np.isfinite(array).all():
-            raise InputError(
-                f"weights[{name!r}] must be finite, one coefficient for each of {shape[0]} features and a row for each "
-                f"of {shape[1]} outputs. Got shape {np.shape(coef)}."
-            )
-        found[name] = array, np.broadcast_to(np.asarray(intercept, dtype=np.float64), (shape[1],))
-    return found
-
-
-def _least_squares(estimator: Any) -> SpARRegressor:
-    if isinstance(estimator, SpARRegressor):
-        return estimator.adapted(estimator.moments_.without_outputs()).reset()
-    plain = SpARRegressor(estimator.alpha, fit_intercept=estimator.fit_intercept, solver=estimator.solver)
-    return _fit_like(plain, estimator)
-
-
-def _ours(estimator: Any) -> BayesSpARRegressor:
-    if isinstance(estimator, BayesSpARRegressor):
-        return estimator.adapted(estimator.moments_.without_outputs()).reset()
-    ours = BayesSpARRegressor(rule="positive-part", fit_intercept=estimator.fit_intercept, solver=estimator.solver)
-    return _fit_like(ours, estimator)
-
-
-def _fit_like(new: Any, estimator: Any) -> Any:
-    new.fit_moments(estimator.moments_)
-    new._y_ndim = estimator._y_ndim
-    return new
 
 
 def _parts(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str, Moments]:
     if groups is None:
         return {}
     label = np.asarray(groups)
+    Z = np.asarray(Z) if isinstance(Z, (list, tuple)) else Z
     rows = getattr(Z, "shape", (None,))[0]
     if isinstance(Z, Moments) or label.ndim != 1 or len(label) != rows:
         raise InputError(
@@ -243,42 +236,22 @@ def _parts(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str,
     return parts
 
 
-def _directions(paper: Adaptation, adapted: Any, columns: tuple[str, ...], output: int) -> tuple[Direction, ...]:
-    """Describe the target's directions, worst first; what was removed is measured on the weights themselves."""
-    path, M = alpha_path(paper), paper.n_target
-    var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
-    energy = (paper.z.lam / paper.z.lam.max(initial=1e-300)) ** 2
-    energy = energy / max(float(energy.sum()), 1e-300)
-    sigma2 = float(paper.sigma2[output])
-    after = paper.z.V.T @ weights_of(adapted)[0][:, output]
-    before = paper.terms.mean[:, output]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        removed = np.clip(np.nan_to_num(1.0 - after / before, nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1.0)
-        inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
-    outside = paper.outside
-    found = []
-    for j in np.argsort(-var, kind="stable"):
-        share = paper.z.V[:, j] ** 2
-        top = np.argsort(-share, kind="stable")[:_LOADS]
-        found.append(
-            Direction(
-                float(energy[j]),
-                float(var[j]),
-                float(bias[j]),
-                float(inflation[j]),
-                float(path.alpha[j, output]),
-                float(path.doubt[j, output]),
-                float(outside[j]),
-                float(removed[j]),
-                tuple((columns[i], float(share[i])) for i in top),
-            )
-        )
-    return tuple(found)
-
-
 def _columns(estimator: Any) -> tuple[str, ...]:
     names = getattr(estimator, "feature_names_in_", None)
     return tuple(f"x{i}" for i in range(estimator.n_features_in_)) if names is None else tuple(map(str, names))
+
+
+def _outputs(estimator: Any) -> tuple[str, ...]:
+    count = estimator.moments_.n_outputs
+    return ("y",) if count == 1 else tuple(f"y{k}" for k in range(count))
+
+
+def _names(what: str, given: Sequence[str] | None, own: tuple[str, ...]) -> tuple[str, ...]:
+    if given is None:
+        return own
+    if isinstance(given, str) or len(given) != len(own):
+        raise InputError(f"{what} must be {len(own)} names. Got {given if isinstance(given, str) else len(given)!r}.")
+    return tuple(map(str, given))
 
 
 def _by_name(forecasts: tuple[Forecast, ...]) -> dict[str, Forecast]:
@@ -295,6 +268,8 @@ def _verdict(forecasts: tuple[Forecast, ...]) -> str:
     named = _by_name(forecasts)
     before, after = named["OLS"], named["Bayes-SpAR"]
     share = after.rmse / before.rmse if before.rmse > 0.0 else 1.0
+    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
+        return "Whether adapting is worth it is unknown: the expected errors are larger than can be computed."
     low, high = after.interval95
     range95 = f"95 %: {low:.4g} to {high:.4g}"
     if share < WORTH:
@@ -315,11 +290,12 @@ def _verdict(forecasts: tuple[Forecast, ...]) -> str:
     return f"{what}, {ASSUMPTION}."
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return plain Python for JSON: lists and dicts, and None for what is not finite."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,6 +14,7 @@ from rich.text import Text
 from typer import Exit
 
 from pyspar.errors import InputError, MissingExtraError
+from pyspar.show_inspection import finding_lines, forecast_lines, verdict
 
 if TYPE_CHECKING:
     from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, SummaryAccount, Tables
@@ -53,8 +54,8 @@ def adapt_account(account: AdaptAccount) -> None:
     rows = _Rows()
     _tables(rows, account.tables, account.rank)
     rows.add("method", _method(account))
-    if account.method == "spar":
-        _expectation(rows, account.expected, scored=account.scored is not None)
+    if account.method in ("bayes", "spar"):
+        _expectation(rows, account.expected, account.method, scored=account.scored is not None)
     elif account.expected.rmse_before is not None and account.method == "ols":
         rows.add("expected", f"{_number(account.expected.rmse_before)} RMSE from label noise, {_IF}")
         _noise(rows, account.expected, scored=account.scored is not None)
@@ -100,8 +101,14 @@ def inspect_account(account: InspectAccount) -> None:
         "rule",
         f"would remove {found.removed:,} of {_count(found.directions, 'target direction')} (alpha {account.alpha:g})",
     )
-    _expectation(rows, found, scored=False)
+    _expectation(rows, found, "spar", scored=False)
+    if account.inspection is not None:
+        rows.several("forecast", forecast_lines(account.inspection))
+        rows.add("verdict", verdict(account.inspection))
+        rows.several("findings", finding_lines(account.inspection))
     _surprises(rows, account.tables, found, account.notes)
+    for path in account.written:
+        rows.add("wrote", str(path))
     rows.show()
     table = Table(
         title=f"the largest of the {_count(found.directions, 'target direction')}, by expected error",
@@ -173,15 +180,23 @@ def _tables(rows: _Rows, tables: Tables, rank: int) -> None:
 
 
 def _method(account: AdaptAccount) -> str:
+    found = account.expected
+    removed = f"{found.removed:,} of {_count(found.directions, 'target direction')} removed"
     if account.method == "spar":
-        found = account.expected
-        removed = f"{found.removed:,} of {_count(found.directions, 'target direction')} removed"
         return f"spar, alpha {account.alpha:g}: {removed}"
+    if account.method == "bayes":
+        return f"bayes, {account.chosen}: {removed}, {found.shrunk:,} shrunk"
     names = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
     return names[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _expectation(rows: _Rows, expected: Expected, *, scored: bool) -> None:
+def _expectation(rows: _Rows, expected: Expected, method: str, *, scored: bool) -> None:
+    if expected.rmse_kept is not None and method == "bayes":
+        least = "" if expected.rmse_before is None else f"{_number(expected.rmse_before)} RMSE (least squares) → "
+        unit = " RMSE" if expected.rmse_before is None else ""
+        rows.add("expected", f"{least}{_number(expected.rmse_kept)}{unit} (bayes) from what labels leave open; {_IF}")
+        _noise(rows, expected, scored=scored)
+        return
     if expected.rmse_before is None or expected.rmse_kept is None:
         rows.add("expected", "error unknown: the source leaves nothing to estimate the noise from")
         return

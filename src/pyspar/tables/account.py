@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspar.inspection import Inspection
 from pyspar.tables.columns import Ignored
 
 
@@ -49,11 +50,12 @@ class Expected:
 
     Attributes
     ----------
-    directions, removed : int
+    directions, removed, shrunk : int
+        How many directions the target has, how many went, and how many went in part.
     rmse_before : float or None
         What the label noise makes of least squares; None where the source leaves no rows to estimate its noise from.
     rmse_kept : float or None
-        What it makes of the directions that stay.
+        What it makes of the directions that stay; with the method bayes, of all that is not known of the weights.
     rmse_removed : float or None
         What the removed directions carried costs at most this much, two standard errors above its estimate.
     noise : float or None
@@ -69,6 +71,7 @@ class Expected:
     rmse_removed: float | None
     noise: float | None
     outside: float
+    shrunk: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class InspectAccount:
-    """What ``spar inspect`` found; the directions are the worst ones, in falling order of expected error."""
+    """What ``spar inspect`` found; the directions are the worst ones, in falling order of expected error.
+
+    ``inspection`` has the forecasts and findings, ``written`` the reports.
+    """
 
     tables: Tables
     alpha: float
@@ -133,3 +139,5 @@ class InspectAccount:
     directions: tuple[Direction, ...]
     mean_share: float
     notes: tuple[str, ...]
+    inspection: Inspection | None = None
+    written: tuple[Path, ...] = ()

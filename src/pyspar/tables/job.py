@@ -9,10 +9,20 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
+from pyspar.bayes import BayesSpARRegressor
 from pyspar.estimators import PCRRegressor, SpARRegressor
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
 from pyspar.tables.prepare import Prepared, prepare
-from pyspar.tables.report import expected_of, inspection_of, noted, unbiased
+from pyspar.tables.report import (
+    bayes_for,
+    expected_of,
+    expected_of_posterior,
+    inspection_of,
+    noted,
+    strength_text,
+    unbiased,
+)
+from pyspar.tables.reported import check_reports, with_report
 from pyspar.tables.request import Method, Request
 from pyspar.tables.streamed import adapt_stream, inspect_stream
 from pyspar.tables.watch import NOBODY, Watch
@@ -26,7 +36,7 @@ RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 def adapt_files(
     request: Request,
     *,
-    method: Method = "spar",
+    method: Method = "bayes",
     output: Path | None = None,
     save: Path | None = None,
     watch: Watch = NOBODY,
@@ -38,20 +48,24 @@ def adapt_files(
         return adapt_stream(request, method=method, output=output, save=save, watch=watch)
     data = prepare(request, watch)
     watch("fitting and adapting")
-    with noted() as notes:
-        plain = SpARRegressor(alpha=request.alpha).fit(data.X, data.y)
+    with noted() as of_least_squares:
+        plain = SpARRegressor(alpha=request.confidence).fit(data.X, data.y)
         adapted = plain.adapted(data.Z)
-        model, chosen = _model(method, plain, adapted, data)
+        expected = expected_of(unbiased(adapted.adaptation_))
+    with noted() as notes:
+        model, chosen = _model(method, plain, adapted, data, request)
+    if method == "bayes":
+        expected = expected_of_posterior(expected, model.adaptation_)
     predictions = model.predict(data.Z)
     account = AdaptAccount(
         tables=data.tables,
         method=method,
-        alpha=request.alpha,
+        alpha=request.confidence,
         rank=plain.rank_,
-        expected=expected_of(unbiased(adapted.adaptation_)),
+        expected=expected,
         chosen=chosen,
         scored=_scored(plain.predict(data.Z), predictions, data.y_target),
-        notes=(*data.notes, *notes),
+        notes=(*data.notes, *(notes if method == "bayes" else of_least_squares)),
         output=output,
         save=save,
     )
@@ -62,22 +76,37 @@ def adapt_files(
     return account
 
 
-def inspect_files(request: Request, *, top: int = 10, watch: Watch = NOBODY) -> InspectAccount:
-    """Return the spectral account of a source and a target; nothing is written."""
+def inspect_files(
+    request: Request,
+    *,
+    top: int = 10,
+    report: Path | None = None,
+    json: Path | None = None,
+    watch: Watch = NOBODY,
+) -> InspectAccount:
+    """Return the spectral account of a source and a target; nothing is written but the reports that are asked for."""
     request.checked()
+    check_reports(report, json, inputs=(request.source, request.target))
     if request.summarised:
-        return inspect_stream(request, top=top, watch=watch)
+        return inspect_stream(request, top=top, report=report, json=json, watch=watch)
     data = prepare(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        est = SpARRegressor(alpha=request.alpha).fit(data.X, data.y).adapt(data.Z)
-    return inspection_of(
-        est.adaptation_, data.tables, data.origins, top=top, alpha=request.alpha, notes=(*data.notes, *notes)
+        est = SpARRegressor(alpha=request.confidence).fit(data.X, data.y).adapt(data.Z)
+        ours = BayesSpARRegressor(alpha=request.confidence).fit(data.X, data.y)
+    account = inspection_of(
+        est.adaptation_, data.tables, data.origins, top=top, alpha=request.confidence, notes=(*data.notes, *notes)
     )
+    return with_report(account, ours, data.Z, request, data.origins, html=report, json=json, watch=watch)
 
 
-def _model(method: Method, plain: SpARRegressor, adapted: SpARRegressor, data: Prepared) -> tuple[Any, str | None]:
+def _model(
+    method: Method, plain: SpARRegressor, adapted: SpARRegressor, data: Prepared, request: Request
+) -> tuple[Any, str | None]:
     """Return the regressor that predicts, and what it chose for itself if it did."""
+    if method == "bayes":
+        bayes = bayes_for(request).fit(data.X, data.y).adapt(data.Z)
+        return bayes, strength_text(bayes)
     if method == "ridge":
         ridge = RidgeCV(alphas=RIDGE_PENALTIES).fit(data.X, data.y)
         return ridge, f"penalty {ridge.alpha_:.3g}, by leave-one-out error on the source"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
+from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
 from pyspar.errors import SparWarning
 from pyspar.tables.account import Direction, Expected, InspectAccount, Tables
+from pyspar.tables.request import Request
 
 
 def unbiased(found: Adaptation) -> Adaptation:
@@ -29,13 +32,36 @@ def expected_of(found: Adaptation) -> Expected:
 
     return Expected(
         directions=found.z.rank,
-        removed=int(found.removed.sum()),
+        removed=int((found.taken == 1.0).sum()),
         rmse_before=per_row(found.risk_before[0]),
         rmse_kept=per_row(found.variance_kept[0]),
         rmse_removed=per_row(found.bias_taken[0] + 2.0 * found.bias_std[0]),
         noise=float(np.sqrt(found.sigma2[0])) if known else None,
         outside=found.outside_energy,
     )
+
+
+def expected_of_posterior(least_squares: Expected, found: Adaptation) -> Expected:
+    """Return what theory expects of least squares, and what the posterior expects of the adapted weights."""
+    return replace(
+        least_squares,
+        directions=found.z.rank,
+        removed=int((found.taken == 1.0).sum()),
+        shrunk=int(((found.taken > 0.0) & (found.taken < 1.0)).sum()),
+        rmse_kept=float(np.sqrt(found.risk_after[0] / found.n_target)),
+        rmse_removed=None,
+        noise=float(np.sqrt(found.sigma2[0])) if found.sigma2[0] > 0.0 else None,
+    )
+
+
+def bayes_for(request: Request) -> BayesSpARRegressor:
+    """Return the regressor that weighs its candidates, or uses the paper's rule where a confidence was given."""
+    return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
+
+
+def strength_text(est: BayesSpARRegressor) -> str:
+    """Return in words how much the regressor took away."""
+    return f"the paper's rule at alpha {est.alpha:g}" if est.rule_scores_ is None else est.rule_scores_.summary
 
 
 def inspection_of(
@@ -80,6 +106,6 @@ def _direction(found: Adaptation, j: int, total: float, origins: Sequence[str]) 
         inflation=float(found.inflation[j, 0]),
         share=var / total if total > 0.0 else 0.0,
         outside=float(found.outside[j]),
-        removed=bool(found.removed[j, 0]),
+        removed=bool(found.taken[j, 0] == 1.0),
         loads=tuple(sorted(loads.items(), key=lambda item: -item[1])[:3]),
     )

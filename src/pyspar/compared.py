@@ -1,0 +1,115 @@
+"""Compared: the weights that an inspection sets side by side, and what is known of the features behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyspar._forecasting import weights_of
+from pyspar.bayes import BayesSpARRegressor
+from pyspar.core.adapt import Adaptation
+from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.moments import Moments
+from pyspar.core.scaling import in_units_of, inverse, spread_of_features
+from pyspar.core.spectrum import ROUNDING_SLACK
+from pyspar.errors import InputError
+from pyspar.estimators import SpARRegressor
+from pyspar.findings import MOVED, DataFacts
+
+Weights = Mapping[str, tuple[Any, Any]]
+Pair = tuple[Matrix, Vector]
+OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
+
+
+class Compared:
+    """The weights to compare and what adapting did, all in the units that the estimator works in.
+
+    What a direction is depends on units. A Bayesian regressor that scales its features has the paper's rule judge the
+    same directions, so that one picture shows both.
+    """
+
+    def __init__(self, estimator: Any, target: Moments) -> None:
+        self.alpha = float(estimator.alpha)
+        scaled = isinstance(estimator, BayesSpARRegressor) and estimator.scale
+        self.units: Vector = estimator.scale_ if scaled else np.ones(estimator.n_features_in_)
+        unadapted = estimator.adapted(estimator.moments_.without_outputs()).reset()
+        adapted = estimator.adapted(target)
+        if isinstance(estimator, SpARRegressor):
+            flat, paper, back = unadapted, adapted, self.units
+            ours = BayesSpARRegressor(alpha=self.alpha, fit_intercept=estimator.fit_intercept, solver=estimator.solver)
+            ours = _fit_like(ours, estimator, estimator.moments_)
+            ours_adapted = ours.adapted(target)
+        else:
+            flat = SpARRegressor(self.alpha, fit_intercept=estimator.fit_intercept, solver=estimator.solver)
+            flat = _fit_like(flat, estimator, in_units_of(estimator.moments_, self.units))
+            paper, back = flat.adapted(in_units_of(target, self.units)), inverse(self.units)
+            ours, ours_adapted = unadapted, adapted
+        self.paper = paper.adaptation_
+        self.removed: Matrix = _taken_away(adapted.adaptation_)
+        self.own = weights_of(adapted)
+        self.limits: tuple[str, ...] = ours.evidence_.limit
+        self.candidates: dict[str, Pair] = {
+            "OLS": _in_own_units(flat, back),
+            "ridge": weights_of(ours),
+            "SpAR": _in_own_units(paper, back),
+            "Bayes-SpAR": weights_of(ours_adapted),
+        }
+
+
+def _taken_away(found: Adaptation) -> Matrix:
+    """Return what went of the weight along each direction, 0 to 1; one that grew lost nothing."""
+    before, after = found.terms.mean, found.z.V.T @ found.w_proj
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gone = np.where(before == 0.0, 0.0, 1.0 - after / before)
+    return np.asarray(np.clip(np.nan_to_num(gone, nan=0.0), 0.0, 1.0))
+
+
+def _in_own_units(estimator: Any, back: Vector) -> Pair:
+    coef, intercept = weights_of(estimator)
+    return coef * back[:, None], intercept
+
+
+def _fit_like(new: Any, estimator: Any, moments: Moments) -> Any:
+    new.fit_moments(moments)
+    new._y_ndim = estimator._y_ndim
+    return new
+
+
+def given_weights(given: Weights | None, shape: tuple[int, ...]) -> dict[str, Pair]:
+    """Return the weights that the caller names, in the shape of our own."""
+    found: dict[str, Pair] = {}
+    for name, (coef, intercept) in (given or {}).items():
+        if name in OURS:
+            raise InputError(f"weights: the name {name!r} stands for our own already; choose another.")
+        array = np.asarray(coef, dtype=np.float64)
+        array = array[:, None] if array.ndim == 1 else array.T
+        if array.shape != shape or not np.isfinite(array).all() or not np.isfinite(intercept).all():
+            raise InputError(
+                f"weights[{name!r}] must be finite, one coefficient for each of {shape[0]} features and a row for each "
+                f"of {shape[1]} outputs. Got shape {np.shape(coef)}."
+            )
+        found[str(name)] = array, np.broadcast_to(np.asarray(intercept, dtype=np.float64), (shape[1],))
+    return found
+
+
+def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Compared) -> DataFacts:
+    """Gather what the findings need to know of the features."""
+    source, d = estimator.moments_, target.n_features
+    spread = spread_of_features(source, fit_intercept=True)
+    mean, there = source.mean[:d], target.without_outputs()
+    distance = root_sum_squares(there.root_about(mean)) / np.sqrt(there.weight)
+    noise = ROUNDING_SLACK * there.eps * there.column_lengths() / np.sqrt(there.weight)
+    stuck = [names[int(j)] for j in np.flatnonzero((spread == 0.0) & (distance > noise))]
+    away = np.abs(target.mean[:d] - mean) * inverse(spread)
+    moved = [(names[j], float(away[j])) for j in np.argsort(-away, kind="stable") if away[j] > MOVED]
+    own = (spread * inverse(models.units))[(spread > 0.0) & (models.units > 0.0)]
+    return DataFacts(
+        rows=source.weight,
+        rank=int(estimator.rank_),
+        outside=models.paper.outside_energy,
+        stuck=tuple(dict.fromkeys(stuck)),
+        moved=tuple(dict(reversed(moved)).items())[::-1],
+        apart=float(own.max() / own.min()) if own.size else 1.0,
+    )

@@ -1,0 +1,288 @@
+"""Findings: what a person should know of a source and a target, each with a code, a sentence with numbers, and a cure.
+
+A finding looks at facts that :mod:`pyspar.inspection` has gathered. The table in docs/report.md lists them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from pyspar.core.forecast import Forecast
+from pyspar.directions import Direction
+
+Severity = Literal["good", "info", "warning", "serious"]
+
+HURTS, HURTS_MUCH = 1.1, 2.0
+"""The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
+WORTH = 0.98
+"""Adapting is called worth it where it takes away at least this share's complement of the expected error."""
+OUTSIDE, MUCH_OUTSIDE = 0.01, 0.25
+ROWS_PER_DIRECTION = 10.0
+TIE = 1e-3
+"""Two singular values closer than this share of themselves have directions that any small change would turn."""
+MOST = 0.5
+MOVED = 3.0
+"""How many source standard deviations a column's mean may move before it is mentioned."""
+WIDE = 3.0
+"""How many times its lower end the upper end of a 95 % interval may be."""
+FAR_APART = 1e6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know.
+
+    Attributes
+    ----------
+    code : str
+        ``SPAR001`` and so on; it does not change between versions.
+    severity : {"good", "info", "warning", "serious"}
+    text : str
+        What was found, with its numbers.
+    advice : str
+        What to do about it.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What is known of the features alone.
+
+    Attributes
+    ----------
+    rows, rank : float, int
+        Of the source.
+    outside : float
+        The share of the target's energy that the source does not span.
+    stuck : tuple of str
+        Columns with one value in the source and others in the target.
+    moved : pairs of (column, distance)
+        Columns whose mean moved, in source standard deviations, the farthest first.
+    apart : float
+        The largest spread of a column over the smallest, in the units that the regressor works in.
+    """
+
+    rows: float
+    rank: int
+    outside: float
+    stuck: tuple[str, ...]
+    moved: tuple[tuple[str, float], ...]
+    apart: float
+
+
+@dataclass(frozen=True)
+class LabelFacts:
+    """What is known for one label: forecasts by name, the error at home, the directions, and the evidence's limit."""
+
+    forecasts: dict[str, Forecast]
+    home: float
+    directions: tuple[Direction, ...]
+    alpha: float
+    limit: str
+
+
+def findings_in_data(facts: DataFacts) -> tuple[Finding, ...]:
+    """Return what the features alone give reason to say."""
+    return _there(_outside(facts), _stuck(facts), _few_rows(facts), _moved(facts), _apart(facts))
+
+
+def findings_in_label(facts: LabelFacts) -> tuple[Finding, ...]:
+    """Return what one label gives reason to say; whether the shift hurts comes first."""
+    return _there(_harm(facts), _price(facts), _ties(facts), _limit(facts), _most_removed(facts), _wide(facts))
+
+
+def _there(*found: Finding | None) -> tuple[Finding, ...]:
+    return tuple(finding for finding in found if finding is not None)
+
+
+def _harm(facts: LabelFacts) -> Finding:
+    least = facts.forecasts["OLS"]
+    ratio = least.rmse / facts.home if facts.home > 0.0 else 1.0
+    if not math.isfinite(ratio):
+        return Finding(
+            "SPAR001",
+            "serious",
+            "The shift hurts: the expected error of least squares on the target is larger than can be computed.",
+            "Check the units of the columns that the target is far away in.",
+        )
+    numbers = (
+        f"least squares is expected to err by {least.rmse:.4g} on the target and by {facts.home:.4g} on the source"
+    )
+    if ratio < HURTS:
+        return Finding(
+            "SPAR002", "good", f"No shift that hurts: {numbers}.", "For the shift's sake nothing has to be done."
+        )
+    best = min(facts.forecasts.values(), key=lambda each: each.rmse)
+    cure = (
+        f"Use {best.name}: {best.rmse:.4g} is expected of it."
+        if best.rmse < WORTH * least.rmse
+        else f"No other weights promise much less; label rows of the target that differ {_where(facts)}."
+    )
+    severity: Severity = "serious" if ratio >= HURTS_MUCH else "warning"
+    return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {ratio:.3g} times as much.", cure)
+
+
+def _price(facts: LabelFacts) -> Finding | None:
+    before, after = facts.forecasts["OLS"].rmse, facts.forecasts["Bayes-SpAR"].rmse
+    if not after * WORTH > before:  # also where either is unknown
+        return None
+    return Finding(
+        "SPAR012",
+        "info",
+        f"Adapting is insurance with a price: {after:.4g} is expected of Bayes-SpAR and {before:.4g} of least squares.",
+        "If you trust that the labels are linear in the features, keep the weights as they are; if you do not, the "
+        "adapted ones stray less far.",
+    )
+
+
+def _outside(facts: DataFacts) -> Finding | None:
+    if facts.outside < OUTSIDE:
+        return None
+    return Finding(
+        "SPAR003",
+        "serious" if facts.outside >= MUCH_OUTSIDE else "warning",
+        f"{facts.outside:.1%} of the target's energy lies outside the span of the source: no label speaks of it.",
+        "Label rows that vary there, or leave out the columns that only the target varies in.",
+    )
+
+
+def _stuck(facts: DataFacts) -> Finding | None:
+    if not facts.stuck:
+        return None
+    return Finding(
+        "SPAR004",
+        "warning",
+        f"{_count(len(facts.stuck), 'column has', 'columns have')} one value in the source and others in the target: "
+        f"{_few(facts.stuck)}.",
+        "No weight can be learnt for them, and they get none; label rows in which they vary.",
+    )
+
+
+def _few_rows(facts: DataFacts) -> Finding | None:
+    if facts.rank == 0 or facts.rows >= ROWS_PER_DIRECTION * facts.rank:
+        return None
+    exact = facts.rows <= facts.rank + 1
+    what = (
+        "so least squares fits it exactly and leaves nothing to learn the noise from"
+        if exact
+        else "which leaves the weights and the noise uncertain"
+    )
+    text = (
+        f"The source has {facts.rows:,.0f} rows for {facts.rank:,} directions ({facts.rows / facts.rank:.3g} each), "
+        f"{what}."
+    )
+    return Finding(
+        "SPAR005",
+        "serious" if exact else "warning",
+        text,
+        "Use more rows or fewer features, or BayesSpARRegressor, which does not need many.",
+    )
+
+
+def _moved(facts: DataFacts) -> Finding | None:
+    if not facts.moved:
+        return None
+    named = ", ".join(f"{name} by {distance:.3g}" for name, distance in facts.moved[:3])
+    count = _count(len(facts.moved), "column's mean lies", "columns' means lie")
+    return Finding(
+        "SPAR009",
+        "warning",
+        f"{count} more than {MOVED:g} source standard deviations away in the target: {named}.",
+        "Check that units and encodings agree; if they do, the target is a different place, and every prediction is an "
+        "extrapolation.",
+    )
+
+
+def _apart(facts: DataFacts) -> Finding | None:
+    if facts.apart < FAR_APART:
+        return None
+    return Finding(
+        "SPAR011",
+        "warning",
+        f"The largest column varies {facts.apart:.2g} times as much as the smallest, so what a direction is depends on "
+        "their units.",
+        "Standardise the features, or use BayesSpARRegressor(scale=True).",
+    )
+
+
+def _ties(facts: LabelFacts) -> Finding | None:
+    ordered = sorted(facts.directions, key=lambda each: -each.energy)
+    tied = 0
+    for one, next_ in pairwise(ordered):
+        gap = 1.0 - (next_.energy / one.energy) ** 0.5 if one.energy > 0.0 else 1.0
+        tied += gap < TIE and _goes(one, facts.alpha) != _goes(next_, facts.alpha)
+    if not tied:
+        return None
+    return Finding(
+        "SPAR006",
+        "info",
+        f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
+        "values on both sides of the rule's line: the directions are not unique, and neither is what is removed.",
+        "Expect another choice on slightly different rows; the expected errors hardly differ.",
+    )
+
+
+def _limit(facts: LabelFacts) -> Finding | None:
+    meaning = {
+        "no-signal": "the features explain nothing of the label, so every weight is zero",
+        "no-noise": "the features explain the label exactly, so the noise is taken for zero",
+    }.get(facts.limit)
+    if meaning is None:
+        return None
+    advice = {
+        "no-signal": "Check that label and rows belong together; the mean is the best prediction there is.",
+        "no-noise": "Check that no feature holds the label itself; intervals are too narrow if the fit is an accident.",
+    }[facts.limit]
+    return Finding("SPAR007", "warning", f"The evidence is largest at a limit, {facts.limit!r}: {meaning}.", advice)
+
+
+def _most_removed(facts: LabelFacts) -> Finding | None:
+    share = sum(each.energy * each.removed for each in facts.directions)
+    if share < MOST:
+        return None
+    return Finding(
+        "SPAR008",
+        "warning",
+        f"{share:.0%} of the target's energy was taken away: the predictions come close to a constant.",
+        "The source says little about this target; label some of its rows before relying on any prediction.",
+    )
+
+
+def _wide(facts: LabelFacts) -> Finding | None:
+    low, high = facts.forecasts["Bayes-SpAR"].interval95
+    if not (low > 0.0 and WIDE * low <= high < math.inf):
+        return None
+    return Finding(
+        "SPAR010",
+        "warning",
+        f"The forecast says little: the RMSE of Bayes-SpAR may lie anywhere from {low:.4g} to {high:.4g} (95 %).",
+        "Labels of the target would narrow it, above all of rows with a wide interval (predict_interval).",
+    )
+
+
+def _where(facts: LabelFacts) -> str:
+    loads = facts.directions[0].loads[:2] if facts.directions else ()
+    named = [name for name, share in loads if share >= 0.05]
+    return f"in {' and '.join(named)}" if named else "from the source"
+
+
+def _goes(direction: Direction, alpha: float) -> bool:
+    return direction.alpha <= alpha and direction.keeping > 0.0
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _few(names: Sequence[str], limit: int = 5) -> str:
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

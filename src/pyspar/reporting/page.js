@@ -1,0 +1,113 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const tip = document.getElementById("tip");
+  const REACH = 22; // how near, in pixels of the screen, a pointer must come to a point
+  const show = (x) => (x === null ? "unknown" : x === 0 ? "0" : Math.abs(x) >= 1e-4 && Math.abs(x) < 1e5
+    ? String(Number(x.toPrecision(4))) : x.toExponential(3).replace(/\.?0+e/, "e"));
+  const percent = (x) => (x === null ? "unknown" : (100 * x).toFixed(1) + "\u00a0%");
+  const CERTAIN = 399; // stands for alpha = 1
+  const alphaText = (s) => (s >= CERTAIN ? "1" : s >= 6 ? "1 − " + Math.pow(10, -s).toExponential(1) : String(Number((1 - Math.pow(10, -s)).toFixed(Math.ceil(s) + 2))));
+
+  // Theme: the system's, until the button says otherwise.
+  const theme = document.getElementById("theme");
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const name = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", "Switch to the " + (dark() ? "light" : "dark") + " theme"); theme.removeAttribute("aria-pressed"); };
+  theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; name(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
+  name();
+
+  for (const article of document.querySelectorAll("article.output")) {
+    const own = data.outputs[Number(article.dataset.output)];
+    const find = (what) => article.querySelector(what);
+    const slider = find("input[type=range]");
+    const pictures = [...article.querySelectorAll(".plane svg, .inflation svg")].map((svg) => ({
+      svg, circles: [...svg.querySelectorAll(".points circle")],
+      rule: svg.querySelector("[id$='-rule'] path"),
+      box: svg.dataset.box.split(" ").map(Number), limits: svg.dataset.limits.split(" ").map((x) => Math.log10(Number(x))),
+    }));
+    const goes = (s) => own.points.map((p) => p[0] !== null && p[0] <= s + 1e-9);
+
+    const draw = (s, moved) => {
+      const gone = goes(s);
+      for (const picture of pictures) {
+        picture.circles.forEach((circle, i) => circle.setAttribute("class", gone[i] ? "gone" : "kept"));
+        if (picture.rule && moved) {
+          // The rule's line is keeping = removing / q; between two marks of the slider log q is nearly straight.
+          const at = Math.min(s / data.step, data.lines.length - 1), i = Math.floor(at);
+          const q = data.lines[i] + (at - i) * ((data.lines[i + 1] ?? data.lines[i]) - data.lines[i]);
+          const [x0, y0, x1, y1] = picture.box, [a, b, c, d] = picture.limits;
+          const y = (log) => y0 + (y1 - y0) * (log - c) / (d - c);
+          picture.rule.setAttribute("d", `M ${x0} ${y(a - q)} L ${x1} ${y(b - q)}`);
+        }
+      }
+      let count = 0;
+      while (count < own.steps.length && own.steps[count][0] <= s + 1e-9) count++;
+      const last = count ? own.steps[count - 1] : [0, own.base === null ? null : own.base * own.base, 0];
+      if (moved) {
+        find(".count").textContent = String(count);
+        find(".energy").textContent = percent(last[2]);
+        find(".after").textContent = own.base === null ? "unknown" : show(Math.sqrt(Math.max(last[1], 0)));
+        find(".alpha").textContent = alphaText(s);
+      }
+      slider.setAttribute("aria-valuetext", `alpha ${find(".alpha").textContent}, ${count} directions removed`);
+      const shares = new Map();
+      own.points.forEach((p, i) => { if (gone[i]) for (const [n, share] of p[6]) shares.set(n, (shares.get(n) || 0) + share * (p[1] || 0)); });
+      const top = [...shares].sort((one, other) => other[1] - one[1]).slice(0, 6).map(([n]) => own.names[n]);
+      find(".names").textContent = top.length ? "on " + top.join(", ") : "nothing: every direction is kept";
+    };
+    const moved = () => draw(Number(slider.value), true);
+    slider.addEventListener("input", moved);
+    find(".reset").addEventListener("click", () => { slider.value = own.start; draw(own.start, true); });
+    draw(own.start, false);
+
+    const describe = (i) => {
+      const [place, keeping, removing, inflation, energy, outside, loads] = own.points[i];
+      return [
+        `Direction ${i + 1}: ${percent(energy)} of the target's energy`,
+        `keeping costs ${show(keeping)}, removing ${show(removing)}`,
+        `inflation ${show(inflation)}` + (outside >= 0.005 ? `, ${percent(outside)} outside the source` : ""),
+        place === null || place >= CERTAIN ? "kept at every α below 1" : `removed from α = ${alphaText(place)} on`,
+        "loads on " + loads.map(([n, share]) => `${own.names[n]} ${(100 * share).toFixed(0)} %`).join(", "),
+      ].join("\n");
+    };
+    for (const picture of pictures) {
+      let near = null;
+      const leave = () => { if (near) near.classList.remove("near"); near = null; tip.hidden = true; };
+      const look = (event) => {
+        const matrix = picture.svg.getScreenCTM();
+        let best = REACH * REACH, found = -1;
+        picture.circles.forEach((circle, i) => {
+          const x = matrix.a * circle.cx.baseVal.value + matrix.e - event.clientX;
+          const y = matrix.d * circle.cy.baseVal.value + matrix.f - event.clientY;
+          if (x * x + y * y < best) { best = x * x + y * y; found = i; }
+        });
+        leave();
+        if (found < 0) return;
+        near = picture.circles[found];
+        near.classList.add("near");
+        tip.textContent = describe(found);
+        tip.hidden = false;
+        const room = tip.getBoundingClientRect();
+        tip.style.left = Math.max(8, Math.min(event.clientX + 14, innerWidth - room.width - 8)) + "px";
+        tip.style.top = (event.clientY + room.height + 24 > innerHeight ? Math.max(8, event.clientY - room.height - 14) : event.clientY + 14) + "px";
+      };
+      picture.svg.addEventListener("pointermove", look);
+      picture.svg.addEventListener("pointerdown", look);
+      picture.svg.addEventListener("pointerleave", leave);
+      addEventListener("scroll", leave, { passive: true });
+    }
+  }
+  addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+    heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const value = (row) => { const x = Number(row.cells[column].textContent); return Number.isNaN(x) ? -Infinity : x; };
+      [...body.rows].sort((one, other) => (down ? value(other) - value(one) : value(one) - value(other))).forEach((row) => body.append(row));
+    }));
+  }
+})();

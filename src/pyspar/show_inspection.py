@@ -1,0 +1,36 @@
+"""An inspection as lines for the terminal: what error to expect of which weights, and whether adapting is worth it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspar.inspection import Inspection
+
+
+def forecast_lines(found: Inspection) -> list[str]:
+    """Return one line for each set of weights: its expected RMSE with intervals."""
+    lines = []
+    for output in found.outputs:
+        width = max(len(forecast.name) for forecast in output.forecasts)
+        for forecast in output.forecasts:
+            lines.append(
+                f"{forecast.name:<{width}}  {forecast.rmse:.4g} RMSE  "
+                f"(80 %: {_between(forecast.interval80)}; 95 %: {_between(forecast.interval95)})"
+            )
+    return lines
+
+
+def finding_lines(found: Inspection) -> list[str]:
+    """Return the findings, those of the label first."""
+    findings = [each for output in found.outputs for each in output.findings] + list(found.findings)
+    return [f"{each.code} {each.severity}: {each.text} {each.advice}" for each in findings]
+
+
+def verdict(found: Inspection) -> str:
+    """Return the verdicts, one sentence each."""
+    return " ".join(output.verdict for output in found.outputs)
+
+
+def _between(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.4g} to {ends[1]:.4g}"

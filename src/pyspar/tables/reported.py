@@ -1,0 +1,104 @@
+"""The report of two files: checked before any work, made from what was encoded, written whole or not at all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspar.atomic import whole_file
+from pyspar.errors import need
+from pyspar.reporting import Report
+from pyspar.reporting import report as report_of
+from pyspar.tables.account import InspectAccount, Tables
+from pyspar.tables.request import Request
+from pyspar.tables.watch import Watch
+from pyspar.tables.write import check_path, writing
+
+
+def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
+    """Refuse a report that cannot or must not be written."""
+    if html is not None:
+        check_path(html, "--report", (".html",), inputs)
+        need("jinja2", "report")
+        need("matplotlib", "report")
+    if json is not None:
+        check_path(json, "--json", (".json",), inputs)
+
+
+def with_report(
+    account: InspectAccount,
+    estimator: Any,
+    Z: Any,
+    request: Request,
+    columns: Sequence[str],
+    *,
+    html: Path | None,
+    json: Path | None,
+    watch: Watch,
+) -> InspectAccount:
+    """Inspect a fitted regressor on an encoded target, write the reports asked for, and add both to the account."""
+    watch("forecasting the error")
+    found = report_of(
+        estimator,
+        Z,
+        columns=list(columns),
+        outputs=[account.tables.label],
+        title=f"{request.source.name} → {request.target.name}",
+        command=command_of(request, account.tables.label, html=html, json=json),
+        notes=(*_notes(account.tables), *account.notes),
+    )
+    if html is not None or json is not None:
+        watch("writing the report")
+    return replace(account, inspection=found.inspection, written=write_reports(found, html, json))
+
+
+def write_reports(report: Report, html: Path | None, json: Path | None) -> tuple[Path, ...]:
+    """Write page and JSON, each where a path is given: both whole, or neither."""
+    texts = [(html, report.html if html else None), (json, report.json if json else None)]
+    asked = [(path, make()) for path, make in texts if path is not None and make is not None]
+    with writing(html or json), ExitStack() as files:
+        for path, text in asked:
+            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8")
+    return tuple(path for path, _ in asked)
+
+
+def command_of(request: Request, label: str, *, html: Path | None = None, json: Path | None = None) -> str:
+    """Return the command line; a path from the root of the disk is named by its last part."""
+    words = ["spar", "inspect", _shown(request.source), _shown(request.target), "--label", label]
+    if request.confidence != 0.999:
+        words += ["--alpha", f"{request.confidence:g}"]
+    if request.features != "all":
+        words += ["--features", request.features]
+    if request.identity is not None:
+        words += ["--id", request.identity]
+    for name in request.drop:
+        words += ["--drop", name]
+    if request.stream:
+        words.append("--stream")
+    for option, path in (("--report", html), ("--json", json)):
+        words += [option, _shown(path)] if path is not None else []
+    return shlex.join(words)
+
+
+def _shown(path: Path) -> str:
+    return path.name if path.is_absolute() else str(path)
+
+
+def _notes(tables: Tables) -> list[str]:
+    notes = [f"{i.column}: {i.why}" for i in tables.ignored]
+    notes += [
+        f"{f.column}: {f.source:,} source and {f.target:,} target values filled in by {f.by}" for f in tables.filled
+    ]
+    notes += [
+        f"{u.column}: {u.rows:,} target rows in {len(u.categories):,} categories new to it" for u in tables.unseen
+    ]
+    if tables.n_categorical:
+        notes.append(
+            "Directions are judged in units of each encoded feature's spread over the source; in the terminal's table "
+            "categories are 0 and 1, so its directions differ a little."
+        )
+    return notes

@@ -1,0 +1,197 @@
+"""The page in a real browser: no error, no request, and slider, pointer and keyboard do what they should."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+selenium = pytest.importorskip("selenium", reason="selenium drives the browser; it comes with the extra dev")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs Debian's chromium and chromium-driver")
+
+ACTIONS = "return [...document.querySelectorAll('.plane .wide circle')].map(c => c.getAttribute('class')).join(' ')"
+RULE = "return document.querySelector('.plane .wide [id$=\"-rule\"] path').getAttribute('d')"
+
+
+@pytest.fixture(scope="module")
+def driver():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_argument("--window-size=1280,1000")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(driver, html, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(html, encoding="utf-8")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [_theme("light")]})
+    driver.get_log("performance")
+    driver.get_log("browser")
+    driver.get(path.as_uri())
+    return driver
+
+
+def test_it_loads_without_an_error_and_asks_for_nothing(page):
+    assert page.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in asked if url.startswith("file:")]) == 1
+
+
+def test_the_slider_changes_the_picture_and_the_counts(page, made):
+    count = "return Number(document.querySelector('.count').textContent)"
+    directions = made.as_dict()["outputs"][0]["directions"]
+    first, line = page.execute_script(ACTIONS), page.execute_script(RULE)
+    assert first.count("gone") == page.execute_script(count)
+    for place in (0.3, 1.0, 6.0, 16.0):
+        _move(page, place)
+        expected = sum(d["doubt"] >= 10**-place * (1 - 1e-9) for d in directions if d["keeping"] > 0)
+        assert page.execute_script(count) == expected
+        assert page.execute_script(ACTIONS).count("gone") == expected
+    assert page.execute_script(ACTIONS) != first
+    assert page.execute_script(RULE) != line
+    page.find_element("css selector", ".reset").click()
+    assert page.execute_script(ACTIONS) == first
+    assert page.get_log("browser") == []
+
+
+def test_what_the_script_counts_at_the_start_is_what_was_printed(page, made):
+    # The page is written with the forecast of SpAR; the script arrives at it by summing over directions.
+    shown = page.find_element("css selector", ".after").text
+    page.find_element("css selector", ".reset").click()
+    spar = next(f for f in made.as_dict()["outputs"][0]["forecasts"] if f["name"] == "SpAR")
+    assert float(shown) == pytest.approx(spar["rmse"], rel=5e-4)
+    assert page.find_element("css selector", ".after").text == shown
+    assert page.find_element("css selector", ".alpha").text == "0.999"
+
+
+def test_points_above_the_line_are_the_removed_ones(page):
+    _move(page, 2.0)
+    above = page.execute_script(
+        "const path = document.querySelector('.plane .wide [id$=\"-rule\"] path').getAttribute('d').match(/-?[\\d.]+/g)"
+        ".map(Number); const [x0, y0, x1, y1] = path;"
+        "return [...document.querySelectorAll('.plane .wide circle')].map(c => {"
+        "const x = Number(c.getAttribute('cx'));"
+        "return [Number(c.getAttribute('cy')) - (y0 + (y1 - y0) * (x - x0) / (x1 - x0)), c.getAttribute('class')]; })"
+    )
+    # Half a pixel of slack: the circles' places are written with one decimal.
+    for below_line, kind in above:
+        assert abs(below_line) < 0.5 or (kind == "gone") == (below_line < 0)
+
+
+def test_pointing_at_a_direction_shows_its_details(page):
+    from selenium.webdriver import ActionChains
+
+    circle = page.find_element("css selector", ".plane .wide circle")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", circle)
+    ActionChains(page).move_to_element(circle).perform()
+    tip = page.find_element("id", "tip")
+    assert tip.is_displayed()
+    assert "Direction 1:" in tip.text
+    assert "keeping costs" in tip.text
+    assert "loads on" in tip.text
+    ActionChains(page).move_to_element(page.find_element("css selector", "h1")).perform()
+    assert not tip.is_displayed()
+
+
+def test_the_keyboard_reaches_and_moves_the_slider(page):
+    from selenium.webdriver.common.keys import Keys
+
+    slider = page.find_element("css selector", "input[type=range]")
+    page.execute_script("arguments[0].focus()", slider)
+    outline = "return getComputedStyle(arguments[0]).outlineStyle"
+    before, words = float(slider.get_attribute("value")), slider.get_attribute("aria-valuetext")
+    slider.send_keys(Keys.HOME)
+    assert float(slider.get_attribute("value")) == 0.0
+    assert page.find_element("css selector", ".count").text == "0"
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert 0.0 < float(slider.get_attribute("value")) < before
+    assert slider.get_attribute("aria-valuetext") != words
+    assert page.execute_script(outline, slider) != "none"
+
+
+def test_the_table_sorts_by_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    button = page.find_element("css selector", "table.sortable th:nth-child(3) button")
+    button.send_keys(Keys.ENTER)
+    values = page.execute_script(
+        "return [...document.querySelectorAll('table.sortable tbody tr')].map(r => Number(r.cells[2].textContent))"
+    )
+    assert values == sorted(values, reverse=True)
+    assert page.execute_script("return arguments[0].parentElement.getAttribute('aria-sort')", button) == "descending"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(page, theme):
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [_theme(theme)]})
+    names = ["ink", "muted", "keep", "remove", "third", "good", "warning", "serious", "info", "bg", "card"]
+    colours = dict(zip(names, page.execute_script(
+        "const s = getComputedStyle(document.documentElement);"
+        "return arguments[0].map(n => s.getPropertyValue('--' + n).trim())", names
+    )))  # fmt: skip
+    for name in names[:-2]:
+        for ground in ("bg", "card"):
+            assert _contrast(colours[name], colours[ground]) >= 4.5, (theme, name, ground)
+
+
+def test_the_button_changes_the_theme(page):
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    before = page.execute_script(ground)
+    page.find_element("id", "theme").click()
+    assert page.execute_script(ground) != before
+    page.find_element("id", "theme").click()
+    assert page.execute_script(ground) == before
+
+
+def test_nothing_is_wider_than_a_telephone(page):
+    page.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        page.refresh()
+        assert page.execute_script("return document.documentElement.scrollWidth") == 390
+        shown = (
+            "return [...document.querySelectorAll('.narrow, .wide')].filter(e => e.offsetParent).map(e => e.className)"
+        )
+        assert set(page.execute_script(shown)) == {"narrow"}
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def _move(page, place: float) -> None:
+    page.execute_script(
+        "const s = document.querySelector('input[type=range]');"
+        "s.value = arguments[0]; s.dispatchEvent(new Event('input'))",
+        place,
+    )
+
+
+def _theme(name: str) -> dict[str, str]:
+    return {"name": "prefers-color-scheme", "value": name}
+
+
+def _contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of the Web Content Accessibility Guidelines."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)

@@ -1,0 +1,141 @@
+"""Each finding: data made so that it is there, and data in which it is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyspar
+from pyspar import BayesSpARRegressor, SpARRegressor, inspect
+
+
+def data(n=400, m=300, d=4, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    return X, X @ np.linspace(1.0, 2.0, d) + noise * rng.normal(size=n), Z
+
+
+def codes(est, Z):
+    found = inspect(est, Z)
+    findings = [*found.outputs[0].findings, *found.findings]
+    for finding in findings:
+        assert finding.severity in ("good", "info", "warning", "serious")
+        assert finding.text.endswith(".")
+        assert finding.advice
+    return {finding.code: finding for finding in findings}
+
+
+@pytest.fixture
+def calm():
+    X, y, Z = data()
+    return codes(SpARRegressor().fit(X, y), Z)
+
+
+def test_without_a_shift_only_that_is_said(calm):
+    assert set(calm) == {"SPAR002"}
+    assert calm["SPAR002"].severity == "good"
+
+
+def test_a_direction_that_only_the_target_varies_in_hurts():
+    X, y, Z = data()
+    X[:, 0] *= 1e-3
+    found = codes(SpARRegressor().fit(X, y), Z)
+    assert found["SPAR001"].severity == "serious"
+    assert "x0" in found["SPAR001"].advice
+    assert "SPAR002" not in found
+
+
+def test_target_energy_outside_the_source_is_found(calm):
+    X, y, Z = data()
+    X[:, 3] = X[:, 2]
+    found = codes(SpARRegressor().fit(X, y), Z)
+    share = np.mean((Z[:, 3] - Z[:, 2]) ** 2) / 2 / np.sum(np.mean((Z - X.mean(axis=0)) ** 2, axis=0))
+    assert f"{share:.1%}" in found["SPAR003"].text
+    assert "SPAR003" not in calm
+
+
+def test_a_column_stuck_in_the_source_is_named(calm):
+    X, y, Z = data()
+    X[:, 2] = 7.0
+    assert "x2" in codes(SpARRegressor().fit(X, y), Z)["SPAR004"].text
+    Z[:, 2] = 7.0
+    assert "SPAR004" not in codes(SpARRegressor().fit(X, y), Z)
+    assert "SPAR004" not in calm
+
+
+@pytest.mark.parametrize(("rows", "severity"), [(5, "serious"), (20, "warning")])
+def test_few_rows_for_each_direction_are_counted(rows, severity, calm):
+    X, y, Z = data(n=rows, seed=1)
+    found = codes(BayesSpARRegressor(rule="positive-part").fit(X, y), Z)["SPAR005"]
+    assert found.severity == severity
+    assert f"{rows} rows for 4 directions" in found.text
+    assert "SPAR005" not in calm
+
+
+def test_equal_singular_values_on_both_sides_of_the_line_are_told(calm):
+    # Without an intercept, and with a target whose directions are the axes: two of equal length, one of them removed.
+    X, _, _ = data(d=2)
+    y = X[:, 0] + np.random.default_rng(3).normal(size=len(X))
+    equal, apart = (np.vstack([np.diag([5.0, length]), np.zeros((8, 2))]) for length in (5.0 * (1 - 1e-6), 3.0))
+    est = SpARRegressor(fit_intercept=False).fit(X, y)
+    assert "SPAR006" in codes(est, equal)
+    assert "SPAR006" not in codes(est, apart)
+    assert "SPAR006" not in calm
+
+
+def test_evidence_at_a_limit_is_told(calm):
+    X, _, Z = data()
+    assert "no-noise" in codes(SpARRegressor().fit(X, X @ [1.0, 2.0, 3.0, 4.0]), Z)["SPAR007"].text
+    assert "no-signal" in codes(SpARRegressor().fit(X, np.ones(len(X))), Z)["SPAR007"].text
+    assert "SPAR007" not in calm
+
+
+def test_that_most_of_the_target_was_taken_away_is_told(calm):
+    X, _, Z = data()
+    noise = np.random.default_rng(1).normal(size=len(X))
+    assert "SPAR008" in codes(SpARRegressor().fit(X, noise), Z)
+    assert "SPAR008" not in calm
+
+
+def test_a_mean_far_away_is_told_with_its_column(calm):
+    X, y, Z = data()
+    Z[:, 1] += 9.0
+    found = codes(SpARRegressor().fit(X, y), Z)["SPAR009"]
+    assert "x1 by 9" in found.text or "x1 by 8.9" in found.text
+    assert "SPAR009" not in calm
+
+
+def test_a_forecast_that_says_little_says_so(calm):
+    X, y, Z = data()
+    X[:, 0] *= 1e-3
+    assert "SPAR010" in codes(SpARRegressor().fit(X, y), Z)
+    assert "SPAR010" not in calm
+
+
+def test_units_far_apart_matter_only_to_a_regressor_that_does_not_scale(calm):
+    X, y, Z = data()
+    X[:, 0] *= 1e8
+    Z[:, 0] *= 1e8
+    assert "SPAR011" in codes(SpARRegressor().fit(X, y), Z)
+    assert "SPAR011" not in codes(BayesSpARRegressor(rule="positive-part").fit(X, y), Z)
+    assert "SPAR011" not in calm
+
+
+def test_the_price_of_adapting_is_told(calm):
+    X, y, Z = data(n=40, d=3, noise=3.0, seed=2)
+    X[:, 0] *= 0.02
+    found = codes(BayesSpARRegressor(rule="chi2", alpha=0.999999).fit(X, y), Z)
+    assert found["SPAR012"].severity == "info"
+    assert "SPAR012" not in calm
+
+
+def test_every_code_is_documented_and_no_other():
+    root = Path(pyspar.__file__).parents[2]
+    page = root / "docs" / "report.md"
+    if not page.is_file():
+        pytest.skip("the documentation is not part of an installed package")
+    used = set(re.findall(r"SPAR\d{3}", (Path(pyspar.__file__).parent / "findings.py").read_text()))
+    assert set(re.findall(r"^\| `(SPAR\d{3})`", page.read_text(), flags=re.M)) == used
