@@ -1,4 +1,4 @@
-"""fit and adapt of the Bayesian regressor, with a fixed rule and with the strength chosen, against SpARRegressor's."""
+"""fit and adapt of the Bayesian regressor, with a fixed rule and with the average chosen, against SpARRegressor's."""
 
 from __future__ import annotations
 

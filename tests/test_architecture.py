@@ -26,6 +26,7 @@ MAY = {
     "estimators": ({"core", "_checks", "_regressor", "_adaptable"}, {"numpy", "sklearn"}),
     "_cells": ({"core", "sources"}, {"numpy"}),
     "bayes": ({"core", "_checks", "_adaptable", "_cells"}, {"numpy"}),
+    "watching": ({"core", "_checks", "_adaptable"}, {"numpy", "sklearn"}),
     "pipelines": ({"core"}, {"sklearn"}),
     "model_selection": ({"core", "errors", "pipelines"}, {"numpy", "scipy", "sklearn", "pandas"}),
     "moments_file": ({"core", "errors", "atomic"}, {"numpy"}),
@@ -91,7 +92,8 @@ MAY = {
     ),
     "__main__": ({"cli"}, set()),
     "__init__": (
-        {"bayes", "core", "errors", "estimators", "inspection", "persist", "pipelines", "reporting", "tracing"},
+        {"bayes", "core", "errors", "estimators", "inspection", "persist", "pipelines", "reporting", "tracing"}
+        | {"watching"},
         set(),
     ),
 }

@@ -19,11 +19,11 @@ def python_blocks(path: Path) -> list[str]:
 
 
 def test_the_code_in_the_documentation_runs():
-    for page in (README, ROOT / "docs" / "scale.md", ROOT / "docs" / "networks.md"):
-        blocks = python_blocks(page)
+    for page in (README, *(ROOT / "docs" / f"{name}.md" for name in ("scale", "networks", "forecasts", "report"))):
+        blocks, names = python_blocks(page), {}
         assert blocks
-        for block in blocks:
-            exec(compile(block, page.name, "exec"), {})
+        for block in blocks:  # one after the other, as a reader would
+            exec(compile(block, page.name, "exec"), names)
 
 
 def test_the_readme_has_the_two_commands_and_ci_runs_the_second():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspar.pipelines import adapt_pipeline
     from pyspar.reporting import Report, report
     from pyspar.tracing import alpha_path
+    from pyspar.watching import TargetWatch
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ _HOME = {
     "SpARRegressor": "pyspar.estimators",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
+    "TargetWatch": "pyspar.watching",
     "adapt_pipeline": "pyspar.pipelines",
     "alpha_path": "pyspar.tracing",
     "inspect": "pyspar.inspection",
@@ -57,6 +59,7 @@ __all__ = [
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
+    "TargetWatch",
     "__version__",
     "adapt_pipeline",
     "alpha_path",

@@ -114,7 +114,7 @@ def adapt(
         float | None,
         typer.Option(
             help="Confidence of the paper's rule in [0, 1]: 0 removes nothing, 1 every target direction. 0.999 for "
-            "spar; bayes chooses its own strength unless it is given.",
+            "spar; bayes weighs several ways to adapt unless it is given.",
             show_default=False,
         ),
     ] = None,

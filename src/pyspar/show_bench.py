@@ -110,6 +110,7 @@ def demo(found: Demo) -> None:
         "ridge": "penalty by leave-one-out on the source",
         "PCR": "components by GCV on the source",
         "SpAR": "adapted to the unlabelled target",
+        "Bayes-SpAR": "ours: ridge, adapted, nothing to tune",
     }
     best = [min(pair[k] for pair in found.errors.values()) for k in (0, 1)]
     for name, pair in found.errors.items():

@@ -27,11 +27,11 @@ def test_communities_and_crime_has_the_published_parts():
 
 
 @needs_data
-def test_the_demo_scores_four_methods_and_draws_its_figure(tmp_path):
+def test_the_demo_scores_five_methods_and_draws_its_figure(tmp_path):
     from pyspar.bench.demo import run
 
     found = run(tmp_path / "out")
-    assert list(found.errors) == ["OLS", "ridge", "PCR", "SpAR"]
+    assert list(found.errors) == ["OLS", "ridge", "PCR", "SpAR", "Bayes-SpAR"]
     assert all(0 < average <= worst < 1 for average, worst in found.errors.values())
     # As published for networks on this set: SpAR improves on least squares, on average and in the worst group.
     assert found.errors["SpAR"] < found.errors["OLS"]

@@ -145,3 +145,14 @@ def test_labels_that_do_not_vary_are_forecast_without_error(rng):
     found = SpARRegressor().fit(X, np.full(len(X), 3.0)).expected_rmse(Z)
     assert found.rmse == 0.0
     assert found.interval95 == (0.0, 0.0)
+
+
+def test_a_weight_on_a_column_that_the_source_never_moved_counts_in_full(rng):
+    X, y, Z, *_ = shifted(rng, d=3)
+    X, Z = np.column_stack([X, np.full(len(X), 2.0)]), np.column_stack([Z, 2.0 + 10.0 * rng.normal(size=len(Z))])
+    forecaster = Forecaster(posterior_of(Moments.of(X, y), fit_intercept=True), Moments.of(Z))
+    coef, intercept = forecaster.guess()
+    moved = coef + np.array([[0.0], [0.0], [0.0], [0.5]])
+    before, after = (forecaster.of("", w, intercept - 2.0 * (w[3] - coef[3])) for w in (coef, moved))
+    # The source says nothing of that column, so the best guess has no weight there, and any weight is all error.
+    assert after.rmse**2 - before.rmse**2 == pytest.approx(0.25 * np.mean((Z[:, 3] - 2.0) ** 2), rel=1e-6)

@@ -1,4 +1,4 @@
-"""The demo: a real data set with a natural shift, four linear methods, and what SpAR did about the shift."""
+"""The demo: a real data set with a natural shift, five linear methods, and what SpAR did about the shift."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from pyspar.bayes import BayesSpARRegressor
 from pyspar.bench.figures import demo_figure
 from pyspar.core.adapt import Adaptation
 from pyspar.data import Part, ShiftTask, communities_and_crime
@@ -39,6 +40,7 @@ def run(out: Path) -> Demo:
         "ridge": RidgeCV(np.logspace(-6, 6, 49)).fit(X, task.train.y),
         "PCR": PCRRegressor().fit(X, task.train.y),
         "SpAR": ols.adapted(Z),
+        "Bayes-SpAR": BayesSpARRegressor().fit(X, task.train.y).adapt(Z),
     }
     errors = {name: group_errors(model.predict(Z), task.test) for name, model in methods.items()}
     adaptation: Adaptation = methods["SpAR"].adaptation_

@@ -113,7 +113,7 @@ class Forecaster:
         """Return (offset, weights) about the source mean, in the posterior's units."""
         p = self.posterior
         offset = intercept + p.x_mean @ coef - p.y_mean[output]
-        return np.asarray(np.concatenate([[offset], coef * p.spread * p.reach]) / p.unit[output])
+        return np.asarray(np.concatenate([[offset], coef * p.units * p.reach]) / p.unit[output])
 
     def _split(self, given: Vector, output: int) -> tuple[float, float, float]:
         """Return what the expected squared error consists of: bias and variance summed over rows, noise of one row."""
@@ -127,7 +127,8 @@ class Forecaster:
         energy = (along**2).sum(axis=0)
         spread = (energy[:, None] / (p.data.lam[:, None] ** 2 + p.kappa)).sum(axis=0)
         if p.unseen:
-            spread = spread + max(float((T[:, 1:] ** 2).sum() - energy.sum()), 0.0) / p.kappa
+            seen = T[:, 1:] * (p.spread > 0.0)
+            spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
         spread = spread + p.mean_share * float((T[:, 0] ** 2).sum())
         variance = float((noise2 * spread) @ weight) + max(overall - bias, 0.0)
         return bias, variance, float(noise2 @ weight)
@@ -148,7 +149,7 @@ def _factor(posterior: Posterior, target: Moments) -> Matrix:
     """Return a root of the target ``[1 | Z]`` about the source mean, in the posterior's units."""
     root = target.without_outputs().root.copy()
     root[:, 1:] -= np.outer(root[:, 0], posterior.x_mean)
-    root[:, 1:] *= inverse(posterior.spread) / posterior.reach
+    root[:, 1:] /= posterior.units * posterior.reach
     return root
 
 

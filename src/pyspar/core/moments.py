@@ -133,6 +133,15 @@ class Moments:
         """Return the Moments of the features alone."""
         return replace(self, root=self.root[:, : self.n_features + 1])
 
+    def discounted(self, share: float) -> Moments:
+        """Return the Moments of the same rows with every weight multiplied by a share.
+
+        >>> import numpy as np
+        >>> Moments.of(np.ones((4, 1))).discounted(0.5).weight
+        2.0
+        """
+        return replace(self, root=self.root * np.sqrt(share), weight=self.weight * share)
+
     def root_about(self, origin: Vector | None) -> Matrix:
         """Return a root of ``[X | Y] - origin``; with None, of the scatter about the own mean.
 

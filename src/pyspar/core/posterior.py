@@ -66,6 +66,11 @@ class Posterior:
     mean_share: float
 
     @property
+    def units(self) -> Vector:
+        """What a feature is divided by: its spread, or one for a feature that does not vary and keeps its own unit."""
+        return np.where(self.spread > 0.0, self.spread, 1.0)
+
+    @property
     def unseen(self) -> bool:
         """Whether there are directions that the source does not have, where only the prior speaks."""
         return bool(self.V.shape[1] < (self.spread > 0.0).sum())
