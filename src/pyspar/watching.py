@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Integral, Real
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -106,7 +108,7 @@ class TargetWatch:
         if self._decay is not None and self._recent:
             found = self._recent[-1].discounted(self._decay) + found
         recent = deque([*self._recent, found], maxlen=self._recent.maxlen)
-        target = sum(recent)
+        target = reduce(add, recent)
         adapted, plain = estimator.adapted(target), estimator.adapted(target).reset()
         after, before = (_forecasts(each, target) for each in (adapted, plain))
         self._recent = recent
