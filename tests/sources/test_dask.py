@@ -104,9 +104,14 @@ def test_bad_collections_are_refused(problem):
         SpARRegressor().fit(X[keep], twice)
 
 
-def slow_rows(part, X):
-    time.sleep(0.15)
-    return X
+# A worker gets functions that are defined in another by value; one of this module it would have to import by a name,
+# "tests", that an installed package may have taken.
+def slowly():
+    def slow_rows(part, X):
+        time.sleep(0.15)
+        return X
+
+    return slow_rows
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +131,7 @@ def blocks_of(problem, function, n=24):
 
 def test_a_killed_worker_changes_nothing(problem, in_memory, assert_same, cluster):
     found, _ = cluster
-    X, y = blocks_of(problem, slow_rows)
+    X, y = blocks_of(problem, slowly())
     victim = next(iter(found.workers.values()))
     timer = threading.Timer(0.7, lambda: os.kill(victim.pid, signal.SIGKILL))
     timer.start()
@@ -137,13 +142,16 @@ def test_a_killed_worker_changes_nothing(problem, in_memory, assert_same, cluste
     assert_same(est.adapt(problem.Z), in_memory)
 
 
-def failing_rows(part, X):
-    if part == 5:
-        raise RuntimeError("this part of the data cannot be read")
-    return X
+def failing():
+    def failing_rows(part, X):
+        if part == 5:
+            raise RuntimeError("this part of the data cannot be read")
+        return X
+
+    return failing_rows
 
 
 def test_a_task_that_fails_for_good_raises_its_own_error(problem, cluster):
-    X, y = blocks_of(problem, failing_rows)
+    X, y = blocks_of(problem, failing())
     with pytest.raises(RuntimeError, match="cannot be read"):
         SpARRegressor().fit(X, y)

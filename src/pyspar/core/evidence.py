@@ -16,9 +16,9 @@ from scipy.optimize import brentq, minimize_scalar
 
 from pyspar.core.arrays import Matrix, Vector, squared
 
-Limit = Literal["interior", "no-signal", "no-noise", "flat", "fixed"]
-"""Where the maximum lies: inside, at ``tau -> 0``, at ``sigma -> 0``; or ``kappa`` was given, and zero is a flat prior.
-"""
+Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
+"""Where the maximum lies: inside, at ``tau -> 0``, at ``sigma -> 0``, inside once rows that repeat others are left out;
+or ``kappa`` was given, and zero is a flat prior."""
 
 _STEP = 0.25
 """Spacing of the first look, in the logarithm of kappa; the evidence varies on the scale of one."""
@@ -28,6 +28,12 @@ _FAR = 1e6
 
 _ROUNDING = 1e-11
 """How much the evidence of a row may differ by rounding; the sum of a few thousand logarithms does by less."""
+
+_MOST_REPEATED = 0.5
+"""The share of rows that may repeat others; of a source with more of them it is not believed."""
+
+_STRONG = 10.0
+"""Twice the logarithm of an evidence ratio beyond which it counts as very strong (Kass and Raftery, 1995)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +49,9 @@ class Evidence:
     log_evidence : array of shape (K,)
         The logarithm of the density of the labels; infinite at "no-noise", minus infinity for a flat prior.
     limit : tuple of str
-        "interior", or the limit the maximum lies at: "no-signal" (tau = 0), "no-noise" (sigma = 0). "fixed" and "flat"
-        say that kappa was given.
+        "interior", or the limit the maximum lies at: "no-signal" (tau = 0), "no-noise" (sigma = 0). "repeated-rows"
+        says that the fit is exact because there are no more different rows than directions, and that the rest counts
+        for nothing. "fixed" and "flat" say that kappa was given.
     """
 
     sigma: Vector
@@ -78,12 +85,15 @@ class Coordinates:
         The length of what no weights explain, over the length of Y.
     n : float
         How many rows the labels count for, without the one spent on the mean.
+    dependent : bool
+        Whether features that vary are combinations of others: then the different rows may be too few to tell apart.
     """
 
     lam: Vector
     c: Matrix
     rest: Vector
     n: float
+    dependent: bool = False
 
     def misfit(self, kappa: Vector) -> Matrix:
         """Return ``Y' (I + XX' / k)^-1 Y`` per kappa and output: what the noise has to explain."""
@@ -119,7 +129,7 @@ def _maximum(data: Coordinates, output: int) -> tuple[float, float, float, float
         return *silent, "no-signal"
     size2 = float(((one.c[:, 0] / data.lam) ** 2).sum())  # of the least-squares weights
     if rest2 == 0.0 and data.n > rank:  # without a bound: the more so, the smaller the noise
-        return 0.0, np.sqrt(size2 / rank), 0.0, np.inf, "no-noise"
+        return _without_repeats(data, output) or (0.0, np.sqrt(size2 / rank), 0.0, np.inf, "no-noise")
 
     def objective(t: float) -> float:
         kappa = np.exp([t])
@@ -144,6 +154,24 @@ def _maximum(data: Coordinates, output: int) -> tuple[float, float, float, float
     misfit, volume = float(one.misfit(kappa)[0, 0]), float(one.volume(kappa)[0])
     sigma = np.sqrt(misfit / data.n)
     return sigma, sigma / np.sqrt(kappa[0]), float(kappa[0]), _log_evidence(data.n, misfit, volume), "interior"
+
+
+def _without_repeats(data: Coordinates, output: int) -> tuple[float, float, float, float, Limit] | None:
+    """Return the maximum had the exact fit but as many rows as directions, where that many rows speak for noise.
+
+    A row that occurs twice, label and all, adds to the rows and to no direction. With no more different rows than
+    directions every fit is exact, and the copies make that look like labels without noise. The moments do not tell
+    copies from rows; but without copies there would be either more directions or as many as there are features.
+    """
+    rank = data.lam.size
+    if not data.dependent or rank < (1.0 - _MOST_REPEATED) * data.n:
+        return None
+    alone = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
+    sigma, tau, kappa, value, limit = _maximum(alone, 0)
+    exact = _log_evidence(alone.n, float(((alone.c[:, 0] / data.lam) ** 2).sum()), float(2.0 * np.log(data.lam).sum()))
+    if limit != "interior" or 2.0 * (value - exact) < _STRONG:
+        return None
+    return sigma, tau, kappa, value, "repeated-rows"
 
 
 def _refined(one: Coordinates, objective: object, low: float, high: float) -> float:

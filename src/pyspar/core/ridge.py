@@ -110,8 +110,9 @@ def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None
         sigma, tau, kappa, value, limit = maximum_evidence(data)
     else:
         sigma, tau, kappa, value, limit = _at_fixed(data, (np.sqrt(k) / x.lam[0]) ** 2 if x.rank else 0.0, weight)
+    counted = np.where(np.array(limit) == "repeated-rows", x.rank, data.n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = value - data.n * np.log(unit * stretch)
+        value = value - counted * np.log(unit * stretch)
     evidence = Evidence(sigma * unit * stretch, tau * unit_tau, kappa, value, limit)
     return RidgeBelief(_shrunk(fit, along, kappa), evidence, x, fit.x_mean, fit.y_mean, weight, fit_intercept)
 
@@ -133,7 +134,8 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
     steep = lam**2 * root_sum_squares(from_weights) > lam[0]
     along = np.where(steep, from_labels, from_weights)
-    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n)
+    dependent = fit.x.rank < int(fit.x.V.any(axis=1).sum())
+    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
     return data, unit, along * (unit / size)
 
 
