@@ -1,4 +1,4 @@
-"""Records → numbers: how each method's target RMSE compares with RidgeCV's, over a half, over a feature map."""
+"""Records → numbers: how each method's target RMSE compares with RidgeCV's, over a part, over a feature map."""
 
 from __future__ import annotations
 

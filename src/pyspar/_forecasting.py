@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar._checks import FLOATS, check_level, target_moments
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.forecast import Forecast, Forecaster
+from pyspar.core.forecast import Forecast, forecaster_for
 from pyspar.core.moments import refuse_masked
 from pyspar.core.posterior import Posterior, posterior_of
 from pyspar.core.predictive import blocks, predictive
@@ -42,7 +42,7 @@ class ForecastingRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         target = target_moments(self, Z, sample_weight, solver=self.solver)
-        forecaster = Forecaster(self._posterior(), target)
+        forecaster = forecaster_for(self.moments_, target, fit_intercept=bool(self.fit_intercept))
         coef, intercept = weights_of(self)
         found = [forecaster.of(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
         return found[0] if self._y_ndim == 1 else found
@@ -66,13 +66,13 @@ class ForecastingRegressor(MomentsRegressor):
             return prediction
         rows = self._rows(X)
         mean = np.asarray(prediction, dtype=np.float64).reshape(len(rows), -1)
-        return prediction, self._per_row(rows, lambda p, at, k: p.std_about(mean[at, k]))
+        return prediction, self._per_row(rows, lambda p, at, k: [p.std_about(mean[at, k])])[0]
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return for each row where its label lies with a given probability.
 
         The interval is that of the label given the source, whatever the current weights predict: adapting moves the
-        prediction, not what is known.
+        prediction, not what is known, and may move it out of the interval.
 
         Parameters
         ----------
@@ -85,11 +85,12 @@ class ForecastingRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         check_level(level)
-        rows = self._rows(X)
-        low = self._per_row(rows, lambda p, at, k: p.quantile((1.0 - level) / 2.0))
-        return low, self._per_row(rows, lambda p, at, k: p.quantile((1.0 + level) / 2.0))
+        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+        low, high = self._per_row(self._rows(X), lambda p, at, k: [p.quantile(tail) for tail in tails], numbers=2)
+        return low, high
 
     def _posterior(self) -> Posterior:
+        """Return the posterior in the source's own units: the widest, since what is asked about may be any row."""
         return posterior_of(self.moments_, fit_intercept=bool(self.fit_intercept))
 
     def _rows(self, X: Any) -> Matrix:
@@ -101,13 +102,14 @@ class ForecastingRegressor(MomentsRegressor):
         refuse_masked("X", X)
         return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS), dtype=np.float64)
 
-    def _per_row(self, rows: Matrix, number: Any) -> Any:
+    def _per_row(self, rows: Matrix, of: Any, numbers: int = 1) -> list[Any]:
+        """Return arrays of numbers that ``of`` finds for a block of rows and an output, shaped as predictions are."""
         posterior = self._posterior()
-        found = np.empty((len(rows), len(posterior.unit)))
+        found = np.empty((numbers, len(rows), len(posterior.unit)))
         for at in blocks(len(rows)):
-            for k in range(found.shape[1]):
-                found[at, k] = number(predictive(posterior, rows[at], k), at, k)
-        return found[:, 0] if self._y_ndim == 1 else found
+            for k in range(found.shape[2]):
+                found[:, at, k] = of(predictive(posterior, rows[at], k), at, k)
+        return [each[:, 0] if self._y_ndim == 1 else each for each in found]
 
 
 def weights_of(estimator: Any) -> tuple[Matrix, Vector]:

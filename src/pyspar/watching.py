@@ -6,6 +6,7 @@ over any other row, and its expected error is compared with a level that a perso
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from dataclasses import dataclass
 from functools import reduce
@@ -109,11 +110,11 @@ class TargetWatch:
             found = self._recent[-1].discounted(self._decay) + found
         recent = deque([*self._recent, found], maxlen=self._recent.maxlen)
         target = reduce(add, recent)
-        adapted, plain = estimator.adapted(target), estimator.adapted(target).reset()
+        adapted, plain = estimator.adapted(target), copy.copy(estimator).reset()
         after, before = (_forecasts(each, target) for each in (adapted, plain))
         self._recent = recent
         self._batches += 1
-        alarm = any(forecast.rmse > self._limit for forecast in after)
+        alarm = any(not forecast.rmse <= self._limit for forecast in after)  # what cannot be computed is no calm
         return WatchState(self._batches, target.weight, after, before, alarm, adapted)
 
 

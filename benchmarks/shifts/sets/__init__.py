@@ -1,6 +1,13 @@
 """The data sets, and ``tasks``: every set with every feature map, as arrays."""
 
-from benchmarks.shifts.sets import by_group, by_range, by_time  # noqa: F401 - importing registers the sets
+from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the sets
+    by_group,
+    by_range,
+    by_time,
+    fresh_by_group,
+    fresh_by_range,
+    fresh_by_time,
+)
 from benchmarks.shifts.sets.shift import REGISTER, Shift
 from benchmarks.shifts.sets.tasks import HALVES, Task, tasks
 

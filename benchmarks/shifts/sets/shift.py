@@ -1,10 +1,11 @@
-"""A data set with the place where its source ends, as data: the register, the two halves, the columns as numbers."""
+"""A data set with the place where its source ends, as data: the register, its three parts, the columns as numbers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,16 @@ class Shift:
     origin: str
     licence: str
     load: Callable[[], Loaded]
+    fresh: bool = False
 
     @property
     def half(self) -> str:
-        """Say in which half the set is: the parity of a hash of its name, which knows nothing of any result."""
+        """Say to which part the set belongs: fresh if it came later, else the half by the parity of its name's hash.
+
+        The hash knows nothing of any result, and a set that comes later moves no other.
+        """
+        if self.fresh:
+            return "fresh"
         return "design" if hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0 else "held-back"
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -48,14 +55,22 @@ class Shift:
         return values[: len(source)], labels[source], values[len(source) :], labels[target], list(columns.columns)
 
 
-def shift(name: str, *, y: str, rule: str, origin: str, licence: str) -> Callable[[Callable[[], Loaded]], Shift]:
+def shift(
+    name: str, *, y: str, rule: str, origin: str, licence: str, fresh: bool = False
+) -> Callable[[Callable[[], Loaded]], Shift]:
     """Register the function below as the loader of a set."""
 
     def register(load: Callable[[], Loaded]) -> Shift:
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load)
+        if name in REGISTER:
+            raise ValueError(f"a set's name must be its own. Got {name!r} twice instead.")
+        REGISTER[name] = Shift(name, y, rule, origin, licence, load, fresh)
         return REGISTER[name]
 
     return register
+
+
+# Sets collected after both halves had been opened.
+fresh = partial(shift, fresh=True)
 
 
 def last_third(clock: pd.Series) -> pd.Series:

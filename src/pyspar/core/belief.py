@@ -149,6 +149,16 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     return replace(belief, sigma=fit.residual / np.sqrt(spare if noise == "unbiased" else source.weight))
 
 
+def counted_rows(source: Moments, directions: int) -> float:
+    """Return N: the sum of the weights, or, where that is less than the directions and so no count, the rows.
+
+    >>> counted_rows(Moments.of(np.eye(4), sample_weight=np.full(4, 0.25)), 2)
+    4.0
+    """
+    counts = source.weight > directions or source.rows <= directions
+    return source.weight if counts else float(source.rows)
+
+
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     r"""Return how much label noise reaches ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 

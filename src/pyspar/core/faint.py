@@ -22,6 +22,7 @@ def customary_cutoff(features: Moments) -> float:
 
     Authors: their published least-squares errors are those of such a cut, made in float32.
 
+    >>> import numpy as np
     >>> round(customary_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
     1.19e-05
     """
@@ -31,6 +32,7 @@ def customary_cutoff(features: Moments) -> float:
 def without_faint(features: Moments, cutoff: float) -> Moments:
     """Return moments whose features have lost the directions shorter than a share of the longest, about the origin.
 
+    >>> import numpy as np
     >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])
     >>> [int(np.linalg.matrix_rank(without_faint(Moments.of(X), c).second_moment())) for c in (0.0, 0.01)]
     [2, 1]

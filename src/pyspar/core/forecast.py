@@ -8,13 +8,14 @@ expectation of least squares is ``thm:ols_loss``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import Posterior
+from pyspar.core.posterior import Posterior, posteriors_for
 from pyspar.core.scaling import inverse
 
 DRAWS = 2000
@@ -63,30 +64,39 @@ class Forecaster:
     Parameters
     ----------
     posterior : Posterior
+        What expectations are taken over.
     target : Moments
         Of the target's features.
+    beside : Posteriors, optional
+        The same source in other units. Which units make features alike is a guess; intervals are drawn from all of
+        them, each as often as the source's labels speak for it, so that they hold where the first guess is wrong.
     seed : int
         Of the draws behind the intervals; the same seed gives the same digits.
     """
 
-    def __init__(self, posterior: Posterior, target: Moments, *, seed: int = 0) -> None:
+    def __init__(
+        self, posterior: Posterior, target: Moments, *, beside: Sequence[Posterior] = (), seed: int = 0
+    ) -> None:
         self.posterior = posterior
-        self.rows = target.weight
-        self._factor = _factor(posterior, target)
+        self._weight = target.weight
+        self.rows = target.weight if target.weight >= 1.0 else float(target.rows)  # shares of one are no counts
+        self._beliefs = [(each, _factor(each, target)) for each in (posterior, *beside)]
+        self._factor = self._beliefs[0][1]
         self._rng = np.random.default_rng(seed)
         self._noise_seed = seed + 1
-        self._drawn: dict[int, tuple[Matrix, Vector]] = {}
+        self._drawn: dict[int, list[tuple[Posterior, Matrix, Matrix, Vector]]] = {}
 
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
-        M, unit = self.rows, float(self.posterior.unit[output])
-        given = self._given(coef[:, output], float(intercept[output]), output)
-        bias, variance, noise = (value / scale for value, scale in zip(self._split(given, output), (M, M, 1.0)))
-        error2, sigma = self._errors(given, output)
+        unit = float(self.posterior.unit[output])
+        pair = coef[:, output], float(intercept[output])
+        bias, variance, noise = self._split(_given(self.posterior, *pair, output), output)
+        mean2, sigma = self._errors(*pair, output)
         rng = np.random.default_rng(self._noise_seed)  # the same noise for every set of weights: they are compared
-        shared = 2.0 * sigma * np.sqrt(error2) * rng.standard_normal(DRAWS)
-        noisy2 = np.maximum(error2 + shared + sigma**2 * rng.chisquare(max(M, 1.0), DRAWS), 0.0)
-        quiet, loud = (np.sqrt(each / M) * unit for each in (error2, noisy2))
+        # The noise along the error adds to it before it is squared; that in the other M - 1 directions comes on top.
+        along = np.square(np.sqrt(mean2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self.rows))
+        noisy2 = along + sigma**2 * _chi2(rng, self.rows - 1.0) / self.rows
+        quiet, loud = (np.sqrt(each) * unit for each in (mean2, noisy2))
         low, high = (_interval(loud, level) for level in LEVELS)
         low_quiet, high_quiet = (_interval(quiet, level) for level in LEVELS)
         return Forecast(
@@ -109,14 +119,8 @@ class Forecaster:
         w = np.column_stack(columns) * (inverse(p.spread) / p.reach)[:, None]
         return w, np.asarray(p.y_mean - p.x_mean @ w)
 
-    def _given(self, coef: Vector, intercept: float, output: int) -> Vector:
-        """Return (offset, weights) about the source mean, in the posterior's units."""
-        p = self.posterior
-        offset = intercept + p.x_mean @ coef - p.y_mean[output]
-        return np.asarray(np.concatenate([[offset], coef * p.units * p.reach]) / p.unit[output])
-
     def _split(self, given: Vector, output: int) -> tuple[float, float, float]:
-        """Return what the expected squared error consists of: bias and variance summed over rows, noise of one row."""
+        """Return what the expected squared error of a row consists of: bias, variance, noise."""
         p, T = self.posterior, self._factor
         weight, noise2 = p.weight[:, output], p.noise2(output)
         along = T[:, 1:] @ p.V
@@ -131,18 +135,42 @@ class Forecaster:
             spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
         spread = spread + p.mean_share * float((T[:, 0] ** 2).sum())
         variance = float((noise2 * spread) @ weight) + max(overall - bias, 0.0)
-        return bias, variance, float(noise2 @ weight)
+        return bias / self._weight, variance / self._weight, float(noise2 @ weight)
 
-    def _errors(self, given: Vector, output: int) -> tuple[Vector, Vector]:
-        """Draw the squared error on the noiseless labels, summed over rows, and the noise level that goes with it."""
+    def _errors(self, coef: Vector, intercept: float, output: int) -> tuple[Vector, Vector]:
+        """Draw the mean squared error on the noiseless labels, and the noise level that goes with it."""
         if output not in self._drawn:
-            p, T = self.posterior, self._factor
-            weights, sigma = p.draw(output, DRAWS, self._rng)
+            self._drawn[output] = self._draw(output)
+        found = [
+            (np.square((T @ _given(p, coef, intercept, output))[:, None] - truth).sum(axis=0) / self._weight, sigma)
+            for p, T, truth, sigma in self._drawn[output]
+        ]
+        return np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
+
+    def _draw(self, output: int) -> list[tuple[Posterior, Matrix, Matrix, Vector]]:
+        """Draw what the labels of the target may be, from each belief as often as the source speaks for it."""
+        evidence = np.array([p.log_evidence[output] for p, _ in self._beliefs])
+        share = np.exp(evidence - evidence.max())
+        counts = self._rng.multinomial(DRAWS, share / share.sum())
+        found = []
+        for (p, T), count in zip(self._beliefs, counts, strict=True):
+            weights, sigma = p.draw(output, int(count), self._rng)
             truth = T[:, 1:] @ weights
-            truth += np.outer(T[:, 0], np.sqrt(p.mean_share) * sigma * self._rng.standard_normal(DRAWS))
-            self._drawn[output] = truth, sigma
-        truth, sigma = self._drawn[output]
-        return np.square((self._factor @ given)[:, None] - truth).sum(axis=0), sigma
+            truth += np.outer(T[:, 0], np.sqrt(p.mean_share) * sigma * self._rng.standard_normal(int(count)))
+            found.append((p, T, truth, sigma))
+        return found
+
+
+def forecaster_for(source: Moments, target: Moments, *, fit_intercept: bool) -> Forecaster:
+    """Return what forecasts errors on a target, given the moments of a labelled source."""
+    first, *others = posteriors_for(source, target, fit_intercept=fit_intercept)
+    return Forecaster(first, target, beside=others)
+
+
+def _given(p: Posterior, coef: Vector, intercept: float, output: int) -> Vector:
+    """Return (offset, weights) about the source mean, in the posterior's units."""
+    offset = intercept + p.x_mean @ coef - p.y_mean[output]
+    return np.asarray(np.concatenate([[offset], coef * p.units * p.reach]) / p.unit[output])
 
 
 def _factor(posterior: Posterior, target: Moments) -> Matrix:
@@ -151,6 +179,10 @@ def _factor(posterior: Posterior, target: Moments) -> Matrix:
     root[:, 1:] -= np.outer(root[:, 0], posterior.x_mean)
     root[:, 1:] /= posterior.units * posterior.reach
     return root
+
+
+def _chi2(rng: np.random.Generator, degrees: float) -> Vector:
+    return rng.chisquare(degrees, DRAWS) if degrees > 0.0 else np.zeros(DRAWS)
 
 
 def _interval(draws: Vector, level: float) -> Interval:

@@ -8,8 +8,9 @@ at its most likely value but averaged over, on a grid, with
    \qquad q_\kappa = \mathrm{RSS} + \sum_i \frac{\kappa}{\lambda_i^2 + \kappa} c_i^2
 
 after integrating over :math:`\sigma^2` (Jeffreys). A prior that is uniform in :math:`\log\kappa` would make intervals
-cover what they promise, but leaves "no signal at all" with infinite weight; so it falls off as the root of the share of
-the labels' variance that the features explain, which is uniform where there is a signal and proper where there is none.
+cover what they promise, but leaves "no signal at all" and "no noise at all" with infinite weight. So it falls off as
+the root of the share of the labels' variance that the features explain, which is nearly uniform where there is a
+signal, and slowly, as the tenth power, where next to nothing is left for the noise.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import least_squares
+from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.belief import counted_rows, least_squares
 from pyspar.core.evidence import Coordinates
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import label_coordinates
 from pyspar.core.scaling import in_units_of, spread_of_features
 
-_GRID = 129
-_DECADES = 12.0
+_GRID = 321
+_DECADES = 30.0
 """The ratios of signal to noise that are considered reach this many decades to both sides of one."""
 
 
@@ -50,6 +51,8 @@ class Posterior:
         Candidate ratios of noise to signal.
     weight : array of shape (grid, K)
         How plausible each is; sums to one.
+    log_evidence : array of shape (K,)
+        How plausible the labels are in these units, up to a constant that does not depend on the units.
     x_mean, y_mean, mean_share
         As for a belief; ``x_mean`` in the features' own units.
     """
@@ -61,6 +64,7 @@ class Posterior:
     data: Coordinates
     kappa: Vector
     weight: Matrix
+    log_evidence: Vector
     x_mean: Vector
     y_mean: Vector
     mean_share: float
@@ -109,36 +113,59 @@ class Posterior:
         return weights, sigma
 
 
-def posterior_of(source: Moments, *, fit_intercept: bool) -> Posterior:
-    """Weigh what the moments of a labelled source leave possible."""
-    d, n = source.n_features, source.weight - fit_intercept
+def posteriors_for(source: Moments, target: Moments, *, fit_intercept: bool) -> tuple[Posterior, ...]:
+    """Weigh what a source leaves possible, in three kinds of units: of source and target, of the source, and as given.
+
+    Beforehand no feature is taken to contribute more than another, which depends on units. First the larger of a
+    feature's spreads over the two: what hardly varied in the source would else be free to contribute without bound
+    where it does vary. On real shifts this belief forecasts best; the others are for those where it is wrong.
+    """
+    d = source.n_features
     spread = spread_of_features(source, fit_intercept=fit_intercept)
+    origin = source.mean[:d] if fit_intercept else np.zeros(d)
+    there = root_sum_squares(target.without_outputs().root_about(origin)) / np.sqrt(target.weight)
+    kinds = np.maximum(spread, there), spread, np.ones(d)
+    return tuple(posterior_of(source, fit_intercept=fit_intercept, spread=kind) for kind in kinds)
+
+
+def posterior_of(source: Moments, *, fit_intercept: bool, spread: Vector | None = None) -> Posterior:
+    """Weigh what the moments of a labelled source leave possible, features in units of their spread unless given."""
+    d = source.n_features
+    if spread is None:
+        spread = spread_of_features(source, fit_intercept=fit_intercept)
     fit = least_squares(in_units_of(source, spread), fit_intercept=fit_intercept)
-    data, unit, _ = label_coordinates(fit, n)
+    weight = counted_rows(source, fit.x.rank + fit_intercept)
+    stretch = np.sqrt(weight / source.weight)
+    data, unit, _ = label_coordinates(fit, weight - fit_intercept)
     # The share of the labels' variance that the features explain has these odds, as logarithms.
     odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
-    energy = float((data.lam**2).sum()) / source.weight if fit.x.rank else 1.0
+    energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
+    plausibility, log_evidence = _plausibility(data, kappa, odds)
     return Posterior(
         spread=spread,
-        reach=float(fit.x.lam[0]) if fit.x.rank else 1.0,
-        unit=unit,
+        reach=float(fit.x.lam[0] * stretch) if fit.x.rank else 1.0,
+        unit=unit * stretch,
         V=fit.x.V,
         data=data,
         kappa=kappa,
-        weight=_plausibility(data, kappa, odds),
+        weight=plausibility,
+        log_evidence=log_evidence,
         x_mean=source.mean[:d] if fit_intercept else np.zeros(d),
         y_mean=fit.y_mean,
-        mean_share=1.0 / source.weight if fit_intercept else 0.0,
+        mean_share=1.0 / weight if fit_intercept else 0.0,
     )
 
 
-def _plausibility(data: Coordinates, kappa: Vector, odds: Vector) -> Matrix:
-    prior = -0.5 * np.logaddexp(0.0, -odds)  # half the logarithm of the share
+def _plausibility(data: Coordinates, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
+    """Return how plausible each kappa is, per output, and the logarithm of the sum before it was made one."""
+    prior = -0.5 * np.logaddexp(0.0, -odds) - 0.1 * np.logaddexp(0.0, odds)  # of the share, and of the rest
     with np.errstate(divide="ignore"):
         fit = -0.5 * data.n * np.log(data.misfit(kappa))
     # Labels that do not vary leave no misfit at any kappa, and tell nothing.
     fit = np.where(np.isfinite(fit).any(axis=0), fit, 0.0)
     log = (prior - 0.5 * data.volume(kappa))[:, None] + fit
-    weight = np.exp(log - log.max(axis=0))
-    return np.asarray(weight / weight.sum(axis=0))
+    top = log.max(axis=0)
+    weight = np.exp(log - top)
+    total = weight.sum(axis=0)
+    return np.asarray(weight / total), np.asarray(top + np.log(total))
