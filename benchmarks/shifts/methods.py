@@ -19,7 +19,8 @@ REFERENCE = "RidgeCV"
 PENALTIES = np.logspace(-4, 6, 41)
 
 
-Forecast = tuple[float, float]  # the RMSE expected on the target's noisy labels, and the noise's own
+Forecast = tuple[float, float, float, float]
+"""The RMSE expected on the target's noisy labels, the noise's own, and where it lies with 95 per cent."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,14 @@ Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Answer]
 
 
 def ols(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
-    """Fit least squares of least norm, and forecast its error by Theorem 1, if rows are left to measure the noise."""
-    est = SpARRegressor(0.0, noise="unbiased").fit(X, y)
+    """Fit least squares of least norm."""
+    est = SpARRegressor(0.0).fit(X, y)
+    return Answer(est.predict(Z), lambda: forecast_of(est, Z))
 
-    def by_theorem_1() -> Forecast:
-        sigma2 = float(est.sigma2_)
-        risk = float(est.adapted(Z).adaptation_.risk_before[0])
-        return float(np.sqrt(risk / len(Z) + sigma2)), float(np.sqrt(sigma2))
 
-    return Answer(est.predict(Z), by_theorem_1 if est.rank_ + 1 < len(X) else None)
+def forecast_of(est: Any, Z: np.ndarray) -> Forecast:
+    found = est.expected_rmse(Z)
+    return found.rmse, float(np.sqrt(found.noise)), *found.interval95
 
 
 def spar(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
@@ -56,7 +56,7 @@ def pcr(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
 def bayes(**how: Any) -> Method:
     def method(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
         est = BayesSpARRegressor(**how).fit(X, y).adapt(Z)
-        return Answer(est.predict(Z), lambda: (float(est.expected_rmse(Z)), float(np.sqrt(est.sigma2_))))
+        return Answer(est.predict(Z), lambda: forecast_of(est, Z))
 
     return method
 

@@ -31,7 +31,7 @@ def measure(task: Task, method: str) -> Record:
     record: Record = {
         "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
         "n": len(X), "m": len(Z), "d": X.shape[1], "spread": _digits(float(y.std())),
-        "rmse": None, "expected": None, "noise": None, "seconds": None, "note": "",
+        "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": "",
     }  # fmt: skip
     try:
         import_library(method)
@@ -40,13 +40,14 @@ def measure(task: Task, method: str) -> Record:
             warnings.simplefilter("ignore")
             answer = {**METHODS, **PEERS}[method](X, y, Z)
             record["seconds"] = round(time.perf_counter() - start, 4)
-            expected, noise = answer.forecast() if answer.forecast else (None, None)
+            told = answer.forecast() if answer.forecast else (None,) * 4
             rmse = float(np.sqrt(np.mean((answer.predictions - yz) ** 2)))
     except Exception as error:  # noqa: BLE001 - a method that fails is a row of the table, with its reason
         record["note"] = f"{type(error).__name__}: {str(error)[:100]}"
         return record
     record["note"] = "" if math.isfinite(rmse) else "predictions are not finite"
-    record["rmse"], record["expected"], record["noise"] = _digits(rmse), _digits(expected), _digits(noise)
+    record["rmse"] = _digits(rmse)
+    record |= {name: _digits(value) for name, value in zip(("expected", "noise", "low", "high"), told, strict=True)}
     return record
 
 
@@ -116,7 +117,7 @@ class _Worker:
         self.stop()
         return {
             "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
-            "rmse": None, "expected": None, "noise": None, "seconds": None, "note": why,
+            "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": why,
         }  # fmt: skip
 
     def stop(self) -> None:

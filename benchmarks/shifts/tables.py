@@ -81,6 +81,30 @@ def against_spar(records: dict[Key, Record], tasks: Sequence[str], method: str =
     return sum(a > 1.02 * b for a, b in both), len(both)
 
 
+def head_to_head(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> list[list[str]]:
+    """Compare a method with every other, task by task and set by set (the geometric mean of a set's tasks)."""
+    rows = []
+    for other in (*METHODS, *PEERS):
+        logs: dict[str, list[float]] = {}
+        for task in tasks:
+            a, b = records.get((task, method)), records.get((task, other))
+            if other != method and a and b and a["rmse"] and b["rmse"]:
+                logs.setdefault(a["set"], []).append(math.log(a["rmse"] / b["rmse"]))
+        if logs:
+            each = [value for values in logs.values() for value in values]
+            sets = np.array([np.mean(values) for values in logs.values()])
+            error = sets.std(ddof=1) / math.sqrt(len(sets)) if len(sets) > 1 else math.nan
+            rows.append([
+                other, f"{sum(v < 0 for v in each)} of {len(each)}", f"{int((sets < 0).sum())} of {len(sets)}",
+                f"{figure(math.exp(sets.mean()))} ({figure(math.exp(sets.mean() - 2 * error))} to "
+                f"{figure(math.exp(sets.mean() + 2 * error))})", figure(math.exp(float(np.median(each)))),
+            ])  # fmt: skip
+    return rows
+
+
+DUEL = ["against", "tasks better", "sets better", "geometric mean over sets (two standard errors)", "median task"]
+
+
 def worst_tasks(
     records: dict[Key, Record], tasks: Sequence[str], method: str, count: int
 ) -> list[tuple[float, Record]]:
