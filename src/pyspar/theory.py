@@ -11,7 +11,6 @@ Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.o
 ``chi2_rule``, ``top_k_rule``     sets that need no truth
 ``inclusion_probability``         Proposition 1 and Lemma 1: how often the rule removes a direction
 ``positive_part_rule``            keeps a fraction of a direction, by how uncertain it is
-``insured_rule``                  the same, and less where the doubt exceeds the labels
 ``flat_belief``, ``ridge_belief``   what the source says of the weights: least squares, or a ridge posterior
 ``outside_share``                 how much of the target the source does not span
 ================================  ==================================================================
@@ -41,7 +40,6 @@ from pyspar.core.risk import (
 from pyspar.core.rules import (
     chi2_rule,
     inclusion_probability,
-    insured_rule,
     oracle_rule,
     positive_part_rule,
     top_k_rule,
@@ -61,7 +59,6 @@ __all__ = [
     "chi2_rule",
     "flat_belief",
     "inclusion_probability",
-    "insured_rule",
     "ols_risk",
     "oracle_rule",
     "outside_share",

@@ -137,7 +137,7 @@ def test_whatever_the_source_the_variances_are_finite_and_the_limit_is_named(see
     X, y = problem(seed, n, d, noise=noise)
     found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
     assert np.isfinite([found.sigma, found.tau]).all()
-    assert found.limit[0] in ("interior", "no-signal", "no-noise")
+    assert found.limit[0] in ("interior", "no-signal", "no-noise", "repeated-rows")
     assert (found.tau[0] == 0.0) == (found.limit == ("no-signal",))
     assert found.sigma[0] > 0.0 or found.limit != ("interior",)
 
@@ -169,3 +169,66 @@ def test_a_weight_of_two_counts_as_two_rows(rng):
     weighted = ridge_belief(Moments.of(X, y, np.full(50, 2.0)), fit_intercept=True)
     np.testing.assert_allclose(weighted.w_hat, twice.w_hat, rtol=1e-9)
     np.testing.assert_allclose(weighted.sigma, twice.sigma, rtol=1e-9)
+
+
+def few_rows(seed, n=60, d=150, noise=0.5):
+    """Fewer rows than features, of a decaying spectrum, with labels of known noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ (np.geomspace(1.0, 1e-3, d)[:, None] * np.linalg.qr(rng.normal(size=(d, d)))[0])
+    return X, X @ rng.normal(size=d) + noise * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
+def test_rows_that_occur_twice_are_no_proof_that_there_is_no_noise(seed, size):
+    X, y = few_rows(seed)
+    once = ridge_belief(Moments.of(X, y), fit_intercept=True)
+    assert once.evidence.limit == ("interior",)
+    copies = np.r_[np.arange(60), np.arange(0, 60, 5)]
+    twice = ridge_belief(Moments.of(size * X[copies], size * y[copies]), fit_intercept=True)
+    assert twice.evidence.limit == ("repeated-rows",)
+    # Twelve rows of 72 count twice, which moves the estimates by about that share.
+    np.testing.assert_allclose(twice.sigma / size, once.sigma, rtol=0.4)
+    apart = X @ (twice.w_hat - once.w_hat)
+    assert np.linalg.norm(apart) < 0.3 * np.linalg.norm(X @ once.w_hat)
+
+
+def test_the_evidence_of_repeated_rows_is_the_density_of_as_many_labels_as_directions():
+    X, y = few_rows(0)
+    copies = np.r_[np.arange(60), np.arange(0, 60, 5)]
+    found = ridge_belief(Moments.of(X[copies], y[copies]), fit_intercept=False).evidence
+    U, lam, _ = np.linalg.svd(X[copies], full_matrices=False)
+    U, lam = U[:, :60], lam[:60]
+    covariance = found.sigma2[0] * np.eye(60) + found.tau2[0] * np.diag(lam**2)
+    value = multivariate_normal.logpdf(U.T @ y[copies], np.zeros(60), covariance)
+    np.testing.assert_allclose(found.log_evidence[0], value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n", [40, 12])
+def test_labels_without_noise_stay_exact_among_collinear_features(seed, n):
+    """Ten directions, three features that repeat them: more rows than directions, though twelve are hardly more."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 10)) * np.geomspace(1.0, 0.1, 10)
+    X = np.hstack([X, X[:, :3] @ rng.normal(size=(3, 3))])
+    w = rng.normal(size=13)
+    belief = ridge_belief(Moments.of(X, X @ w + 1.0), fit_intercept=True)
+    assert belief.evidence.limit == ("no-noise",)
+    np.testing.assert_allclose(X @ (belief.w_hat[:, 0] - w), 0.0, atol=1e-9)  # rounding
+
+
+def test_what_repeats_more_than_every_other_row_is_a_perfect_fit():
+    X, y = few_rows(1)
+    thrice = ridge_belief(Moments.of(np.vstack([X, X, X]), np.concatenate([y, y, y])), fit_intercept=True)
+    assert thrice.evidence.limit == ("no-noise",)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_is_seen_beside_directions_that_are_hardly_there(seed):
+    """The weights along them are so long that their rounding exceeds the noise; it is no perfect fit for that."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 20)) @ (np.geomspace(1.0, 1e-13, 20)[:, None] * np.linalg.qr(rng.normal(size=(20, 20)))[0])
+    y = X @ rng.normal(size=20) + 1e-3 * rng.normal(size=80)
+    found = ridge_belief(Moments.of(X, y), fit_intercept=True).evidence
+    assert found.limit == ("interior",)
+    assert found.sigma[0] == pytest.approx(1e-3, rel=0.4)  # five standard errors of 60 to 79 degrees of freedom

@@ -7,7 +7,7 @@ from pyspar import BayesSpARRegressor, Moments
 from pyspar.core.adapt import spectrum_about
 from pyspar.core.candidates import PENALTIES, REFERENCE, RIDGE, SHRUNK, SPAR
 from pyspar.core.cells import Cells, together
-from pyspar.core.extrapolation import NO_ROWS, TOO_FEW, average, held_out_errors, likeness, votes_of
+from pyspar.core.extrapolation import NO_ROWS, TOO_FEW, average, held_out, likeness, votes_of
 from pyspar.core.ridge import ridge_belief
 
 NAMES = (*PENALTIES, SPAR, RIDGE, SHRUNK)
@@ -84,13 +84,23 @@ def test_the_held_out_error_is_that_of_an_estimator_on_the_rows(rng, fit_interce
     X, y = source(rng)
     far = X[:, 0] > 1.5
     how = {"fit_intercept": fit_intercept, "scale": scale}
-    found = held_out_errors(Moments.of(X[~far], y[~far]), Moments.of(X[far], y[far]), NAMES, alpha=0.999, **how)
+    found, apart = held_out(Moments.of(X[~far], y[~far]), Moments.of(X[far], y[far]), NAMES, alpha=0.999, **how)
     est = BayesSpARRegressor(rule="positive-part", c=0.0, **how).fit(X[~far], y[~far])
     byhand = np.sqrt(np.mean((est.predict(X[far]) - y[far]) ** 2))
     assert found[NAMES.index(RIDGE), 0] == pytest.approx(byhand, rel=1e-9)
     est = BayesSpARRegressor(rule="positive-part", c=1.0, **how).fit(X[~far], y[~far]).adapt(X[far])
     byhand = np.sqrt(np.mean((est.predict(X[far]) - y[far]) ** 2))
     assert found[NAMES.index(SHRUNK), 0] == pytest.approx(byhand, rel=1e-9)
+    origin = X[~far].mean(axis=0) if fit_intercept else 0.0
+    unit = np.sqrt(np.mean((X[~far] - origin) ** 2, axis=0)) if scale else 1.0
+    louder = np.sqrt(np.mean((X[far] - origin) ** 2, axis=0)) / np.sqrt(np.mean((X[~far] - origin) ** 2, axis=0))
+    unit = unit * np.maximum(louder, 1.0)
+    plain = BayesSpARRegressor(rule="positive-part", c=0.0, **how).fit(X[~far], y[~far]).predict(X[far])
+    both = BayesSpARRegressor(rule="positive-part", c=0.0, fit_intercept=fit_intercept, scale=False)
+    both = both.fit(X[~far] / unit, y[~far]).predict(X[far] / unit)
+    byhand = np.sqrt(np.mean((plain - both) ** 2)) / y[~far].std()
+    assert apart[NAMES.index(RIDGE), 0] == pytest.approx(byhand, rel=1e-6)  # a difference of two close predictions
+    assert apart[NAMES.index(REFERENCE), 0] == 0.0
 
 
 def test_the_weights_are_the_average_of_the_candidates_by_their_votes(rng):
@@ -120,16 +130,35 @@ def test_a_trend_that_goes_on_is_kept_and_one_that_turns_is_not(rng, slope_far, 
 
 
 def test_votes_fall_with_the_held_out_error_and_with_the_distance_of_the_bold():
-    ratios = np.ones((3, len(NAMES), 1))
+    ratios, fully = np.ones((2, 3, len(NAMES), 1))
     near = np.zeros((len(NAMES), 1))
-    before = votes_of(NAMES, ratios, near)
+    before = votes_of(NAMES, ratios, fully, near)
     ratios[:, NAMES.index(SPAR)] = 2.0
-    assert votes_of(NAMES, ratios, near)[NAMES.index(SPAR), 0] < 0.01 * before[NAMES.index(SPAR), 0]
+    assert votes_of(NAMES, ratios, fully, near)[NAMES.index(SPAR), 0] < 0.01 * before[NAMES.index(SPAR), 0]
     far = near.copy()
     far[[NAMES.index(RIDGE), NAMES.index(STRONGEST)]] = 30.0
-    after = votes_of(NAMES, np.ones_like(ratios), far)
+    after = votes_of(NAMES, np.ones_like(ratios), fully, far)
     assert after[NAMES.index(RIDGE), 0] < 1e-6
     assert after[NAMES.index(STRONGEST), 0] > before[NAMES.index(STRONGEST), 0]  # to shrink more is never bold
+
+
+def test_success_near_by_says_little_of_what_lies_further_and_failure_all():
+    ratios, fully = np.ones((2, 3, len(NAMES), 1))
+    near, ridge = np.zeros((len(NAMES), 1)), NAMES.index(RIDGE)
+    odds = []
+    for ratio in (0.8, 1.25):
+        ratios[:, ridge] = ratio
+        votes = [votes_of(NAMES, ratios, share * fully, near) for share in (1.0, 0.5, 0.0)]
+        odds.append([vote[ridge, 0] / vote[NAMES.index(REFERENCE), 0] for vote in votes])
+    np.testing.assert_allclose(odds[0], [0.8**-8, 0.8**-4, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(odds[1], 1.25**-8.0, rtol=1e-12)
+
+
+def test_how_far_a_candidate_was_tested_is_a_share(rng):
+    X, y = source(rng)
+    scores = BayesSpARRegressor().fit(X, y).adapt(X[:100] + 1.0).rule_scores_
+    assert scores.tested.shape == scores.ratios.shape
+    assert ((scores.tested >= 0.0) & (scores.tested <= 1.0)).all()
 
 
 def test_a_direction_that_is_quiet_in_the_source_and_loud_in_the_target_goes(rng):

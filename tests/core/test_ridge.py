@@ -9,8 +9,7 @@ from pyspar import Moments, SpARRegressor
 from pyspar.core.adapt import adapt
 from pyspar.core.belief import flat_belief
 from pyspar.core.ridge import ridge_belief
-from pyspar.core.risk import Terms
-from pyspar.core.rules import chi2_rule, insured_rule, positive_part_rule
+from pyspar.core.rules import chi2_rule, positive_part_rule
 
 
 def textbook(X, y, sigma2, tau2):
@@ -143,24 +142,3 @@ def test_a_negative_strength_is_refused(shifts):
     belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
     with pytest.raises(ValueError, match="must not be negative"):
         adapt(belief, Moments.of(shift.Z), partial(positive_part_rule, c=-1.0))
-
-
-def test_the_insured_rule_is_the_mean_under_the_further_belief_about_the_size_of_labels(rng):
-    lam, mean, std = rng.uniform(1.0, 50.0, size=6), rng.normal(size=(6, 2)), rng.uniform(0.1, 2.0, size=(6, 2))
-    reach = np.array([3.0, 40.0])
-    prior = (reach / lam[:, None]) ** 2
-    combined = mean / std**2 / (1.0 / std**2 + 1.0 / prior)
-    taken = insured_rule(Terms(lam, mean, std), c=0.0, reach=reach)
-    np.testing.assert_allclose((1.0 - taken) * mean, combined, rtol=1e-12)
-    soft = positive_part_rule(Terms(lam, mean, std), c=1.0)
-    both = insured_rule(Terms(lam, mean, std), c=1.0, reach=reach)
-    np.testing.assert_allclose(1.0 - both, (1.0 - soft) * (1.0 - taken), rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.parametrize("size", [1e-150, 1e150])
-def test_the_insured_rule_neither_overflows_nor_divides_by_labels_of_zero(size):
-    terms = Terms(np.array([size, size]), np.array([[1.0], [1.0]]), np.array([[0.5], [0.0]]))
-    with np.errstate(all="raise", under="ignore"):
-        taken = insured_rule(terms, c=1.0, reach=np.array([0.0]))
-        assert taken.ravel().tolist() == [1.0, 0.0]
-        assert np.isfinite(insured_rule(terms, c=1.0, reach=np.array([1.0]))).all()

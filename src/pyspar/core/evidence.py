@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from pyspar.core.arrays import Matrix, Vector, squared
+from pyspar.core.arrays import EPS64, Matrix, Vector, squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
 """Where the maximum lies: inside, at ``tau -> 0``, at ``sigma -> 0``, inside once rows that repeat others are left out;
@@ -28,6 +28,12 @@ _FAR = 1e6
 
 _ROUNDING = 1e-11
 """How much the evidence of a row may differ by rounding; the sum of a few thousand logarithms does by less."""
+
+_SLACK = 64.0
+"""How many machine epsilons of the labels and of ``lambda_1 |w|`` a residual may be by rounding alone."""
+
+_AUDIBLE = 1e-9
+"""A residual beyond this share of the labels is noise, however long the weights along faint directions are."""
 
 _MOST_REPEATED = 0.5
 """The share of rows that may repeat others; of a source with more of them it is not believed."""
@@ -117,8 +123,10 @@ def maximum_evidence(data: Coordinates) -> tuple[Vector, Vector, Vector, Vector,
 
 def _maximum(data: Coordinates, output: int) -> tuple[float, float, float, float, Limit]:
     rank = data.lam.size
-    # With as many directions as rows nothing is left over but rounding.
-    rest = data.rest[[output]] if data.n > rank else np.zeros(1)
+    size2 = float(((data.c[:, output] / data.lam) ** 2).sum())  # of the least-squares weights
+    # With as many directions as rows nothing is left over but rounding, which is in proportion to labels and weights.
+    noisy = data.n > rank and data.rest[output] > min(_SLACK * EPS64 * (1.0 + np.sqrt(size2)), _AUDIBLE)
+    rest = data.rest[[output]] if noisy else np.zeros(1)
     one = Coordinates(data.lam, data.c[:, [output]], rest, data.n)
     rest2 = float(rest[0] ** 2)
     signal = float((one.c**2).sum())
@@ -127,7 +135,6 @@ def _maximum(data: Coordinates, output: int) -> tuple[float, float, float, float
     silent = (np.sqrt((signal + rest2) / data.n), 0.0, np.inf, _log_evidence(data.n, signal + rest2, 0.0))
     if rank == 0 or signal == 0.0:
         return *silent, "no-signal"
-    size2 = float(((one.c[:, 0] / data.lam) ** 2).sum())  # of the least-squares weights
     if rest2 == 0.0 and data.n > rank:  # without a bound: the more so, the smaller the noise
         return _without_repeats(data, output) or (0.0, np.sqrt(size2 / rank), 0.0, np.inf, "no-noise")
 

@@ -20,7 +20,7 @@ from pyspar.core.blocks import row_slices
 from pyspar.core.candidates import at_penalty
 from pyspar.core.ridge import RidgeBelief
 
-MULTIPLES = np.logspace(0.0, 2.0, 9)
+MULTIPLES = np.logspace(0.0, 4.0, 17)
 """Only larger penalties: what a smaller one gains within the source it loses beyond it."""
 
 MOST_ROWS = 8192

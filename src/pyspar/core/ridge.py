@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.belief import LeastSquares, flat_covariance, least_squares, noise_gain
+from pyspar.core.belief import LeastSquares, counted_rows, flat_covariance, least_squares, noise_gain
 from pyspar.core.eigen import algebra
 from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
 from pyspar.core.moments import Moments
@@ -99,11 +99,9 @@ def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None
     which for ``k = 0`` is the paper's estimate. With an intercept all is about the source mean, which costs one row.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    # Weights that sum to less than the directions are no counts of rows; then the rows are counted.
-    counts = source.weight > fit.x.rank + fit_intercept or source.rows <= fit.x.rank + fit_intercept
-    weight = source.weight if counts else float(source.rows)
+    weight = counted_rows(source, fit.x.rank + fit_intercept)
     stretch = np.sqrt(weight / source.weight)
-    x = fit.x if counts else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
+    x = fit.x if weight == source.weight else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
     unit_tau = unit * stretch / x.lam[0] if x.rank else unit
     if k is None:

@@ -56,25 +56,6 @@ def positive_part_rule(terms: Terms, *, c: float) -> Matrix:
     return np.where(terms.std > 0.0, np.minimum(np.nan_to_num(ratio, nan=1.0), 1.0) ** 2, 0.0)
 
 
-def insured_rule(terms: Terms, *, c: float, reach: Vector) -> Matrix:
-    r"""Shrink as the positive part does, and further where the doubt about a direction exceeds the labels themselves.
-
-    .. math:: g_j = \Big(1 - c \frac{v_j}{m_j^2}\Big)_+ \; \frac{1}{1 + \lambda_{z,j}^2 v_j / (M s^2)}
-
-    with ``s^2`` the mean square of the source's labels and ``reach = s sqrt(M)``, per output. The second factor is the
-    posterior mean under the further belief that one direction of the target moves its labels about as much as labels
-    moved in the source. It is close to one unless the target goes many times further than the source did.
-
-    >>> terms = Terms(np.array([1.0, 30.0]), np.array([[9.0], [9.0]]), np.ones((2, 1)))
-    >>> insured_rule(terms, c=0.0, reach=np.array([10.0])).ravel().round(3)
-    array([0.01, 0.9 ])
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        doubt = np.where(terms.std > 0.0, terms.lam[:, None] * terms.std / reach, 0.0)
-        kept = 1.0 / (1.0 + np.square(doubt))
-    return np.asarray(1.0 - (1.0 - positive_part_rule(terms, c=c)) * kept)
-
-
 def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:
     r"""Remove what the truth says is better removed: ``S* = {Var >= Bias}``.
 
