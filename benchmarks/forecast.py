@@ -1,4 +1,4 @@
-"""The forecast of least squares' error against the truth, in 256 dimensions: the paper's spectrum, rotated, 20 draws."""
+"""Least squares' error, forecast and actual, in 256 dimensions: the paper's spectrum, rotated, 20 draws."""
 
 from __future__ import annotations
 

@@ -13,9 +13,11 @@ from benchmarks.shifts.methods import OURS
 from benchmarks.shifts.records import Key, Record, read
 from benchmarks.shifts.sets import HALVES, REGISTER
 from benchmarks.shifts.tables import (
+    BY_SET,
     DUEL,
     HEADER,
     against_spar,
+    by_set,
     cells,
     figure,
     head_to_head,
@@ -101,6 +103,7 @@ def write_page(paths: Sequence[Path]) -> None:
         worse, of = against_spar(records, chosen)
         if of:
             parts.append(f"`{OURS}` is more than 2 % worse than SpAR 0.999 on {worse} of {of} tasks.\n")
+        parts += ["Over sets, each the geometric mean of its tasks:\n", table(BY_SET, by_set(records, chosen))]
         parts += ["Geometric mean (worst) per feature map:\n", table(["method", *MAPS], _per_map(records, half))]
         parts += [f"`{OURS}` head to head, its RMSE over the other's:\n", table(DUEL, head_to_head(records, chosen))]
     parts += _failures(records, names) + _forecasts(records) + _sets(records)

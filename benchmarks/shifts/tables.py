@@ -81,6 +81,25 @@ def against_spar(records: dict[Key, Record], tasks: Sequence[str], method: str =
     return sum(a > 1.02 * b for a, b in both), len(both)
 
 
+BY_SET = ["method", "geometric mean", "median", "second worst", "worst", "better than RidgeCV"]
+
+
+def by_set(records: dict[Key, Record], tasks: Sequence[str]) -> list[list[str]]:
+    """Return the same numbers over sets, each the geometric mean of its tasks' ratios."""
+    rows = []
+    for method in (*METHODS, *PEERS):
+        logs: dict[str, list[float]] = {}
+        for task in tasks:
+            record = records.get((task, method))
+            if record and method != REFERENCE and (found := ratio(record, records)):
+                logs.setdefault(record["set"], []).append(math.log(found))
+        if logs:
+            each = np.sort(np.exp([np.mean(values) for values in logs.values()]))
+            numbers = np.exp(np.log(each).mean()), np.median(each), each[-min(2, len(each))], each[-1]
+            rows.append([method, *(figure(float(v)) for v in numbers), f"{int((each < 1.0).sum())} of {len(each)}"])
+    return rows
+
+
 def head_to_head(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> list[list[str]]:
     """Compare a method with every other, task by task and set by set (the geometric mean of a set's tasks)."""
     rows = []

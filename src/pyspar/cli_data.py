@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pyspar import show, show_data
-from pyspar.errors import InputError, MissingDataError
+from pyspar.errors import InputError
 from pyspar.show_progress import status
 
 app = typer.Typer(
@@ -31,9 +31,10 @@ def list_sets(data: Folder = None, debug: Debug = False) -> None:
     with show.guard(debug=debug):
         from pyspar.data.entries import ENTRIES
         from pyspar.data.files import named_folder
+        from pyspar.data.registry import state_of
 
         named_folder(data)  # a path that is no folder is refused once, not told of every set
-        show_data.listing([(entry, _state(name, data)) for name, entry in ENTRIES.items()])
+        show_data.listing([(entry, state_of(name, data)) for name, entry in ENTRIES.items()])
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
@@ -80,15 +81,3 @@ def check(
             failed |= found.state == "wrong" or (found.state == "missing" and bool(names))
         if failed:
             raise typer.Exit(1)
-
-
-def _state(name: str, data: Path | None) -> str:
-    from pyspar.data.registry import where as find
-
-    try:
-        find(name, data)
-    except MissingDataError:
-        return "missing"
-    except InputError:
-        return "changed"
-    return "found"

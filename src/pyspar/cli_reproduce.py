@@ -54,7 +54,7 @@ def reproduce(
     """
     with show.guard(debug=debug, stopped="stopped; the same command goes on from here"):
         from pyspar.bench.perform import Options
-        from pyspar.bench.reproduce import chosen_suites, listing
+        from pyspar.bench.reproduce import cautions, chosen_suites, listing
         from pyspar.bench.reproduce import reproduce as run_suite
 
         if not names:
@@ -62,9 +62,12 @@ def reproduce(
             return
         options = Options(out, seeds, device.value, jobs, data, features is Kept.keep, mini)
         troubles = 0
-        for suite in chosen_suites(names):
-            with show_bench.progress(suite.name) as bars:
-                result = run_suite(suite, options, bars)
+        suites = chosen_suites(names)
+        for caution in cautions(suites, options):
+            show_bench.caution(caution)
+        for suite in suites:
+            with show_bench.progress(suite.name) as watching:
+                result = run_suite(suite, options, watching)
             show_bench.reproduction(result)
             troubles += len(result.troubles)
         if troubles:

@@ -11,17 +11,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from pyspar.bench.lines import Lines
+
 if TYPE_CHECKING:
     from pyspar.bench.demo import Demo
     from pyspar.bench.sheet import Result, Sheet
 
 
 @contextmanager
-def progress(suite: str) -> Iterator[Bars]:
-    """Show a bar for the suite's runs and one for the epochs of each run, on stderr, if a person may be looking."""
-    console = Console(stderr=True)
+def progress(suite: str) -> Iterator[Bars | Lines]:
+    """Show bars of the suite's runs and of the epochs of each, on stderr; lines where that is no terminal."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield Lines(lambda text: console.print(Text(f"{suite}: {text}"), soft_wrap=True))
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with Progress(*columns, console=console, transient=True) as shown:
         yield Bars(suite, shown)
 
 
@@ -49,6 +54,11 @@ class Bars:
         self._shown.advance(self._suite)
 
 
+def caution(text: str) -> None:
+    """Print what is to be known before a long wait."""
+    Console(stderr=True, highlight=False).print(Text(f"note: {text}", style="yellow"), soft_wrap=True)
+
+
 def reproduction(result: Result) -> None:
     """Print a suite's tables and remarks, what could not be done, and where everything was written."""
     console = Console(highlight=False)
@@ -71,7 +81,7 @@ def suites(listing: list[tuple[str, str, str]]) -> None:
     """Print the suites with a line each."""
     table = Table(title="spar reproduce NAME... | all", title_style="")
     for name in ("name", "data", "what"):
-        table.add_column(name, no_wrap=name == "name")
+        table.add_column(name, no_wrap=name == "name", overflow="fold")
     for name, about, state in listing:
         table.add_row(Text(name), Text(state), Text(about))
     Console(highlight=False).print(table)
@@ -80,7 +90,7 @@ def suites(listing: list[tuple[str, str, str]]) -> None:
 def _table(sheet: Sheet) -> Table:
     table = Table(title=Text(sheet.title), title_style="", title_justify="left")
     for name in sheet.header:
-        table.add_column(Text(name))
+        table.add_column(Text(name), overflow="fold")
     first = None
     for row in sheet.rows:
         if first not in (None, row[0]) and len({r[0] for r in sheet.rows}) < len(sheet.rows):

@@ -37,7 +37,9 @@ def listing(sets: Iterable[tuple[Entry, str]]) -> None:
 def place(found: Found) -> None:
     """Print where a data set lies: the path alone on stdout, so that it can be piped; the kind of place on stderr."""
     Console(highlight=False, soft_wrap=True).print(Text(printable(str(found.path))))
-    Console(highlight=False, soft_wrap=True, stderr=True).print(Text(f"in {found.place}", style="dim"))
+    Console(highlight=False, soft_wrap=True, stderr=True).print(
+        Text(f"in {found.place}{f'; incomplete: {found.lacks}' if found.lacks else ''}", style="dim")
+    )
 
 
 def verdict(found: Checked) -> None:

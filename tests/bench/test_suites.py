@@ -10,7 +10,7 @@ from pyspar.bench.methods import Comparison, compare, present
 from pyspar.bench.metrics import measure
 from pyspar.bench.names import known
 from pyspar.bench.perform import Options
-from pyspar.bench.records import Record
+from pyspar.bench.records import Record, write_records
 from pyspar.bench.report import current, page
 from pyspar.bench.suite import parse_suite, suite_named, suite_names
 from pyspar.errors import InputError
@@ -68,8 +68,10 @@ def test_alpha_shares_the_networks_of_the_tabular_table():
 
 def test_a_difference_is_in_joint_standard_errors():
     cell = Comparison("t", "m", "rmse", ("6.0", "3.0"), 9, (7.0, 11.0))
-    # Ours: mean 9, spread 2 over two seeds; the error is sqrt(9 / 9 + 4 / 2).
-    assert cell.difference == pytest.approx(3 / np.sqrt(3))
+    # Ours: mean 9, spread 2 over two seeds. Spreads have the divisor n, so the error is sqrt(9 / 8 + 4 / 1): the same
+    # as from spreads with the divisor n - 1 over n, here 8 / 2 for ours.
+    assert cell.difference == pytest.approx(3 / np.sqrt(9 / 8 + 4))
+    assert np.var([7.0, 11.0], ddof=1) / 2 == pytest.approx(4)
     assert cell.ours == ("9.0", "2.0")
 
 
@@ -98,7 +100,7 @@ def test_worst_groups_are_the_largest_error_and_the_lowest_correlation(rng):
 
 def test_the_page_says_which_suites_were_not_run(tmp_path):
     text = page(tmp_path / "none", tmp_path, "figures")
-    assert text.count("Not run here.") == len(suite_names())
+    assert text.count("Not run here: needs ") == len(suite_names())
 
 
 def test_the_newest_record_of_each_number_is_collected():
@@ -118,3 +120,78 @@ def test_suites_run_without_the_packages_of_the_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "no figures" in done.stderr
     assert "ERM + SpAR" in (tmp_path / "alpha" / "table.md").read_text()
+
+
+def test_a_group_without_a_correlation_is_left_out_wherever_it_stands(rng):
+    y, guess = rng.normal(size=21), rng.normal(size=21)
+    for lonely in (0, 9):  # the first group, or the last
+        group = np.where(np.arange(21) == 20, lonely, 1 + np.arange(21) % 2)
+        expected = min(np.corrcoef(guess[group == g], y[group == g])[0, 1] for g in (1, 2))
+        assert measure("worst-group r", guess, y, group) == pytest.approx(expected)
+        flat = np.where(group == 1, 0.5, guess)
+        assert np.isnan(measure("worst-group r", flat, y, group))
+    assert np.isnan(measure("worst-group r", guess[:1], y[:1], np.zeros(1)))
+    assert np.isnan(measure("worst-group rmse", np.array([np.nan, 1.0]), y[:2], np.arange(2)))
+
+
+def test_rows_with_fewer_seeds_say_so():
+    suite = suite_named("tabular")
+    records = [
+        Record("skillcraft", method, seed, metric, 6.0 + seed)
+        for method, seeds in (("ERM", 3), ("C-Mixup", 2))
+        for seed in range(seeds)
+        for metric in suite.metrics
+    ]
+    (sheet, *_), _ = present(suite, records)
+    ours = {row[0]: row[2] for row in sheet.rows}
+    assert ours["C-Mixup"].endswith("(2 seeds)")
+    assert "seeds" not in ours["ERM"]
+
+
+def test_a_gain_below_two_standard_errors_is_no_difference():
+    suite = suite_named("tabular")
+    records = [
+        Record("skillcraft", method, seed, metric, value)
+        for metric in suite.metrics
+        for method, values in (("ERM", (6.0, 6.0, 6.0)), ("ERM + SpAR", (7.0, 5.0, 5.5)))
+        for seed, value in enumerate(values)
+    ]
+    sheets, _ = present(suite, records)
+    assert {row[-1] for row in sheets[-1].rows} == {"no difference seen"}
+
+
+def test_of_suites_without_metrics_one_run_of_each_data_set_and_method_is_collected():
+    table1, inflation, cost = map(suite_named, ("table1", "spectral-inflation", "cost"))
+
+    def records(run, seeds, places=(None,)):
+        return [Record("t", "m", s, "x", 1.0, at=p, run=run) for s in seeds for p in places]
+
+    many, few = records("10 draws", range(10)), records("3 draws", range(3))
+    assert current(table1, many + few) == few
+    assert current(table1, few + many) == many
+    long, short = records("a", [0], range(5)), records("b", [0], range(3))
+    assert current(inflation, long + short) == short
+    alone = records("seed 0", [0]) + records("seed 1", [1])
+    assert current(cost, alone) == alone
+
+
+def test_folds_and_the_draws_of_a_search_are_all_collected():
+    folds = [Record("p", "ERM", s, "r", 1.0, run=f, spec={"options": {"fold": f}}) for s, f in enumerate("ABCDE")]
+    assert current(suite_named("povertymap"), folds) == folds
+    draws = [Record("s", "ERM", 0, "validation mse", 1.0, run=run) for run in "abc"]
+    chosen = [Record("s", "ERM", 0, "rmse", 1.0, run="d")]
+    assert current(suite_named("tabular-tuned"), draws + chosen) == draws + chosen
+
+
+def test_the_page_begins_with_what_was_run_on_what_and_why_the_rest_was_not(tmp_path):
+    made = {"machine": {"processor": "abacus"}, "versions": {"torch": "1"}}
+    records = [Record("skillcraft", "ERM", s, m, 6.0, **made) for s in range(2) for m in suite_named("tabular").metrics]
+    (tmp_path / "tabular").mkdir()
+    write_records(tmp_path / "tabular" / "records.jsonl", records)
+    text = page(tmp_path, tmp_path, "figures")
+    head = text[: text.index("\n## ")]
+    assert "| `tabular` | yes, 2 seeds | abacus, one thread, torch 1 |" in head
+    assert "| `povertymap` | no | needs PovertyMap, 13 GB, a GPU |" in head
+    assert "| `povertymap-unlabeled` | no | needs PovertyMap, 13 GB, its unlabelled images, 173 GB, a GPU |" in head
+    assert "| `rcf-mnist` | no | needs a GPU |" in head
+    assert "| `cost` | no | needs only time |" in head

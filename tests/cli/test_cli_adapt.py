@@ -66,20 +66,19 @@ def test_the_account_names_everything_that_was_done(spar, files, source, target)
     assert result.stderr == ""
 
 
-def test_the_expected_error_is_that_of_the_adaptation(files, source, target):
+def test_the_expected_error_is_the_forecast_of_the_regressor_itself(files, source, target):
     paths = files(source[["area", "garden", "price"]], target[["area", "garden"]])
     account = adapt_files(Request(*map(Path, paths), "price"), method="spar")
     mean, std = source[["area", "garden"]].mean(), source[["area", "garden"]].std(ddof=0)
     X, Z = ((t[["area", "garden"]] - mean) / std for t in (source, target))
-    found = pyspar.SpARRegressor().fit(X, source["price"]).adapt(Z).adaptation_
-    assert account.expected.removed == int(found.removed.sum()) == 1
-    found = found.at_noise(found.sigma2 * len(X) / (len(X) - 3))  # two features and the intercept: RSS / (N - rank)
-    assert account.expected.rmse_before == pytest.approx(np.sqrt(found.risk_before[0] / len(Z)), rel=1e-6)
-    assert account.expected.rmse_kept == pytest.approx(np.sqrt(found.variance_kept[0] / len(Z)), rel=1e-6)
-    upper = found.bias_taken[0] + 2 * found.bias_std[0]
-    assert account.expected.rmse_removed == pytest.approx(np.sqrt(upper / len(Z)), rel=1e-6)
-    assert account.expected.noise == pytest.approx(np.sqrt(found.sigma2[0]), rel=1e-6)
-    assert account.expected.rmse_kept < account.expected.rmse_before / 3
+    plain = pyspar.SpARRegressor().fit(X, source["price"])
+    adapted = plain.adapted(Z)
+    assert account.expected.removed == int(adapted.adaptation_.removed.sum()) == 1
+    for forecast, est in ((account.expected.before, plain), (account.expected.after, adapted)):
+        own = est.expected_rmse(Z)
+        assert forecast.rmse == pytest.approx(own.rmse, rel=1e-6)
+        assert forecast.interval95 == pytest.approx(own.interval95, rel=1e-6)
+    assert account.expected.after.rmse < account.expected.before.rmse
 
 
 def test_labels_of_the_target_score_and_do_nothing_else(spar, files, source, target, tmp_path):
@@ -168,18 +167,17 @@ def test_fewer_rows_than_directions_is_a_note_and_not_a_warning(spar, files, sou
     result = spar("adapt", *files(source[:4], target), *LABEL, "--method", "spar")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("least squares fits it exactly") == 1
-    assert "error unknown" in result.stdout
+    assert "95 %" in result.stdout
     assert "Warning" not in result.output
     assert not [w for w in recwarn if issubclass(w.category, pyspar.SparWarning)]
 
 
 @pytest.mark.parametrize("rows", [2, 3, 5, 7])
-def test_an_error_that_cannot_be_estimated_is_called_unknown(files, source, target, rows):
+def test_a_source_that_is_fitted_exactly_still_has_a_forecast(files, source, target, rows):
     account = adapt_files(Request(*map(Path, files(source[:rows], target)), "price"), method="spar")
     assert account.rank + 1 == rows
-    assert account.expected.rmse_before is None
-    assert account.expected.rmse_kept is None
-    assert account.expected.noise is None
+    low, high = account.expected.after.interval95
+    assert 0.0 < low < high < np.inf
 
 
 def test_a_single_target_row_is_enough(spar, files, source, target):

@@ -28,8 +28,7 @@ def test_it_is_the_default_and_predicts_what_the_regressor_does(paths, source, t
     X, Z = standardised(source, target)
     est = BayesSpARRegressor().fit(X, source["price"]).adapt(Z)
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
-    risk = np.sqrt(est.adaptation_.risk_after[0] / len(Z))
-    assert account.expected.rmse_kept == pytest.approx(risk, rel=1e-6)
+    assert account.expected.after.rmse == pytest.approx(est.expected_rmse(Z).rmse, rel=1e-6)
     assert account.chosen == est.rule_scores_.summary
 
 
@@ -37,8 +36,8 @@ def test_the_output_says_what_the_weights_are_an_average_of_and_why(spar, paths)
     out = spar("adapt", *paths, *LABEL).stdout
     assert "bayes, an average" in out
     assert "by extrapolation cross-validation" in out
-    assert "RMSE (least squares)" in out
-    assert "(bayes) from what labels leave open; if the labels are linear" in out
+    assert "(least squares) → " in out
+    assert "(bayes; 95 %" in out
 
 
 def test_a_stream_has_no_rows_to_hold_out_and_says_so(spar, paths, source, target, tmp_path):
@@ -61,5 +60,5 @@ def test_a_confidence_asks_for_the_rule_of_the_paper(spar, paths, source, target
 def test_fewer_rows_than_directions_still_have_an_expected_error(spar, files, source, target):
     result = spar("adapt", *files(source[:4], target), *LABEL)
     assert result.exit_code == 0, result.output
-    assert "RMSE (bayes) from what labels leave open" in result.stdout
+    assert "(bayes; 95 %" in result.stdout
     assert "remove nothing" not in result.stdout

@@ -36,7 +36,7 @@ def test_list_has_a_line_for_each_set_and_fits_into_80_columns(spar, monkeypatch
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(names())
-    assert all(line.rstrip().endswith(("found", "missing", "changed")) for line in lines[1:])
+    assert all(line.rstrip().endswith(("found", "missing", "changed", "incomplete")) for line in lines[1:])
 
 
 def test_list_of_an_empty_machine_says_missing(spar, nothing_installed):
@@ -82,6 +82,20 @@ def test_a_changed_file_fails_the_check_with_both_sums(spar, tmp_path):
     assert shown.stdout.startswith("wrong")
     assert "expected sha256 9201edfe" in shown.stdout
     assert "changed" in spar("data", "list", "--data", str(tmp_path)).stdout
+
+
+def test_a_folder_that_lacks_images_is_said_to_be_incomplete(spar, tmp_path):
+    images = tmp_path / "poverty_v1.1" / "images"
+    images.mkdir(parents=True)
+    (images.parent / "dhs_metadata.csv").write_text("wealthpooled,country,urban\n1,mali,True\n2,mali,True\n")
+    (images / "landsat_poverty_img_0.npz").write_bytes(b"")
+    (line,) = [
+        li for li in spar("data", "list", "--data", tmp_path).stdout.splitlines() if li.startswith("povertymap ")
+    ]
+    assert "incomplete" in line
+    shown = spar("data", "where", "povertymap", "--data", tmp_path)
+    assert shown.exit_code == 0
+    assert "incomplete: 1 of 2 images" in shown.stderr
 
 
 def test_an_unknown_set_and_a_folder_that_is_none_exit_with_2(spar, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +20,22 @@ def test_the_worst_direction_is_named_by_its_raw_column(spar, files, source, tar
     assert result.stderr == ""
 
 
-def test_top_limits_the_directions_shown(files, source, target):
-    request = Request(*map(Path, files(source, target)), "price")
-    assert len(inspect_files(request, top=2).directions) == 2
+def test_top_limits_the_directions_shown(spar, files, source, target):
+    out = spar("inspect", *files(source, target), "--label", "price", "--top", 2).stdout
+    assert [line[:2] for line in out.splitlines() if line[:2] in ("1 ", "2 ", "3 ")] == ["1 ", "2 "]
 
 
-def test_directions_fall_in_expected_error_and_their_shares_sum_to_one(files, source, target):
-    request = Request(*map(Path, files(source, target)), "price")
-    account = inspect_files(request, top=1000)
-    var = np.array([d.var for d in account.directions])
-    assert (np.diff(var) <= 0).all()
-    assert sum(d.share for d in account.directions) + account.mean_share == pytest.approx(1.0)
-    assert len(account.directions) == account.expected.directions
-    total = account.expected.rmse_before**2 * len(target)
-    assert var.sum() == pytest.approx(total * (1 - account.mean_share))
-    for direction in account.directions:
-        assert direction.inflation == pytest.approx(direction.var / len(target))
+def test_directions_fall_in_cost_and_are_counted_alike_in_terminal_json_and_page(spar, files, source, target, tmp_path):
+    html, data = tmp_path / "r.html", tmp_path / "r.json"
+    result = spar("inspect", *files(source, target), "--label", "price", "--report", html, "--json", data)
+    assert result.exit_code == 0, result.output
+    directions = json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["directions"]
+    keeping = np.array([d["keeping"] for d in directions])
+    assert (np.diff(keeping) <= 0).all()
+    gone = sum(d["goes"] for d in directions)
+    assert 0 < gone < len(directions)
+    assert f"would remove {gone} of {len(directions)} target directions" in " ".join(result.stdout.split())
+    assert f'<strong class="count">{gone}</strong> of {len(directions)} directions' in html.read_text(encoding="utf-8")
 
 
 def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, target):
@@ -42,13 +43,35 @@ def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, targ
     request = Request(*map(Path, files(source[columns], target[columns])), "price")
     account = inspect_files(request)
     assert account.tables.n_encoded == 3
-    for direction in account.directions:
+    for direction in account.inspection.outputs[0].directions:
         assert direction.loads == (("town", pytest.approx(1.0)),)
 
 
-def test_inspect_announces_what_adapt_does(files, source, target):
-    request = Request(*map(Path, files(source, target)), "price", alpha=0.9)
-    assert inspect_files(request).expected == adapt_files(request, method="spar").expected
+@pytest.mark.parametrize("alpha", [None, 0.9])
+def test_adapt_and_inspect_forecast_the_same_of_the_same_files(spar, files, source, target, alpha):
+    paths = files(source, target)
+    request = Request(*map(Path, paths), "price", alpha=alpha)
+    expected = adapt_files(request).expected
+    output = inspect_files(request).inspection.outputs[0]
+    for one, other in ((expected.before, output.forecast("OLS")), (expected.after, output.forecast("Bayes-SpAR"))):
+        # The same weights, but for rounding, drawn upon with the same seed.
+        assert one.rmse == pytest.approx(other.rmse, rel=1e-9)
+        assert one.interval95 == pytest.approx(other.interval95, rel=1e-9)
+    assert expected.outside == pytest.approx(inspect_files(request).inspection.outside_energy, rel=1e-9)
+    given = () if alpha is None else ("--alpha", alpha)
+    for verb in ("adapt", "inspect"):
+        out = spar(verb, *paths, "--label", "price", *given).stdout
+        assert f"{output.forecast('OLS').rmse:.4g}" in out
+        assert f"{output.forecast('Bayes-SpAR').rmse:.4g}" in out
+
+
+def test_inspect_announces_what_the_paper_s_method_does(files, source, target):
+    request = Request(*map(Path, files(source, target)), "price")
+    expected = adapt_files(request, method="spar").expected
+    output = inspect_files(request).inspection.outputs[0]
+    assert sum(direction.goes for direction in output.directions) == expected.removed > 0
+    assert len(output.directions) == expected.directions
+    assert output.forecast("SpAR").rmse == pytest.approx(expected.after.rmse, rel=1e-9)
 
 
 def test_inspect_writes_nothing(spar, files, source, target, tmp_path):
@@ -61,7 +84,8 @@ def test_inspect_writes_nothing(spar, files, source, target, tmp_path):
 def test_target_energy_outside_the_source_is_told(spar, files, source, target):
     target["town"] = "Trier"
     out = spar("inspect", *files(source[["area", "town", "price"]], target), "--label", "price").stdout
-    assert "of the target's energy is outside the source's span" in out
+    assert " ".join(out.split()).count("of the target's energy") == 1
+    assert "SPAR003" in out
 
 
 @pytest.mark.parametrize("verb", ["adapt", "inspect"])

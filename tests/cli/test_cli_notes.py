@@ -134,20 +134,22 @@ def test_another_separator_is_found_and_said(spar, files, source, target, tmp_pa
     np.testing.assert_allclose(np.load(out), np.load(reference), rtol=1e-9)
 
 
-def test_the_expected_error_is_told_with_what_it_does_not_know(spar, files, source, target):
+@pytest.mark.parametrize("method", ["bayes", "spar", "ridge", "pcr"])
+def test_the_expected_error_is_told_with_its_interval_and_noise(spar, files, source, target, method):
     paths = files(source, target)
-    account = adapt_files(Request(*map(Path, paths), "price"), method="spar")
-    out = spar("adapt", *paths, *LABEL, "--method", "spar").stdout
-    expected = account.expected
-    assert f"{expected.rmse_before:.4g} RMSE from label noise (least squares) → {expected.rmse_kept:.4g} (spar)" in out
-    assert f"plus between 0 and {expected.rmse_removed:.4g} for what was removed (squares add)" in out
-    assert "if the labels are linear in these features" in out
-    assert f"{expected.noise:.4g} in each label" in out
-    assert "'true' below includes it, 'expected' above does not" in out
-    assert "lower" not in out
-    assert 20 < expected.noise < 40  # the homes' labels have noise of 30
+    expected = adapt_files(Request(*map(Path, paths), "price"), method=method).expected
+    out = " ".join(spar("adapt", *paths, *LABEL, "--method", method).stdout.split())
+    low, high = expected.after.interval95
+    assert (
+        f"{expected.before.rmse:.4g} (least squares) → {expected.after.rmse:.4g} ({method}; 95 %: {low:.4g} to "
+        f"{high:.4g}) RMSE; if the labels are linear in these features"
+    ) in out
+    noise = np.sqrt(expected.after.noise)
+    assert f"{noise:.4g} in each label, as estimated on the source; 'expected' and 'true' include it" in out
+    assert 20 < noise < 40  # the homes' labels have noise of 30
 
 
-def test_nothing_removed_means_nothing_unknown(spar, files, source, target):
-    out = spar("adapt", *files(source, target), *LABEL, "--method", "spar", "--alpha", "0").stdout
-    assert "for what was removed" not in out
+def test_least_squares_alone_has_one_expected_error(spar, files, source, target):
+    out = spar("adapt", *files(source, target), *LABEL, "--method", "ols").stdout
+    assert "(ols; 95 %" in out
+    assert "→" not in out

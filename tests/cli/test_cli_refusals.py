@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pyspar
+
 NUMBERS = ["area", "garden", "price"]
 
 
@@ -250,3 +252,19 @@ def test_pandas_alone_would_have_filled_the_short_row(tmp_path):
     """The reason why fields are counted: if pandas ever refuses short rows itself, the counting can go."""
     (tmp_path / "s.csv").write_text("a,b\n1,2\n3\n")
     assert pd.read_csv(tmp_path / "s.csv")["b"].isna().sum() == 1
+
+
+def test_a_label_that_is_not_named_is_answered_with_the_columns(spar, files, source, target):
+    result = spar("adapt", *files(source, target))
+    assert result.exit_code == 2
+    assert "expected --label and the name of the label's column. Got none; there are 'home', 'area'" in result.stderr
+
+
+def test_a_saved_model_tells_which_columns_a_table_lacks(spar, files, source, target, tmp_path):
+    model = tmp_path / "m.skops"
+    assert spar("adapt", *files(source, target), "--label", "price", "--id", "home", "--save", model).exit_code == 0
+    loaded = pyspar.load(model)
+    with pytest.raises(pyspar.InputError, match=r"without 'area' \(1 of 5 missing\); did you mean 'Area'\?"):
+        loaded.predict(target.rename(columns={"area": "Area"}))
+    with pytest.raises(pyspar.InputError, match=r"expected a data frame with the columns 'area'.*Got ndarray"):
+        loaded.predict(target.to_numpy())

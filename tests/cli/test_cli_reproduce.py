@@ -18,10 +18,12 @@ def test_without_a_name_the_suites_are_listed_with_whether_their_data_is_here(sp
     ("arguments", "said"),
     [
         (["tabluar"], "did you mean 'tabular'"),
+        (["all", "tabluar"], "did you mean 'tabular'"),
         (["table1", "nothing-like-it"], "There are: alpha, chair-angles"),
         (["tabular", "--jobs", "0"], "--jobs must be at least 1. Got 0."),
         (["tabular", "--device", "gpu"], "'gpu' is not one of 'cpu', 'cuda'"),
         (["tabular", "--seeds", "-3"], "--seeds must be at least 1. Got -3."),
+        (["tabular", "--data", "/nowhere/at/all"], "must be a folder with data sets"),
     ],
 )
 def test_what_cannot_be_begun_is_refused_before_anything_is_written(spar, tmp_path, arguments, said):
@@ -96,3 +98,89 @@ def test_tables_are_printed_and_the_files_named(spar, tmp_path):
     assert shown.exit_code == 0
     assert "ERM + SpAR" in shown.stdout
     assert f"wrote {tmp_path / 'alpha' / 'table.md'}" in shown.stdout
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """A folder in which one data file is not what was measured."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "SkillCraft1_Dataset.csv").write_text("GameID,LeagueIndex\n1,1\n")
+    return folder
+
+
+def test_a_changed_data_file_skips_what_needs_it_with_both_sums_and_nothing_else(spar, tmp_path, changed, monkeypatch):
+    pytest.importorskip("torch")
+    from pyspar.bench import stage
+    from pyspar.data import load
+
+    real = stage.run_data
+
+    def half_generated(spec, folder):
+        return load(spec.task, folder=folder) if spec.task == "skillcraft" else real(spec, folder)
+
+    monkeypatch.setattr(stage, "run_data", half_generated)
+    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "out", "--data", changed)
+    assert shown.exit_code == 1
+    assert "skillcraft: skipped." in shown.stdout
+    assert "expected sha256 9201edfe" in shown.stdout
+    text = (tmp_path / "out" / "alpha" / "table.md").read_text()
+    assert "expected sha256 9201edfe" in text
+    assert "**communities-and-crime**" in text
+
+
+def test_a_changed_data_file_does_not_keep_suites_from_naming_their_runs(changed):
+    from pyspar.bench.perform import Options
+    from pyspar.bench.suite import suite_named
+
+    options = Options(data=changed)
+    assert {spec.task for spec in options.specs(suite_named("alpha"))} == {"skillcraft", "communities-and-crime"}
+
+
+def test_the_listing_says_which_data_is_changed(spar, changed):
+    shown = spar("reproduce", "--data", changed)
+    assert shown.exit_code == 0
+    assert "changed skillcraft" in shown.stdout
+
+
+def test_a_synthetic_suite_draws_as_often_as_asked(spar, tmp_path):
+    from pyspar.bench.records import read_records
+
+    shown = spar("reproduce", "table1", "--seeds", "2", "--out", tmp_path)
+    assert shown.exit_code == 0
+    records = read_records(tmp_path / "table1" / "records.jsonl")
+    assert {r.seed for r in records} == {123, 124}
+    assert len(records) == 5 * 3 * 2
+    assert "--seeds 2: so many draws" in shown.stderr
+
+
+def test_without_a_terminal_progress_is_lines_on_stderr(spar, tmp_path):
+    pytest.importorskip("torch")
+    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert "alpha: skillcraft, ERM, 2 seeds: begins" in shown.stderr
+    assert "alpha: skillcraft, ERM, 2 seeds: epoch 1 of 2" in shown.stderr
+    assert "alpha: skillcraft, ERM, 2 seeds: done" in shown.stderr
+
+
+def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_path):
+    from pyspar.bench.perform import Options
+    from pyspar.bench.reproduce import cautions, chosen_suites
+
+    suites = chosen_suites(["tabular", "rcf-mnist"])
+    (said,) = cautions(suites, Options(out=tmp_path))
+    assert said.startswith("rcf-mnist: training on images takes many hours on a CPU")
+    assert cautions(suites, Options(out=tmp_path, mini=True)) == []
+
+
+def test_names_are_folded_and_not_cut_in_a_narrow_terminal(capsys, monkeypatch):
+    from pyspar import show_bench
+    from pyspar.bench.sheet import Result, Sheet
+
+    monkeypatch.setenv("COLUMNS", "80")
+    header = tuple(f"a header of column {i}" for i in range(8))
+    name = "communities-and-crime-in-a-long-word"
+    show_bench.reproduction(Result("x", "x", [Sheet("t", header, [(name,) * 8])]))
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    cells = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert name in "".join(cells)

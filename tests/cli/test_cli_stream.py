@@ -44,9 +44,12 @@ def test_a_stream_gives_what_memory_gives(numbers, small_batches, tmp_path, meth
     np.testing.assert_allclose(predictions[1], predictions[0], rtol=1e-8)
     memory_, stream_ = accounts
     assert stream_.tables == memory_.tables
-    assert (stream_.rank, stream_.chosen, stream_.expected.removed) == (memory_.rank, memory_.chosen, 1)
-    for name in ("rmse_before", "rmse_kept", "rmse_removed", "noise"):
-        assert getattr(stream_.expected, name) == pytest.approx(getattr(memory_.expected, name), rel=1e-8)
+    assert (stream_.rank, stream_.chosen) == (memory_.rank, memory_.chosen)
+    removed = int(method == "spar")
+    assert stream_.expected.removed == memory_.expected.removed == removed
+    for name in ("before", "after"):
+        one, other = getattr(stream_.expected, name), getattr(memory_.expected, name)
+        assert one.rmse == pytest.approx(other.rmse, rel=1e-8)
     assert stream_.scored.rmse == pytest.approx(memory_.scored.rmse, rel=1e-8)
     assert stream_.scored.rmse_least_squares == pytest.approx(memory_.scored.rmse_least_squares, rel=1e-8)
 
@@ -55,9 +58,10 @@ def test_inspecting_a_stream_gives_what_memory_gives(numbers, small_batches):
     asked = Request(*map(Path, numbers), "price")
     in_memory = inspect_files(asked)
     streamed = inspect_files(Request(*map(Path, numbers), "price", stream=True))
-    for one, other in zip(in_memory.directions, streamed.directions):
-        assert other.var == pytest.approx(one.var, rel=1e-8)
-        assert other.removed == one.removed
+    sides = [found.inspection.outputs[0].directions for found in (in_memory, streamed)]
+    for one, other in zip(*sides, strict=True):
+        assert other.keeping == pytest.approx(one.keeping, rel=1e-8)
+        assert other.goes == one.goes
         assert other.loads == tuple((name, pytest.approx(share, abs=1e-8)) for name, share in one.loads)
 
 

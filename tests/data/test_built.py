@@ -78,3 +78,18 @@ def _once_then(stop):
         return real(source, target) if len(calls) == 1 else stop()
 
     return replace
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_kept_file_is_read_however_it_was_written(compressed):
+    built_once("set", "key", Builder(), compressed=compressed)
+    build = Builder()
+    for asked in (False, True):
+        np.testing.assert_array_equal(built_once("set", "key", build, compressed=asked)["a"], np.arange(1000.0))
+    assert build.times == 0
+
+
+def test_compressed_arrays_take_less_room():
+    plain, compressed = (built_once("set", str(c), Builder(), compressed=c) for c in (False, True))
+    np.testing.assert_array_equal(plain["a"], compressed["a"])
+    assert kept_file("set", "True").stat().st_size < kept_file("set", "False").stat().st_size

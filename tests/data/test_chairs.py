@@ -118,3 +118,41 @@ def test_a_half_downloaded_file_is_refused(tmp_path):
     (tmp_path / "RC-49_64x64.h5").write_bytes(b"\x89HDF\r\n\x1a\n only the beginning")
     with pytest.raises(InputError, match="Download it again"):
         load("chair-angles-tails", folder=tmp_path)
+
+
+def pickled(path):
+    np.savez(path, images=np.array([{}], dtype=object), labels=np.ones(1), indx_train=np.zeros(1, int))
+
+
+def empty_file(path):
+    path.write_bytes(b"")
+
+
+def cut_off(path):
+    np.savez(path, images=np.zeros((4, 3, 64, 64), np.uint8), labels=np.ones(4), indx_train=np.zeros(1, int))
+    path.write_bytes(path.read_bytes()[:20_000])
+
+
+def one_array(path):
+    with path.open("wb") as file:
+        np.save(file, np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["RC-49_64x64.npz", "chair-angles-tails.npz"])
+@pytest.mark.parametrize("damage", [pickled, empty_file, cut_off, one_array])
+def test_a_damaged_npz_file_is_refused_by_its_name(tmp_path, name, damage):
+    damage(tmp_path / name)
+    with pytest.raises(InputError, match=name):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def test_arrays_that_are_empty_or_of_unlike_length_are_refused(tmp_path):
+    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
+    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
+    path = tmp_path / "chair-angles-tails.npz"
+    np.savez(path, **arrays | {"images_val": arrays["images_val"][:0], "labels_val": np.ones(0)})
+    with pytest.raises(InputError, match="Got none for the validation"):
+        load("chair-angles-tails", folder=tmp_path)
+    np.savez(path, **arrays | {"labels_test": np.ones(5)})
+    with pytest.raises(InputError, match=r"one label for each image\. Got 2 and 5"):
+        load("chair-angles-tails", folder=tmp_path)

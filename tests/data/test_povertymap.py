@@ -12,6 +12,7 @@ from pyspar.data import load, where
 from pyspar.data.check import checked
 from pyspar.data.image_files import ImageFiles
 from pyspar.data.povertymap import FOLDS, PATTERN, RURAL, URBAN, countries_of, parts_of, read_metadata
+from pyspar.data.registry import state_of
 from pyspar.errors import InputError, MissingDataError
 
 COUNTRIES = sorted({country for fold in FOLDS for country in countries_of(fold)[1]})
@@ -233,6 +234,12 @@ def test_what_is_kept_is_not_changed_by_the_caller(small):
         ("", "Got no rows"),
         ("wealthpooled,country,urban\n1,atlantis,True\n", "of no fold: atlantis"),
         ("wealthpooled,country,urban\nrich,mali,True\n", "numbers in the column wealthpooled"),
+        ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "finite numbers .* Got inf, line 3"),
+        (
+            "wealthpooled,country,urban\n1,mali,True\n1,mali,suburb\n",
+            "line 3: urban must be True or False. Got 'suburb'",
+        ),
+        ("wealthpooled,country,urban\n1,mali\n", "line 2: urban must be True or False. Got None"),
     ],
 )
 def test_metadata_that_is_none_is_refused(small, table, message):
@@ -266,3 +273,20 @@ def test_angola_images_that_are_no_images_are_refused(small):
         load("povertymap-angola", folder=folder, verify=False)
     np.savez(folder / "angola_56px.npz", x=np.ones((20, 8, 2, 2), np.float16))
     assert len(load("povertymap-angola", folder=folder, verify=False).test) == 13
+
+
+def test_metadata_that_is_not_utf_8_is_refused(small):
+    (small / "poverty_v1.1" / "dhs_metadata.csv").write_bytes(
+        "wealthpooled,country,urban\n1,côte,True\n".encode("latin-1")
+    )
+    with pytest.raises(InputError, match="in UTF-8"):
+        load("povertymap", folder=small, verify=False)
+
+
+def test_a_folder_that_lacks_images_is_found_incomplete(small):
+    assert where("povertymap", small).lacks == ""
+    assert state_of("povertymap", small) == "found"
+    for row in range(111):
+        (small / "poverty_v1.1" / "images" / PATTERN.format(row)).unlink()
+    assert where("povertymap", small).lacks == "4 of 115 images"
+    assert state_of("povertymap", small) == "incomplete"

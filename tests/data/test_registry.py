@@ -112,3 +112,20 @@ def test_the_code_of_the_page_runs():
     for block in blocks:
         exec(compile(block, page.name, "exec"), {})
     assert all(f"`{name}`" in text for name in names())
+
+
+def test_a_set_that_cannot_be_read_is_wrong_and_ends_no_other_check(tmp_path, monkeypatch):
+    import pyspar.data.chairs as chairs
+
+    (tmp_path / "chair-angles-tails.npz").write_bytes(b"")
+    found = checked("chair-angles-tails", tmp_path)
+    assert found.state == "wrong"
+    assert "chair-angles-tails.npz" in found.detail
+
+    def surprise(folder, *, seed):
+        raise RuntimeError("the cat")
+
+    monkeypatch.setattr(chairs, "load", surprise)
+    found = checked("chair-angles-tails", tmp_path)
+    assert found.state == "wrong"
+    assert "RuntimeError: the cat" in found.detail

@@ -9,27 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from pyspar.bench.lines import Lines
 from pyspar.bench.perform import Options
-from pyspar.bench.reproduce import chosen_suites, listing, reproduce
+from pyspar.bench.reproduce import cautions, chosen_suites, listing, reproduce
 from pyspar.bench.sheet import result_markdown
 from pyspar.errors import InputError, MissingExtraError
-
-
-class Lines:
-    """Progress as lines on stderr: a machine without a terminal shows them as they come."""
-
-    def planned(self, runs: int) -> None:
-        _say(f"{runs} runs")
-
-    def started(self, key: str, title: str) -> None:
-        _say(f"{key}: {title}")
-
-    def advanced(self, key: str, done: int, total: int) -> None:
-        if done % max(1, total // 10) == 0:
-            _say(f"{key}: epoch {done} of {total}")
-
-    def ended(self, key: str, kind: str) -> None:
-        _say(f"{key}: {kind}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,8 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.write("".join(f"{name:22} {state}; {about}\n" for name, about, state in listing(given.data)))
             return 0
         troubles = 0
-        for suite in chosen_suites(given.suites):
-            result = reproduce(suite, options, Lines())
+        suites = chosen_suites(given.suites)
+        for caution in cautions(suites, options):
+            _say(caution)
+        for suite in suites:
+            result = reproduce(suite, options, Lines(_say))
             sys.stdout.write(f"\n## {result.title}\n\n{result_markdown(result)}")
             for notice in result.notices:
                 _say(notice)

@@ -1,9 +1,7 @@
-"""Ours beside theirs: a table of published cells next to measured ones, as Markdown and CSV."""
+"""Ours beside theirs: a table of published cells next to measured ones."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -65,21 +63,3 @@ def compare(table: PublishedTable, records: Iterable[Record], style: Callable[[f
             # Authors: the spread is np.std, that is with the divisor n.
             cells.append(Cell(task, method, printed, (style(float(np.mean(ours))), style(float(np.std(ours))))))
     return cells
-
-
-def as_markdown(cells: Iterable[Cell]) -> str:
-    """Return a Markdown table, one published cell a row."""
-    rows = ["| task | method | published | ours | |", "|---|---|---|---|---|"]
-    for c in cells:
-        rows.append(f"| {c.task} | {c.method} | {' ± '.join(c.published)} | {' ± '.join(c.ours)} | {c.verdict} |")
-    return "\n".join(rows) + "\n"
-
-
-def as_csv(cells: Iterable[Cell]) -> str:
-    """Return the same as CSV, a column per number."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["task", "method", "published_mean", "published_spread", "our_mean", "our_spread", "verdict"])
-    for c in cells:
-        writer.writerow([c.task, c.method, *c.published, *c.ours, c.verdict])
-    return text.getvalue()

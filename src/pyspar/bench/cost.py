@@ -1,7 +1,8 @@
 """What each method costs in training time, as ratios to ERM. Paper: ``tab:timing_povery_map``.
 
 Each seed is trained alone, one run at a time whatever ``--jobs`` says, and from the beginning: a time that was stopped
-and resumed is no time.
+and resumed is no time. A mark in their options keeps these runs apart from those of other suites, which may have been
+trained side by side.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ BASE = "ERM"
 
 def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
     """Train each method on each seed alone; adapt behind ERM."""
-    alone = [replace(s, seeds=(seed,)) for s in options.specs(suite) for seed in s.seeds]
+    alone = [
+        replace(s, seeds=(seed,), options={**s.options, "timed": True})
+        for s in options.specs(suite)
+        for seed in s.seeds
+    ]
 
     def measured(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
         seed = spec.seeds[0]
@@ -45,7 +50,7 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
             yield Record(spec.task, "SpAR alone", seed, METRIC, adapting)
 
     one_at_a_time = replace(options, jobs=1)
-    return perform(suite, alone, [], one_at_a_time, progress, measured, keep=True, resume=False)
+    return perform(suite, alone, [], one_at_a_time, progress, measured, keep=True, resume=False, needs_features=True)
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

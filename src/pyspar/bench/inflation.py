@@ -40,7 +40,7 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
                 for place, value in enumerate(sorted_inflation(features.train, Z), start=1):
                     yield Record(spec.task, name, seed, METRIC, meant_digits(value), at=place)
 
-    return perform(suite, options.specs(suite), [], options, progress, measured, keep=True)
+    return perform(suite, options.specs(suite), [], options, progress, measured, keep=True, needs_features=True)
 
 
 def sorted_inflation(X: Any, Z: Any) -> Vector:

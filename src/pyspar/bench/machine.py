@@ -33,6 +33,11 @@ def machine(device: str = "cpu") -> dict[str, str]:
     return found
 
 
+def made_now(device: str = "cpu") -> dict[str, dict[str, str]]:
+    """Return both, to be kept beside what is measured now."""
+    return {"versions": versions(), "machine": machine(device)}
+
+
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:

@@ -66,11 +66,14 @@ class Comparison:
 
     @property
     def difference(self) -> float | None:
-        """How far our mean is from the published one, in standard errors of the difference."""
-        if self.published is None:
+        """How far our mean is from the published one, in standard errors of the difference.
+
+        Both spreads have the divisor n, so that of a mean is spread / sqrt(n - 1).
+        """
+        if self.published is None or min(self.n_published, len(self.values)) < 2:
             return None
         mean, spread = map(float, self.published)
-        error = np.sqrt(spread**2 / self.n_published + self.spread**2 / len(self.values))
+        error = np.sqrt(spread**2 / (self.n_published - 1) + self.spread**2 / (len(self.values) - 1))
         return float((self.mean - mean) / error) if error else None
 
     @property
@@ -97,6 +100,7 @@ def compare(suite: Suite, records: Iterable[Record]) -> list[Comparison]:
 
 def _task_sheet(suite: Suite, task: str, cells: list[Comparison]) -> Sheet:
     mine = {(c.method, c.metric): c for c in cells if c.task == task}
+    seeds = max(len(c.values) for c in mine.values())
     header = ["method"]
     for metric in suite.metrics:
         header += [f"{printed(metric)}, published", "ours", "difference"]
@@ -107,11 +111,10 @@ def _task_sheet(suite: Suite, task: str, cells: list[Comparison]) -> Sheet:
             cell = mine[method, metric]
             row += [
                 " ± ".join(cell.published) if cell.published else NONE,
-                " ± ".join(cell.ours),
+                " ± ".join(cell.ours) + (f" ({len(cell.values)} seeds)" if len(cell.values) < seeds else ""),
                 NONE if cell.difference is None else f"{cell.difference:+.1f} SE",
             ]
         rows.append(tuple(row))
-    seeds = max(len(c.values) for c in mine.values())
     note = f"Mean ± standard deviation over {seeds} seeds; the difference of the means in joint standard errors."
     return Sheet(task, tuple(header), rows, (note,))
 
@@ -134,7 +137,10 @@ def _gains(suite: Suite, records: list[Record]) -> Sheet:
         "Where adapting helps",
         ("data", "method", "against", "metric", "published gain", "our gain", "seeds better", ""),
         rows,
-        ("A gain is positive where adapting is better: mean ± standard error of the difference, seed by seed.",)
+        (
+            "A gain is positive where adapting is better: mean ± standard error of the difference, seed by seed. "
+            "No difference is seen where it is below two standard errors.",
+        )
         if rows
         else (),
     )
@@ -152,8 +158,9 @@ def _gain(
     paper = NONE
     if method in cells and other in cells:
         paper = f"{sign * (float(cells[other][0]) - float(cells[method][0])):+.3f}"
-    word = "better" if mean > 0 else "worse" if mean < 0 else "the same"
-    clear = mean == 0 or abs(mean) > 2 * error
+    word = "the same" if not gain.any() else "better" if mean > 0 else "worse"
+    if gain.any() and not abs(mean) >= 2 * error:
+        word = "no difference seen" if gain.size > 1 else "one seed"
     return (
         task,
         method,
@@ -162,5 +169,5 @@ def _gain(
         paper,
         f"{mean:+.3f} ± {error:.3f}",
         f"{int((gain > 0).sum())} of {gain.size}",
-        word if clear else f"{word}, within noise",
+        word,
     )

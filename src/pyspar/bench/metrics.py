@@ -58,6 +58,9 @@ _MEASURES: dict[str, Callable[[Vector, Vector], float]] = {"rmse": rmse, "r": pe
 def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
     """Return a metric by its name; "worst-group ..." is that of the group where it is worst.
 
+    A group whose labels do not vary, such as one of a single row, has no correlation and is left out of the worst of
+    them. Where a prediction does not vary in a group, the worst correlation is nan, whatever the other groups have.
+
     >>> y = np.zeros(4)
     >>> measure("worst-group rmse", np.array([1.0, 1.0, 3.0, 3.0]), y, np.array([7, 7, 8, 8]))
     3.0
@@ -66,8 +69,11 @@ def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
     of = _MEASURES[plain]
     if plain == metric:
         return of(prediction, y)
-    values = [of(prediction[group == g], y[group == g]) for g in np.unique(group)]
-    return max(values) if LOWER_IS_BETTER[plain] else min(values)
+    rows = [group == g for g in np.unique(group)]
+    if LOWER_IS_BETTER[plain]:
+        return float(np.max([of(prediction[some], y[some]) for some in rows]))
+    values = [of(prediction[some], y[some]) for some in rows if np.ptp(y[some])]
+    return float(np.min(values)) if values else float("nan")
 
 
 def meant_digits(value: float) -> float:

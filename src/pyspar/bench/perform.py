@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.bench.heads import Head
-from pyspar.bench.machine import machine, versions
-from pyspar.bench.pool import Progress, carry_out_all
-from pyspar.bench.records import Record, append_records, read_records
+from pyspar.bench.machine import made_now
+from pyspar.bench.pool import Progress, carry_out_all, one_thread
+from pyspar.bench.records import Record, append_records, recorded
 from pyspar.bench.spec import RunSpec
 from pyspar.bench.stage import Job, Outcome
 from pyspar.bench.suite import Suite
 from pyspar.bench.tasks import at_hand
+from pyspar.data.files import named_folder
 from pyspar.errors import InputError, need
 
 
@@ -36,6 +37,8 @@ class Options:
                 raise InputError(f"{name} must be at least 1. Got {value}.")
         if self.device == "cuda" and not need("torch", "torch").cuda.is_available():
             raise InputError("--device cuda needs a GPU that torch can see. Got none; use --device cpu.")
+        if not self.mini:
+            named_folder(self.data)  # a path that is no folder is refused once, not told of every data set
 
     def specs(self, suite: Suite) -> list[RunSpec]:
         """Return the runs that a suite takes under these options."""
@@ -72,11 +75,14 @@ def perform(
     options: Options,
     progress: Progress,
     measured: Measured | None = None,
+    *,
+    may_diverge: bool = False,
     **job: Any,
 ) -> Gathered:
     """Do runs, add their records to the suite's file in the order of the runs, and return those from the file.
 
-    ``measured`` says what is recorded of a run that is done; without it, the scores of every head.
+    ``measured`` says what is recorded of a run that is done; without it, the scores of every head. Where runs
+    ``may_diverge``, one that does is a notice and no trouble.
     """
     file = options.out / suite.name / "records.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +95,12 @@ def perform(
     outcomes = carry_out_all(jobs, options.jobs, progress)
     by_key = {spec.key: spec for spec in specs}
     done = [(by_key[o.key], o) for o in outcomes if o.kind == "done"]
-    wanted = [stamped(record, spec) for spec, outcome in done for record in of(spec, outcome)]
+    with one_thread():  # as everything else that is timed or measured
+        wanted = [
+            _stamped(record, spec, outcome, read_now=job.get("needs_features", False))
+            for spec, outcome in done
+            for record in of(spec, outcome)
+        ]
     append_records(file, wanted)
     for outcome in outcomes:
         if outcome.kind == "storage":
@@ -97,31 +108,53 @@ def perform(
                 f"expected to be able to write. Got: {outcome.reason}. All that was recorded is kept; make room, or "
                 "choose another folder with --out, and run the same command again."
             )
-    identities = {record.identity for record in wanted}
-    there = [record for record in read_records(file) if record.identity in identities] if wanted else []
-    return Gathered(there, list(dict.fromkeys(_troubles(by_key, outcomes))), notices)
+    lines = {_told(by_key[o.key], o): o.kind for o in outcomes if o.kind != "done"}
+    harmless = [line for line, kind in lines.items() if may_diverge and kind == "diverged"]
+    troubles = [line for line in lines if line not in harmless]
+    return Gathered(recorded(file, wanted), troubles, notices + harmless)
 
 
 def scores_of(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
     """Yield a record for each head, seed and metric."""
     for head in heads:
+        made = made_with(spec, outcome.made.get("training"), outcome.made.get("scores", {}).get(head.key))
         for seed in spec.seeds:
             values = outcome.scores[head.key][str(seed)]
             for metric in suite.metrics:
-                yield Record(
-                    spec.task, head.label(spec.objective), seed, metric, values[metric], at=head.params.get("alpha")
-                )
+                name, alpha = head.label(spec.objective), head.params.get("alpha")
+                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, **made)
 
 
-def stamped(record: Record, spec: RunSpec) -> Record:
+def made_with(spec: RunSpec, training: Any, scoring: Any) -> dict[str, Any]:
+    """Return the versions and the machine of a training; what differed when it was scored has a line of its own.
+
+    Runs from before this was noted in their folders have the versions and the machine of now.
+
+    >>> spec = RunSpec("skillcraft", "mlp", "ERM", (0,))
+    >>> old, new = ({"versions": {"numpy": v}, "machine": {"cores": "8"}} for v in "12")
+    >>> made_with(spec, old, new)
+    {'versions': {'numpy': '1', 'numpy, scoring': '2'}, 'machine': {'cores': '8'}}
+    """
+    first = training or scoring or made_now(spec.device)
+    then = scoring or first
+    return {
+        kind: first[kind] | {f"{k}, scoring": v for k, v in then[kind].items() if first[kind].get(k) != v}
+        for kind in ("versions", "machine")
+    }
+
+
+def _stamped(record: Record, spec: RunSpec, outcome: Outcome, *, read_now: bool) -> Record:
     """Put into a record what it was made with."""
-    return replace(record, run=spec.key, spec=spec.as_dict(), versions=versions(), machine=machine(spec.device))
+    if not record.versions:
+        now = made_now(spec.device) if read_now else None
+        record = replace(record, **made_with(spec, outcome.made.get("training"), now))
+    return replace(record, run=spec.key, spec=spec.as_dict())
 
 
-def _troubles(specs: dict[str, RunSpec], outcomes: list[Outcome]) -> Iterable[str]:
-    for outcome in outcomes:
-        spec = specs[outcome.key]
-        if outcome.kind == "skipped":  # once for a data set, whatever the number of its methods
-            yield f"{spec.task}: skipped. {' '.join(outcome.reason.split())}"
-        elif outcome.kind == "failed":
-            yield f"{spec.title}: failed ({outcome.reason}), tried again next time; see runs/{spec.key}/failed.json"
+def _told(spec: RunSpec, outcome: Outcome) -> str:
+    """Return a line on a run that is not done."""
+    if outcome.kind == "skipped":  # the same for all methods on a data set, and told once
+        return f"{spec.task}: skipped. {' '.join(outcome.reason.split())}"
+    if outcome.kind == "busy":
+        return f"{spec.title}: {outcome.reason}"
+    return f"{spec.title}: {outcome.kind} ({outcome.reason}), tried again next time; see runs/{spec.key}/failed.json"

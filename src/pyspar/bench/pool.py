@@ -16,7 +16,9 @@ from multiprocessing import connection, get_context, parent_process
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
-from pyspar.bench.stage import Job, Outcome, carry_out
+from pyspar.bench.stage import Job, Outcome, carry_out, failed
+
+_FAREWELL = 5.0  # seconds between closing a pipe and being gone
 
 
 class Progress(Protocol):
@@ -32,7 +34,7 @@ class Progress(Protocol):
         """A run has done so many of its epochs."""
 
     def ended(self, key: str, kind: str) -> None:
-        """A run is over: done, failed or skipped."""
+        """A run is over; ``kind`` as of an ``Outcome``."""
 
 
 class Silent:
@@ -116,9 +118,12 @@ class _Worker:
 def _read(worker: _Worker, progress: Progress) -> Outcome | None:
     try:
         said = worker.mail.recv()
-    except EOFError:
-        worker.process.join()
-        return Outcome(worker.job.spec.key, "failed", f"the process died (exit code {worker.process.exitcode})")
+    except (EOFError, OSError):
+        worker.process.join(_FAREWELL)
+        if worker.process.is_alive():  # but nobody hears it any more
+            worker.process.terminate()
+            worker.process.join()
+        return failed(worker.job, "failed", f"the process died (exit code {worker.process.exitcode})")
     if isinstance(said, Outcome):
         return said
     progress.advanced(worker.job.spec.key, *said)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyspar.atomic import whole_file
+from pyspar.bench.locks import BusyError, held
 from pyspar.errors import InputError
 
 
@@ -46,8 +48,10 @@ class Record:
         return (self.run, self.task, self.method, self.seed, self.metric, self.at)
 
 
-_TYPES: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": (int, float)}
-_FIELDS = {f.name for f in fields(Record)}
+_NUMBER = (int, float)
+_NEEDED: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": _NUMBER}
+_OTHER: dict[str, Any] = {"at": _NUMBER, "run": str, "spec": dict, "versions": dict, "machine": dict}
+_PATIENCE = 60.0  # seconds; adding lines takes milliseconds
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
@@ -57,9 +61,22 @@ def write_records(path: str | os.PathLike[str], records: Iterable[Record]) -> No
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:
-    """Read a file of records; a line that is not one is refused by its number."""
+    """Read a file of records, each number once; a line that is not a record is refused by its number."""
     text = Path(path).read_text(encoding="utf-8", errors="replace")
-    return [_parse(path, number, line) for number, line in enumerate(text.splitlines(), start=1)]
+    found: dict[tuple[Any, ...], Record] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        record = _parse(path, number, line)
+        found.setdefault(record.identity, record)
+    return list(found.values())
+
+
+def recorded(path: Path, wanted: Iterable[Record]) -> list[Record]:
+    """Return those of the records that are in a file, as they are there; no other process writes meanwhile."""
+    identities = {record.identity for record in wanted}
+    if not identities:
+        return []
+    with _alone(path):
+        return [record for record in read_records(path) if record.identity in identities]
 
 
 def append_records(path: Path, records: Iterable[Record]) -> list[str]:
@@ -73,16 +90,27 @@ def append_records(path: Path, records: Iterable[Record]) -> list[str]:
     >>> [r.value for r in read_records(file)]
     [1.5, 2.5]
     """
-    notices = repair(path)
-    there = {r.identity for r in read_records(path)} if path.exists() else set()
-    new: list[str] = []
-    for record in records:
-        if record.identity not in there:
-            there.add(record.identity)
-            new.append(_line(record))
-    if new:
-        _append(path, "".join(new).encode())
+    with _alone(path):
+        notices = repair(path)
+        there = {r.identity for r in read_records(path)} if path.exists() else set()
+        new: list[str] = []
+        for record in records:
+            if record.identity not in there:
+                there.add(record.identity)
+                new.append(_line(record))
+        if new:
+            _append(path, "".join(new).encode())
     return notices
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from the file; a lock of its own, because the file need not exist."""
+    try:
+        with held(path.with_suffix(".lock"), patience=_PATIENCE):
+            yield
+    except BusyError as error:
+        raise InputError(f"expected to be able to write {path}. Got: {error}.") from error
 
 
 def repair(path: Path) -> list[str]:
@@ -114,9 +142,9 @@ def _append(path: Path, content: bytes) -> None:
 
 
 def _line(record: Record) -> str:
-    # Paper-independent: nan is a number that did not come to be, and JSON has no word for it.
+    # A number that did not come to be (nan), or ran away (inf), is null: JSON has no word for either.
     values = {name: value for name, value in asdict(record).items() if value not in ("", None, {})}
-    values["value"] = None if math.isnan(record.value) else record.value
+    values["value"] = record.value if math.isfinite(record.value) else None
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -125,7 +153,8 @@ def _parse(path: str | os.PathLike[str], number: int, line: str) -> Record:
         values = json.loads(line)
         if values.get("value", 0) is None:
             values["value"] = float("nan")
-        if not all(isinstance(values[name], kind) for name, kind in _TYPES.items()) or not set(values) <= _FIELDS:
+        kinds = _NEEDED | {name: _OTHER[name] for name in set(values) - set(_NEEDED)}
+        if any(isinstance(values[name], bool) or not isinstance(values[name], kind) for name, kind in kinds.items()):
             raise ValueError
         return Record(**values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:

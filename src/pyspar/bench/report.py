@@ -9,19 +9,22 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspar.bench.perform import Options
 from pyspar.bench.records import Record, read_records, write_records
 from pyspar.bench.reproduce import shown
-from pyspar.bench.sheet import result_markdown, write_text
-from pyspar.bench.suite import Suite, suite_named, suite_names
+from pyspar.bench.sheet import Sheet, result_markdown, sheet_markdown, write_text
+from pyspar.bench.suite import Suite, images, suite_named, suite_names
+from pyspar.data.entries import ENTRIES
 from pyspar.errors import InputError
 
 HEAD = """# Reproduction
 
-Every table and figure of the paper's experiments, published numbers beside ours. This page is written by
-`python -m pyspar.bench.report` from the records in `results`, which `spar reproduce NAME` makes; each record carries
-its configuration, versions and machine. A difference is that of the means, in joint standard errors over seeds.
+The tables and figures of the paper's experiments, published numbers beside ours, as far as they were run; the first
+table says which. This page is written by `python -m pyspar.bench.report` from the records in `results`, which
+`spar reproduce NAME` makes; each record carries its configuration, versions and machine. A difference is that of the
+means, in joint standard errors over seeds.
 """
 
 
@@ -38,24 +41,30 @@ def collect(source: Path, results: Path) -> list[str]:
 
 
 def current(suite: Suite, records: list[Record]) -> list[Record]:
-    """Return the newest records: of each data set, method and seed, the one that was added last."""
-    last: dict[tuple[str, str, str, int, float | None], Record] = {}
-    for record in records:
-        # A search tries several settings with one seed; each is a number of its own.
-        own = record.run if record.metric not in suite.metrics else ""
-        last[record.task, record.method, record.metric + own, record.seed, record.at] = record
-    return list(last.values())
+    """Return the records of the newest runs: of each data set and method, the run that was added last.
+
+    Several runs belong together where folds or single seeds are trained alone, and where a search tries settings.
+    """
+
+    def place(r: Record) -> tuple[Any, ...]:
+        if suite.kind == "search" and r.metric not in suite.metrics:
+            return r.task, r.method, r.metric, r.run
+        fold = r.spec.get("options", {}).get("fold")
+        return r.task, r.method, "", fold, r.seed if suite.kind == "cost" else None
+
+    newest = {place(r): r.run for r in records}
+    return [r for r in records if newest[place(r)] == r.run]
 
 
 def page(results: Path, figures: Path, link: str) -> str:
     """Return the page, and draw its figures into a folder; suites that have no records say how to run them."""
-    parts = [HEAD]
+    parts = [HEAD, f"\n{sheet_markdown(_status(results))}"]
     for name in suite_names():
         suite = suite_named(name)
         parts.append(f"\n## {suite.title}\n\n`spar reproduce {name}`: {suite.about}.\n")
         file = results / name / "records.jsonl"
         if not file.is_file():
-            parts.append("\nNot run here.\n")
+            parts.append(f"\nNot run here: {_needs(suite)}.\n")
             continue
         records = read_records(file)
         result = shown(suite, records, figures)
@@ -65,13 +74,44 @@ def page(results: Path, figures: Path, link: str) -> str:
     return "".join(parts)
 
 
+def _status(results: Path) -> Sheet:
+    """Say of each suite whether it was run, and on what or why not."""
+    rows = []
+    for name in suite_names():
+        file = results / name / "records.jsonl"
+        if file.is_file():
+            records = read_records(file)
+            n = len({r.seed for r in records})
+            rows.append((f"`{name}`", f"yes, {n} seed{'s' * (n > 1)}", "; ".join(_devices(records))))
+        else:
+            rows.append((f"`{name}`", "no", _needs(suite_named(name))))
+    return Sheet("", ("suite", "run here", "on what, or what it needs"), rows)
+
+
+def _needs(suite: Suite) -> str:
+    """Say what it takes to run a suite: data that nobody ships, and a GPU for images."""
+    wanted = []
+    for block in suite.blocks:
+        obtain = [ENTRIES[task].obtain for task in block.tasks]
+        if all(obtain):
+            wanted.append(" or ".join(obtain))
+        if block.options.get("unlabeled"):
+            wanted.append("its unlabelled images, 173 GB")
+        if images(block):
+            wanted.append("a GPU")
+    return f"needs {', '.join(dict.fromkeys(wanted))}" if wanted else "needs only time"
+
+
 def _measured_on(records: list[Record]) -> str:
+    return f"Measured on {'; '.join(_devices(records))}."
+
+
+def _devices(records: list[Record]) -> list[str]:
     kinds = dict.fromkeys(
         (r.machine.get("gpu") or f"{r.machine.get('processor')}, one thread", r.versions.get("torch", ""))
         for r in records
     )
-    told = [f"{device}{f', torch {torch}' if torch else ''}" for device, torch in kinds]
-    return f"Measured on {'; '.join(told)}."
+    return [f"{device}{f', torch {torch}' if torch else ''}" for device, torch in kinds]
 
 
 def main(arguments: list[str] | None = None) -> int:

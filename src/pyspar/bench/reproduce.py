@@ -11,8 +11,9 @@ from pyspar.bench.perform import Gathered, Options
 from pyspar.bench.pool import Progress, Silent
 from pyspar.bench.records import Record
 from pyspar.bench.sheet import Result, result_markdown, sheets_csv, write_text
-from pyspar.bench.suite import Suite, suite_named, suite_names
-from pyspar.bench.tasks import missing
+from pyspar.bench.store import RunFolder
+from pyspar.bench.suite import Suite, images, suite_named, suite_names
+from pyspar.data.registry import state_of
 from pyspar.errors import MissingExtraError
 
 KINDS = {
@@ -28,7 +29,26 @@ KINDS = {
 
 def chosen_suites(names: list[str]) -> list[Suite]:
     """Return the suites named, or all; a name that does not exist is refused before anything is done."""
-    return [suite_named(name) for name in (suite_names() if "all" in names else dict.fromkeys(names))]
+    named = [suite_named(name) for name in dict.fromkeys(names) if name != "all"]
+    return [suite_named(name) for name in suite_names()] if "all" in names else named
+
+
+def cautions(suites: list[Suite], options: Options) -> list[str]:
+    """Return what a person should know before waiting: which suites take very long on this device."""
+    if options.device != "cpu" or options.mini:
+        return []
+    slow = [
+        suite.name
+        for suite in suites
+        if any(images(block) for block in suite.blocks)
+        and not all(RunFolder.of(options.out, spec).is_done for spec in options.specs(suite))
+    ]
+    if not slow:
+        return []
+    return [
+        f"{', '.join(slow)}: training on images takes many hours on a CPU; --device cuda is for that. It can be "
+        "stopped at any time, and the same command goes on from there."
+    ]
 
 
 def reproduce(suite: Suite, options: Options, progress: Progress | None = None) -> Result:
@@ -71,13 +91,22 @@ def kind_of(suite: Suite) -> Any:
 
 
 def listing(data: Path | None) -> list[tuple[str, str, str]]:
-    """Return for each suite its name, what it is, and which of its data sets are missing."""
+    """Return for each suite its name, what it is, and which of its data sets are missing, changed or incomplete."""
     found = []
     for name in suite_names():
         suite = suite_named(name)
-        gone = [" or ".join(tasks) for tasks in suite.tasks if all(missing(task, data) for task in tasks)]
-        found.append((name, suite.about, f"needs {', '.join(dict.fromkeys(gone))}" if gone else "ready"))
+        troubles = [trouble for tasks in suite.tasks if (trouble := _trouble(tasks, data))]
+        found.append((name, suite.about, ", ".join(dict.fromkeys(troubles)) or "ready"))
     return found
+
+
+def _trouble(tasks: tuple[str, ...], data: Path | None) -> str:
+    """Say what keeps a block from being run: nothing where one of its data sets is whole."""
+    states = {task: state_of(task, data) for task in tasks}
+    if "found" in states.values():
+        return ""
+    there = [f"{state} {task}" for task, state in states.items() if state != "missing"]
+    return " or ".join(there) if there else f"needs {' or '.join(tasks)}"
 
 
 def miniature(suite: Suite) -> Suite:

@@ -35,12 +35,14 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
     bases = options.specs(suite)
     drawn = {base.key: draws(suite, base) for base in bases}
     searched = perform(
-        suite, [s for specs in drawn.values() for s in specs], [], options, progress, _validation, keep=False
-    )
-    # A draw that diverges was tried, and is not the best: that is no trouble.
-    diverged = [trouble for trouble in searched.troubles if "TrainingError" in trouble]
-    searched = Gathered(
-        searched.records, [t for t in searched.troubles if t not in diverged], searched.notices + diverged
+        suite,
+        [s for specs in drawn.values() for s in specs],
+        [],
+        options,
+        progress,
+        _validation,
+        may_diverge=True,  # such a draw was tried, and is not the best
+        keep=False,
     )
     for base in bases:
         best = best_of(drawn[base.key], searched.records)

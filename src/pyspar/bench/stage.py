@@ -15,22 +15,30 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.bench.heads import Head, predictions
+from pyspar.bench.locks import BusyError
+from pyspar.bench.machine import made_now
 from pyspar.bench.metrics import meant_digits, measure
 from pyspar.bench.spec import RunSpec
-from pyspar.bench.store import RunFolder
+from pyspar.bench.store import DamagedError, RunFolder
 from pyspar.bench.tasks import run_data
-from pyspar.bench.training import features_of, train
-from pyspar.errors import MissingDataError, MissingExtraError
+from pyspar.bench.training import DivergedError, features_of, train
+from pyspar.errors import InputError, MissingExtraError
 
 Watch = Callable[[int, int], None]
 """Told an epoch's number, from 1, and how many there are."""
+
+Scores = dict[str, dict[str, dict[str, float]]]
+"""By head, seed and metric."""
 
 _STORAGE = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM}
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to do, the heads to judge, by which metrics, and where everything is."""
+    """A run to do, the heads to judge, by which metrics, and where everything is.
+
+    ``needs_features`` is for a suite that reads them itself.
+    """
 
     spec: RunSpec
     heads: tuple[Head, ...]
@@ -39,23 +47,31 @@ class Job:
     data: Path | None = None
     keep: bool = True
     resume: bool = True
+    needs_features: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of a run: scores by head and seed, or why there are none.
 
-    ``kind`` is "done", "failed" (recorded, and tried again the next time), "skipped" (something it needs is not here)
+    ``kind`` is "done", "failed" (recorded, and tried again the next time), "diverged" (a failure of the training
+    itself), "skipped" (something it needs is not here, or is not what it should be), "busy" (another process is at it)
     or "storage" (nothing can be written, so there is no use in going on).
     """
 
     key: str
     kind: str
     reason: str = ""
-    scores: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    scores: Scores = field(default_factory=dict)
     timing: dict[str, Any] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
     """The validation metric of the epoch that was kept, by seed."""
+    made: dict[str, Any] = field(default_factory=dict)
+    """Versions and machine: of "training", and by head of "scores"."""
+
+
+class UnusableDataError(Exception):
+    """The data of a run is not here, or not what it should be."""
 
 
 def carry_out(job: Job, watch: Watch) -> Outcome:
@@ -65,57 +81,101 @@ def carry_out(job: Job, watch: Watch) -> Outcome:
     try:
         with folder.alone():
             scores = _finish(job, folder, watch)
-        history = folder.read_json("train.json")
-        kept = {seed: found["validation"][found["best_epoch"]] for seed, found in history.items()}
-        return Outcome(key, "done", scores=scores, timing=folder.read_json("timing.json"), validation=kept)
-    except (MissingDataError, MissingExtraError) as error:
+            folder.forget_failure()
+        made = folder.read_table("made.json")
+        return Outcome(key, "done", scores=scores, timing=folder.timing, validation=folder.validation, made=made)
+    except BusyError as error:
+        return Outcome(key, "busy", str(error))
+    except (UnusableDataError, MissingExtraError) as error:
         return Outcome(key, "skipped", str(error))
     except Exception as error:  # noqa: BLE001 - whatever a run dies of is recorded with its traceback, and shown
         if isinstance(error, OSError) and error.errno in _STORAGE:
             return Outcome(key, "storage", f"{error.strerror} ({error.filename or folder.path})")
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return _failed(folder, key, reason)
+        return failed(job, "diverged" if isinstance(error, DivergedError) else "failed", reason, traceback.format_exc())
 
 
-def _failed(folder: RunFolder, key: str, reason: str) -> Outcome:
+def failed(job: Job, kind: str, reason: str, trace: str = "") -> Outcome:
+    """Record in its folder what a run died of."""
+    folder = RunFolder.of(job.root, job.spec)
     try:
-        folder.write_json("failed.json", {"error": reason, "traceback": traceback.format_exc()})
+        folder.path.mkdir(parents=True, exist_ok=True)
+        folder.write_json("failed.json", {"error": reason, "traceback": trace})
     except OSError as error:
-        return Outcome(key, "storage", f"{error.strerror} ({error.filename or folder.path}), after: {reason}")
-    return Outcome(key, "failed", reason)
+        where = error.filename or folder.path
+        return Outcome(job.spec.key, "storage", f"{error.strerror} ({where}), after: {reason}")
+    return Outcome(job.spec.key, kind, reason)
 
 
-def _finish(job: Job, folder: RunFolder, watch: Watch) -> dict[str, dict[str, dict[str, float]]]:
+def _finish(job: Job, folder: RunFolder, watch: Watch) -> Scores:
     spec = job.spec
-    scores = folder.read_json("scores.json") or {}
+    scores: Scores = folder.read_table("scores.json")
     left = [head for head in job.heads if not _complete(scores.get(head.key), job)]
-    if folder.is_done and not left:
-        return {head.key: scores[head.key] for head in job.heads}
-    if not folder.has_features(spec):
-        _train(job, folder, watch)
-    for seed in spec.seeds:
-        features = folder.read_features(seed)
-        for key, prediction in predictions(features, left).items():
-            values = {
-                m: meant_digits(measure(m, prediction, features.y_test, features.group_test)) for m in job.metrics
-            }
-            scores.setdefault(key, {}).setdefault(str(seed), {}).update(values)
-    folder.write_json("scores.json", scores)
-    if not job.keep:
-        folder.drop_features(spec)
+    there = folder.has_whole_features(spec) if job.needs_features else folder.has_features(spec)
+    if left or not folder.is_done or (job.needs_features and not there):
+        if not there:
+            _train(job, folder, watch)
+        try:
+            found = _scored(job, folder, left)
+        except DamagedError:
+            _train(job, folder, watch)
+            found = _scored(job, folder, left)
+        for head in left:
+            scores[head.key] = _merged(scores.get(head.key), found[head.key])
+        folder.write_json("scores.json", scores)
+        if left:
+            _note_made(folder, spec, left)
+        if not job.keep:
+            folder.drop_features(spec)
     return {head.key: scores[head.key] for head in job.heads}
 
 
+def _scored(job: Job, folder: RunFolder, heads: list[Head]) -> Scores:
+    """Return what each head comes to on each seed; features that cannot be read are a ``DamagedError``."""
+    found: Scores = {head.key: {} for head in heads}
+    for seed in job.spec.seeds if heads else ():
+        features = folder.read_features(seed)
+        for key, prediction in predictions(features, heads).items():
+            found[key][str(seed)] = {
+                m: meant_digits(measure(m, prediction, features.y_test, features.group_test)) for m in job.metrics
+            }
+    return found
+
+
+def _merged(old: Any, new: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Return new scores together with those by other metrics, as far as these can be read."""
+    kept = old if isinstance(old, dict) else {}
+    return {**kept, **{s: {**(kept[s] if isinstance(kept.get(s), dict) else {}), **one} for s, one in new.items()}}
+
+
+def _note_made(folder: RunFolder, spec: RunSpec, heads: list[Head]) -> None:
+    """Keep with what the heads were scored; a training from before this was noted stays without a note."""
+    made = folder.read_table("made.json")
+    now = made_now(spec.device)
+    folder.write_json("made.json", {**made, "scores": {**made.get("scores", {}), **{h.key: now for h in heads}}})
+
+
 def _complete(scores: Any, job: Job) -> bool:
-    return scores is not None and all(m in scores.get(str(s), {}) for s in job.spec.seeds for m in job.metrics)
+    try:
+        return all(isinstance(scores[str(s)][m], (int, float)) for s in job.spec.seeds for m in job.metrics)
+    except (KeyError, TypeError):
+        return False
 
 
 def _train(job: Job, folder: RunFolder, watch: Watch) -> None:
     spec = job.spec
     folder.write_json("spec.json", spec.as_dict())
     (folder.path / "done").unlink(missing_ok=True)
-    data = run_data(spec, job.data)
-    trained = train(spec, data.task, folder.checkpoint if job.resume else None, watch)
+    try:
+        data = run_data(spec, job.data)
+    except InputError as error:
+        raise UnusableDataError(str(error)) from error
+    try:
+        trained = train(spec, data.task, folder.checkpoint if job.resume else None, watch)
+    except InputError:
+        if not folder.drop_checkpoints():
+            raise
+        trained = train(spec, data.task, folder.checkpoint if job.resume else None, watch)  # it was no use to go on
     began = time.perf_counter()
     for one in trained:
         folder.write_features(one.seed, features_of(one.model, data))
@@ -126,4 +186,5 @@ def _train(job: Job, folder: RunFolder, watch: Watch) -> None:
     }
     folder.write_json("train.json", history)
     folder.write_json("timing.json", {"train": trained[0].seconds, "features": collected})
+    folder.write_json("made.json", {"training": made_now(spec.device)})
     folder.finish()

@@ -1,13 +1,15 @@
 """Where a run lives: a folder named by the hash of its spec, with a mark that is written last.
 
-``spec.json``, ``checkpoint.pt`` while it trains, ``features-SEED.npz``, ``train.json``, ``timing.json``,
-``scores.json`` and ``done``. A run that went wrong has ``failed.json`` in place of the mark, and is tried again.
+``spec.json``, ``checkpoint.pt`` while it trains, ``features-SEED.npz``, ``train.json``, ``timing.json``, ``made.json``
+(versions and machine of training and of scoring), ``scores.json`` and ``done``. A run that went wrong has
+``failed.json``, and is tried again. A file that was damaged counts as one that is not there.
 """
 
 from __future__ import annotations
 
 import json
-import time
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.atomic import whole_file
+from pyspar.bench.locks import held
 from pyspar.bench.spec import RunSpec
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.errors import InputError
 
 _PATIENCE = 20.0  # seconds for a process that was killed a moment ago to be gone
+
+
+class DamagedError(Exception):
+    """A file of a run cannot be read; it has to be made again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +65,27 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        return (self.path / "done").is_file()
+        """Whether it was trained to the end, and what is told of that can be read."""
+        return (self.path / "done").is_file() and bool(self.validation) and bool(self.timing)
+
+    @property
+    def validation(self) -> dict[str, float]:
+        """The validation metric of the epoch that was kept, by seed; empty where that is not known."""
+        try:
+            return {
+                seed: float(one["validation"][one["best_epoch"]]) for seed, one in self.read_json("train.json").items()
+            }
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+            return {}
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Seconds of training and of reading features; empty where they are not known."""
+        found = self.read_json("timing.json")
+        try:
+            return {name: float(found[name]) for name in ("train", "features")}
+        except (KeyError, TypeError, ValueError):
+            return {}
 
     def has_features(self, spec: RunSpec) -> bool:
         """Say whether the features of every seed are still there."""
@@ -73,8 +99,19 @@ class RunFolder:
 
     def read_features(self, seed: int) -> Features:
         """Read one seed's features."""
-        with np.load(self._features(seed), allow_pickle=False) as arrays:
-            return Features(**{name: arrays[name] for name in arrays.files})
+        path = self._features(seed)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return Features(**{name: arrays[name] for name in arrays.files})
+        except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError, AttributeError) as error:
+            raise DamagedError(f"{path} cannot be read ({error})") from error
+
+    def has_whole_features(self, spec: RunSpec) -> bool:
+        """Say whether the features of every seed can be read, by reading them."""
+        try:
+            return self.is_done and all(self.read_features(seed) is not None for seed in spec.seeds)
+        except DamagedError:
+            return False
 
     def drop_features(self, spec: RunSpec) -> None:
         """Free the disk; a head that was not scored yet then needs the training again."""
@@ -86,22 +123,38 @@ class RunFolder:
         write_json(self.path / name, value)
 
     def read_json(self, name: str) -> Any:
-        """Read a small file of the run, or None where it is not there."""
-        path = self.path / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        """Read a small file of the run, or None where it is not there, or no JSON."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def read_table(self, name: str) -> dict[str, Any]:
+        """Read a small file that holds names and values; empty where there is none."""
+        found = self.read_json(name)
+        return found if isinstance(found, dict) else {}
 
     def finish(self) -> None:
         """Set the mark, the last thing of all, and take away what only an unfinished run needs."""
         self.write_json("done", True)
-        for name in ("failed.json", "checkpoint.pt", "teacher.pt"):
-            (self.path / name).unlink(missing_ok=True)
+        self.drop_checkpoints()
+
+    def drop_checkpoints(self) -> bool:
+        """Take away what an unfinished training goes on from; say whether there was any."""
+        there = [path for path in (self.checkpoint, self.path / "teacher.pt") if path.exists()]
+        for path in there:
+            path.unlink()
+        return bool(there)
+
+    def forget_failure(self) -> None:
+        """Take away the record of a failure, after a success."""
+        (self.path / "failed.json").unlink(missing_ok=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep two processes from doing one run at the same time; the system lets go when a process dies."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / "lock", "w", encoding="utf-8") as handle:
-            _lock(handle, self.path)
+        with held(self.path / "lock", patience=_PATIENCE):
             for left in self.path.glob(".*"):  # what a killed process was in the midst of writing
                 left.unlink()
             yield
@@ -114,21 +167,3 @@ def write_json(path: Path, value: Any) -> None:
     """Write JSON whole or not at all, in one spelling."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _lock(handle: Any, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # a system without it: two calls at once are the caller's affair
-        return
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > until:
-                raise InputError(
-                    f"another process is working on {path}. Wait for it, or choose another folder with --out."
-                ) from error
-            time.sleep(0.1)

@@ -39,6 +39,11 @@ class Block:
     folds: tuple[str, ...] = ()
 
 
+def images(block: Block) -> bool:
+    """Say whether a block trains on images, which is slow without a GPU."""
+    return block.network != "mlp"
+
+
 @dataclass(frozen=True)
 class Suite:
     """What one table or figure of the paper takes, and what differs from its setting here."""

@@ -66,7 +66,7 @@ def alpha_figure(records: list[Record], metrics: tuple[str, ...], path: Path) ->
             mine = [r for r in records if (r.task, r.metric) == (task, metric)]
             curve = np.array([[r.value for r in mine if r.at == a] for a in alphas])
             x = np.array([place[a] for a in alphas])
-            mean, error = curve.mean(axis=1), curve.std(axis=1) / np.sqrt(curve.shape[1])
+            mean, error = curve.mean(axis=1), curve.std(axis=1) / np.sqrt(max(curve.shape[1] - 1, 1))
             axis.plot(x, mean, ".-", color=REMOVED, label="ERM + SpAR")
             axis.fill_between(x, mean - error, mean + error, color=REMOVED, alpha=0.2, lw=0)
             for colour, method in zip((SOURCE, TARGET), dict.fromkeys(r.method for r in mine if r.at is None)):

@@ -11,7 +11,7 @@ from pyspar.bench.machine import machine, versions
 from pyspar.bench.perform import Gathered, Options
 from pyspar.bench.pool import Progress
 from pyspar.bench.published import published
-from pyspar.bench.records import Record, append_records, read_records
+from pyspar.bench.records import Record, append_records, recorded
 from pyspar.bench.sheet import Sheet
 from pyspar.bench.suite import Suite
 from pyspar.bench.synthetic import HUNDRED, TABLE_1, Draw, Experiment
@@ -19,11 +19,12 @@ from pyspar.estimators import PCRRegressor, SpARRegressor
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
-    """Draw every experiment as often as the paper does; a miniature, once."""
+    """Draw every experiment as often as the paper does, or as --seeds says; a miniature, once."""
     file = options.out / suite.name / "records.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     notices = append_records(file, [])
-    experiments = [replace(e, repeats=1) if options.mini else e for e in (*TABLE_1, HUNDRED)]
+    asked = 1 if options.mini else options.seeds
+    experiments = [replace(e, repeats=asked or e.repeats) for e in (*TABLE_1, HUNDRED)]
     progress.planned(len(experiments))
     wanted: list[Record] = []
     for experiment in experiments:
@@ -31,8 +32,9 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
         wanted += measure(experiment, progress)
         progress.ended(experiment.name, "done")
     append_records(file, wanted)
-    identities = {record.identity for record in wanted}
-    return Gathered([r for r in read_records(file) if r.identity in identities], notices=notices)
+    if options.seeds and not options.mini:
+        notices.append(f"--seeds {options.seeds}: so many draws of each experiment; the published digits take all.")
+    return Gathered(recorded(file, wanted), notices=notices)
 
 
 def measure(experiment: Experiment, progress: Progress | None = None) -> list[Record]:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from pyspar.bench.spec import RunSpec
-from pyspar.data import Part, ShiftTask, load, where
-from pyspar.errors import MissingDataError
+from pyspar.data import Part, ShiftTask, load
+from pyspar.data.registry import state_of
 
 _SHAPES = {"mlp": (6,), "resnet18": (3, 16, 16), "resnet34": (3, 16, 16), "multispectral-resnet18": (8, 16, 16)}
+
+_SOURCE, _TARGET = 0.3, 3.0  # how much a miniature varies along its weak direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,7 @@ def run_data(spec: RunSpec, folder: Path | None) -> RunData:
     options = dict(spec.options)
     share = options.pop("hold_out", 0.0)
     mini = options.pop("mini", "")
+    options.pop("timed", None)  # tells runs apart, not data
     task = miniature(spec, pool=mini == "pool") if mini else load(spec.task, folder=folder, **options)
     if not share:
         return RunData(task)
@@ -42,42 +45,42 @@ def run_data(spec: RunSpec, folder: Path | None) -> RunData:
 def at_hand(names: tuple[str, ...], folder: Path | None) -> str:
     """Return the first data set that can be found; where none can, the first, whose loading then says why."""
     for name in names:
-        if missing(name, folder) is None:
+        if state_of(name, folder) == "found":
             return name
     return names[0]
 
 
-def missing(name: str, folder: Path | None) -> str | None:
-    """Return how to get a data set that is not here, or None if it is."""
-    try:
-        where(name, folder)
-    except MissingDataError as error:
-        return str(error)
-    return None
-
-
 def miniature(spec: RunSpec, *, pool: bool) -> ShiftTask:
-    """Return a few generated rows in the shape that the run's network takes, with groups and perhaps a pool."""
+    """Return a few generated rows in the shape that the run's network takes, with groups and perhaps a pool.
+
+    Along one direction the source hardly varies and the target varies much, so that there is something to adapt to.
+    """
     rng = np.random.default_rng(len(spec.task))
     shape = _SHAPES[spec.network]
-    direction = rng.normal(size=(int(np.prod(shape)), 1)) / np.sqrt(np.prod(shape))
+    size = int(np.prod(shape))
+    direction = rng.normal(size=(size, 1)) / np.sqrt(size)
+    weak = rng.normal(size=size)
+    weak /= np.linalg.norm(weak)
 
-    def inputs(rows: int, scale: float) -> Any:
-        return (scale * rng.normal(size=(rows, *shape))).astype(np.float32)
+    def inputs(rows: int, along: float) -> Any:
+        X = rng.normal(size=(rows, size))
+        X += (along - 1.0) * np.outer(X @ weak, weak)
+        return X.reshape(rows, *shape).astype(np.float32)
 
-    def part(rows: int, scale: float) -> Part:
-        X = inputs(rows, scale)
+    def part(rows: int, along: float) -> Part:
+        X = inputs(rows, along)
         y = (X.reshape(rows, -1) @ direction)[:, 0] + 0.1 * rng.normal(size=rows)
         return Part(X, y.astype(np.float64), np.arange(rows) % 2)
 
+    # Features of images are more than the rows of a miniature, so there adaptation has no noise to go by.
     images = len(shape) > 1
     return ShiftTask(
         name=spec.task,
-        train=part(16 if images else 64, 1.0),
-        val=part(12, 1.0),
-        test=part(16, 2.0),
+        train=part(16 if images else 256, _SOURCE),
+        val=part(12, _SOURCE),
+        test=part(16 if images else 40, _TARGET),
         group_kind="group",
         source="generated",
         licence="",
-        unlabeled=inputs(16, 2.0) if pool else None,
+        unlabeled=inputs(16, _TARGET) if pool else None,
     )

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _ROWS = 1024
 
 
+class DivergedError(Exception):
+    """A training ran away: its loss is no number any more."""
+
+
 def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callable[[int, int], None]) -> list[Any]:
     """Train all seeds of a spec as one computation; a checkpoint that is there is continued."""
     networks = need("pyspar.nn", "torch")
@@ -35,9 +39,12 @@ def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callab
         )
         params["teacher"] = teacher[0].model
     method = telling(objective(spec.objective, params), lambda epoch: watch(epoch, config.epochs))
-    found: list[Any] = networks.train_seeds(
-        lambda seed: build(), method, task, config, spec.seeds, checkpoint=checkpoint, progress=False
-    )
+    try:
+        found: list[Any] = networks.train_seeds(
+            lambda seed: build(), method, task, config, spec.seeds, checkpoint=checkpoint, progress=False
+        )
+    except networks.TrainingError as error:
+        raise DivergedError(str(error)) from error
     return found
 
 

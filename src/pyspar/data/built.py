@@ -21,10 +21,11 @@ from pyspar.errors import SparWarning
 Arrays = dict[str, NDArray[Any]]
 
 
-def built_once(name: str, key: str, build: Callable[[], Arrays]) -> Arrays:
+def built_once(name: str, key: str, build: Callable[[], Arrays], *, compressed: bool = False) -> Arrays:
     """Return the arrays kept under ``key`` for the data set ``name``, or build them and keep them.
 
     The key names everything that the arrays depend on: the seed, the options, and a version of the recipe.
+    ``compressed`` is for arrays that then take far less room, such as images with a white background.
     """
     path = kept_file(name, key)
     if path.is_file():
@@ -36,7 +37,7 @@ def built_once(name: str, key: str, build: Callable[[], Arrays]) -> Arrays:
         )
     arrays = build()
     try:
-        _keep(path, arrays)
+        _keep(path, arrays, np.savez_compressed if compressed else np.savez)
     except OSError as error:
         reason = error.strerror or str(error)
         warnings.warn(f"{path} could not be written ({reason}), so it will be built again.", SparWarning, stacklevel=2)
@@ -54,11 +55,11 @@ def is_whole(path: Path) -> bool:
     return path.is_file() and beside.is_file() and beside.read_text(encoding="utf-8").strip() == sha256_of(path)
 
 
-def _keep(path: Path, arrays: Arrays) -> None:
+def _keep(path: Path, arrays: Arrays, save: Callable[..., None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:
         contents: dict[str, Any] = dict(arrays)
-        np.savez(temporary, **contents)
+        save(temporary, **contents)
         # The checksum comes first: wherever this stops, the file is missing or does not fit its sum, and is rebuilt.
         with whole_file(_sum_file(path)) as beside:
             beside.write_text(sha256_of(temporary) + "\n", encoding="utf-8")

@@ -8,7 +8,10 @@ re-created chairs are cut by the same lines.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,9 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0) -> Shif
         train, val, test = _read_cut(path)
     else:
         train, val, test = _read_h5(path, seed) if path.name == _H5 else _read_raw(path, seed)
+    for kind, part in (("training", train), ("validation", val), ("test", test)):
+        if not len(part):
+            raise InputError(f"{path} must hold images of every part. Got none for the {kind}; get it again.")
     return ShiftTask(
         name=NAME,
         train=train,
@@ -109,7 +115,7 @@ def _read_h5(path: Path, seed: int) -> tuple[Part, Part, Part]:
         file = h5py.File(path, "r")
     except OSError as error:
         raise InputError(f"{str(path)!r} is not a whole h5 file ({error}). Download it again.") from error
-    with file:
+    with _readable(path), file:
         angle, trained_on = _labels(path, file)
         images = file["images"]
 
@@ -125,7 +131,7 @@ def _read_h5(path: Path, seed: int) -> tuple[Part, Part, Part]:
 
 
 def _read_raw(path: Path, seed: int) -> tuple[Part, Part, Part]:
-    with np.load(path, allow_pickle=False) as file:
+    with _arrays(path) as file:
         angle, trained_on = _labels(path, file)
         return tails_of(file["images"].__getitem__, angle, trained_on, seed=seed)
 
@@ -149,10 +155,33 @@ def _labels(path: Path, file: Any) -> tuple[NDArray[np.floating[Any]], Rows]:
 
 def _read_cut(path: Path) -> tuple[Part, Part, Part]:
     kinds = ("train", "val", "test")
-    with np.load(path, allow_pickle=False) as file:
+    with _arrays(path) as file:
         _require_keys(path, file, [f"{what}_{kind}" for kind in kinds for what in ("images", "labels")])
+        for kind in kinds:
+            n_images, n_labels = len(file[f"images_{kind}"]), file[f"labels_{kind}"].size
+            if n_images != n_labels:
+                raise InputError(f"{path.name} must hold one label for each image. Got {n_images} and {n_labels}.")
         train, val, test = (_part(file[f"images_{kind}"], file[f"labels_{kind}"].ravel()) for kind in kinds)
     return train, val, test
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[Any]:
+    """Open an npz file; what cannot be read of it, now or later, is refused."""
+    with _readable(path), np.load(path, allow_pickle=False) as file:
+        if not hasattr(file, "files"):
+            raise InputError(f"{str(path)!r} must be an npz file of several arrays. Got a single one.")
+        yield file
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError) as error:
+        raise InputError(f"{str(path)!r} is damaged, or not a file of plain arrays ({error}). Get it again.") from error
 
 
 def _require_keys(path: Path, file: Any, keys: Any) -> None:

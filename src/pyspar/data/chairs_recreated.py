@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.atomic import whole_file
-from pyspar.data.built import Arrays, is_whole, kept_file
+from pyspar.data.built import Arrays, built_once, kept_file
 from pyspar.data.chair_models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.data.chair_render import SIZE, Cloud, cloud_of, picture
 from pyspar.data.chairs import JUDGED, LEARNED, tails_of
-from pyspar.data.files import CACHED, Found, folders_for, sha256_of
+from pyspar.data.files import CACHED, Found, folders_for
 from pyspar.data.task import ShiftTask
-from pyspar.errors import InputError, MissingDataError, SparWarning
+from pyspar.errors import InputError, MissingDataError
 
 NAME = "chair-angles-recreated"
 ANGLES = (117, 80)  # of each chair, to learn from (and to validate on) and to be judged on
@@ -57,7 +54,7 @@ def load(
     they are drawn.
     """
     if rows is None:
-        arrays = _kept(folder, watch)
+        arrays = built_once(NAME, _key(folder), lambda: draw(_chairs(folder), ANGLES, watch), compressed=True)
     else:
         if rows < _FEWEST_ROWS:
             raise InputError(f"rows must be at least {_FEWEST_ROWS}, some for each part. Got {rows} instead.")
@@ -139,34 +136,6 @@ def draw(chairs: list[ChairModel], angles: tuple[int, int], watch: Watch | None 
         "chair": np.arange(n_images) // per_chair,
         "chairs": np.array([chair.id for chair in drawn]),
     }
-
-
-def _kept(folder: str | os.PathLike[str] | None, watch: Watch | None) -> Arrays:
-    """Return the whole set as kept in the cache, or draw and keep it; a damaged file is drawn anew, and said."""
-    path = kept_file(NAME, _key(folder))
-    if is_whole(path):
-        with np.load(path, allow_pickle=False) as kept:
-            return {name: kept[name] for name in kept.files}
-    if path.is_file():
-        warnings.warn(f"{path} does not have the checksum kept beside it; drawing it again.", SparWarning, stacklevel=3)
-    arrays = draw(_chairs(folder), ANGLES, watch)
-    try:
-        _keep(path, arrays)
-    except OSError as error:
-        warnings.warn(f"{path} could not be written ({error}), so it will be drawn again.", SparWarning, stacklevel=3)
-    return arrays
-
-
-def _keep(path: Path, arrays: Arrays) -> None:
-    """Write a file as the other built sets are kept, but compressed: a white background takes little room."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".sha256")
-    beside.unlink(missing_ok=True)  # a crash from here on leaves a file without a checksum, which is drawn again
-    with whole_file(path) as temporary:
-        np.savez_compressed(temporary, allow_pickle=False, **arrays)
-        found = sha256_of(temporary)
-    with whole_file(beside) as temporary:
-        temporary.write_text(found + "\n", encoding="utf-8")
 
 
 def _chairs(folder: str | os.PathLike[str] | None) -> list[ChairModel]:

@@ -42,6 +42,8 @@ def checked(name: str, folder: Folder = None) -> Checked:
             wrong = _differences(ENTRIES[name], task)
     except (InputError, MissingExtraError) as error:
         return Checked(name, "wrong", str(error))
+    except Exception as error:  # noqa: BLE001 - one set that cannot be read must not end the check of the others
+        return Checked(name, "wrong", f"{found.path} cannot be read ({type(error).__name__}: {error})")
     if wrong:
         return Checked(name, "wrong", f"{found.path}: {'; '.join(wrong)}")
     notes = "".join(f"; note: {warning.message}" for warning in caught)
@@ -55,7 +57,9 @@ def _differences(entry: Entry, task: ShiftTask) -> list[str]:
     if entry.parts and rows != entry.parts:
         wrong.append(f"expected {entry.parts} rows of training, validation and test, got {rows}")
     for kind, part in parts.items():
-        if tuple(part.X.shape) != (len(part), *entry.shape):
+        if not len(part):
+            wrong.append(f"the {kind} part is empty")
+        elif tuple(part.X.shape) != (len(part), *entry.shape):
             wrong.append(f"expected {kind} inputs of shape {(len(part), *entry.shape)}, got {tuple(part.X.shape)}")
         elif not np.isfinite(np.asarray(part.X[np.array([0, len(part) - 1])], np.float64)).all():
             wrong.append(f"the {kind} inputs hold values that are no numbers")

@@ -15,7 +15,8 @@ class Entry:
     """A data set's name, its module, and what it should be found to hold.
 
     ``parts`` are the rows of training, validation and test with default options (empty: they depend on the user's
-    files), ``shape`` is that of one row.
+    files), ``shape`` is that of one row. ``obtain`` says in short what has to be got by hand, empty where a package
+    ships the set.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Entry:
     shape: tuple[int, ...]
     licence: str
     about: str
+    obtain: str = ""
 
 
 _ALL = (
@@ -58,6 +60,7 @@ _ALL = (
         shape=(3, 64, 64),
         licence="its authors'",
         about="how far a chair is turned, beyond the angles seen",
+        obtain="RC-49, from its authors",
     ),
     Entry(
         name="chair-angles-recreated",
@@ -74,6 +77,7 @@ _ALL = (
         shape=(8, 224, 224),
         licence="public domain",
         about="wealth from satellite images, across countries",
+        obtain="PovertyMap, 13 GB",
     ),
     Entry(
         name="povertymap-angola",
@@ -82,6 +86,7 @@ _ALL = (
         shape=(8, 56, 56),
         licence="public domain",
         about="the same in small, from towns to villages",
+        obtain="images made from PovertyMap",
     ),
 )
 ENTRIES = {entry.name: entry for entry in _ALL}

@@ -22,10 +22,11 @@ NAMED, CACHED = "a folder you named", "the cache"
 
 @dataclass(frozen=True)
 class Found:
-    """Where a data set lies: a file or a folder, and the kind of place it is in."""
+    """Where a data set lies: a file or a folder, the kind of place it is in, and what it lacks there, if anything."""
 
     path: Path
     place: str
+    lacks: str = ""
 
 
 def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -115,17 +116,3 @@ def require_sum(path: Path, sha256: str, *, cure: str) -> None:
     found = sha256_of(path)
     if found != sha256:
         raise InputError(f"{path} has changed: expected sha256 {sha256}, got {found}. {cure}")
-
-
-def packaged_file(package: str, relative: str, *, install: str, sha256: str) -> Path:
-    """Return the path of a file that a package ships, without importing the package."""
-    shipped = package_folder(package)
-    if shipped is None:
-        raise MissingDataError(f"This data set comes with the package {package!r}. Install it with: {install}")
-    path = shipped / relative
-    if not path.is_file():
-        raise MissingDataError(
-            f"{package!r} is installed but has no file {relative!r}. Install it again with: {install}"
-        )
-    require_sum(path, sha256, cure=f"Install it again with: {install}")
-    return path

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +29,7 @@ METADATA, METADATA_SHA256 = "dhs_metadata.csv", "a9260aee2561ba294b0d0e3aec31249
 UNLABELED, UNLABELED_METADATA = "poverty_unlabeled_v1.0", "unlabeled_metadata.csv"
 PATTERN = "landsat_poverty_img_{}.npz"
 RURAL, URBAN = 0, 1
+_PLACES = {"true": URBAN, "1": URBAN, "1.0": URBAN, "false": RURAL, "0": RURAL, "0.0": RURAL}
 
 # Five sets of countries; a fold is tested on one, validated on the next, and trained on the other three.
 _SETS = (
@@ -60,13 +61,22 @@ def find(folder: str | os.PathLike[str] | None = None) -> Found:
         *folders_for("poverty_v1.1", folder), *folders_for(NAME, folder), cached_folder_for("poverty_v1.1"),
     ):  # fmt: skip
         if (place.path / METADATA).is_file() and (place.path / "images").is_dir():
-            return place
+            return replace(place, lacks=_lacks(place.path))
     raise MissingDataError(
         "The data set 'povertymap' was not found (13.1 GB). Get it with: pip install wilds && python -c "
         "\"from wilds import get_dataset; get_dataset('poverty', root_dir='data', download=True)\"\n"
         f"then name that folder 'data', which holds poverty_v1.1/{METADATA} and "
         f"poverty_v1.1/images/{PATTERN.format(0)} and so on, by PYSPAR_DATA, --data or folder=."
     )
+
+
+def _lacks(path: Path) -> str:
+    """Say how many images are there if they are fewer than the rows of the metadata; counted, not opened."""
+    with (path / METADATA).open("rb") as lines:
+        rows = sum(1 for line in lines if line.strip()) - 1
+    with os.scandir(path / "images") as entries:
+        there = sum(1 for entry in entries if entry.name.endswith(".npz") and not entry.name.startswith("."))
+    return f"{there:,} of {rows:,} images" if there < rows else ""
 
 
 def load(
@@ -116,8 +126,11 @@ def load(
 
 def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
     """Read the columns country, wealthpooled and urban; an unlabelled pool needs the country alone."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} must be a table (CSV) in UTF-8. Got: {error}. Get it again.") from error
     needed = ("country", "wealthpooled", "urban") if labelled else ("country",)
     if not rows or any(column not in rows[0] for column in needed):
         got = ", ".join(map(str, rows[0])) if rows else "no rows"
@@ -130,8 +143,20 @@ def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
         wealth = np.array([float(row.get("wealthpooled") or "nan") for row in rows])
     except ValueError as error:
         raise InputError(f"{path} must have numbers in the column wealthpooled ({error}).") from error
-    urban = [(row.get("urban") or "").strip().lower() in ("true", "1", "1.0") for row in rows]
-    return Metadata(wealth, np.where(urban, URBAN, RURAL).astype(np.int64), country)
+    if np.isinf(wealth).any():
+        line = int(np.flatnonzero(np.isinf(wealth))[0]) + 2
+        raise InputError(
+            f"{path} must have finite numbers in the column wealthpooled. Got {wealth[line - 2]}, line {line}."
+        )
+    urban = [_kind_of_place(path, line, row.get("urban")) if labelled else RURAL for line, row in enumerate(rows, 2)]
+    return Metadata(wealth, np.array(urban, dtype=np.int64), country)
+
+
+def _kind_of_place(path: Path, line: int, told: str | None) -> int:
+    try:
+        return _PLACES[(told or "").strip().lower()]
+    except KeyError as error:
+        raise InputError(f"{path}, line {line}: urban must be True or False. Got {told!r}.") from error
 
 
 def countries_of(fold: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,12 +6,12 @@ import importlib
 import inspect
 import os
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from pyspar.data.entries import ENTRIES
-from pyspar.data.files import Found
+from pyspar.data.files import Found, named_folder
 from pyspar.data.task import ShiftTask
-from pyspar.errors import InputError
+from pyspar.errors import InputError, MissingDataError
 
 Folder = str | os.PathLike[str] | None
 
@@ -53,6 +53,18 @@ def where(name: str, folder: Folder = None) -> Found:
     """Return where a data set lies, or raise ``MissingDataError`` with the way to get it."""
     found: Found = _module(name).find(folder)
     return found
+
+
+def state_of(name: str, folder: Folder = None) -> Literal["found", "missing", "changed", "incomplete"]:
+    """Say in a word what there is of a data set; a folder that is none is refused."""
+    named_folder(folder)
+    try:
+        found = where(name, folder)
+    except MissingDataError:
+        return "missing"
+    except InputError:
+        return "changed"
+    return "incomplete" if found.lacks else "found"
 
 
 def _module(name: str) -> ModuleType:
