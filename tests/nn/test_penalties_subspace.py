@@ -175,3 +175,34 @@ def test_a_dead_feature_is_not_judged_by_the_direction_of_its_rounding():
     dead = float(dare_gram_penalty(*tensors(X, Z)))
     X[:, 2], Z[:, 4] = 1e-13 * np.random.default_rng(1).normal(size=(2, 10))
     assert float(dare_gram_penalty(*tensors(X, Z))) == pytest.approx(dead, rel=1e-4)
+
+
+PENALTIES = [principal_sines, base_mismatch, rsd_penalty, dare_gram_penalty]
+
+
+def slopes(penalty, X, Z, dtype):
+    rows = [torch.tensor(A).float().to(dtype).requires_grad_() for A in (X, Z)]
+    return [slope.double() for slope in torch.autograd.grad(penalty(*rows).sum(), rows)]
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("shape", [(8, 16), (32, 128), (64, 128)])
+def test_the_slope_at_float32_features_is_that_of_the_same_numbers_in_float64(penalty, shape):
+    for own, exact in zip(*(slopes(penalty, *pair(*shape), dtype) for dtype in (torch.float32, torch.float64))):
+        # The result's own rounding is 6e-8; DARE-GRAM's column of rounding is 3e-4 of a column, squared at its edge.
+        assert float((own - exact).norm() / exact.norm()) < 1e-4
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("size", [1e-20, 1e-32, 1e-40, 0.0])
+def test_float32_features_near_zero_have_finite_slopes(penalty, size):
+    X, Z = pair(8, 16)
+    for slope in slopes(penalty, X * size, Z, torch.float32):
+        assert torch.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
+def test_results_have_the_features_dtype_and_float32_at_least(penalty):
+    rows = tensors(*pair(6, 20))
+    for dtype, expected in ((torch.float64,) * 2, (torch.float32,) * 2, (torch.bfloat16, torch.float32)):
+        assert penalty(*(row.to(dtype) for row in rows)).dtype == expected

@@ -195,3 +195,27 @@ def test_what_draws_or_looks_at_values_is_not_captured(captured):
     assert train_seeds(built(), Looks(), image_task(), config(), SEEDS)
     assert train_seeds(with_dropout, ERM(), image_task(), config(), SEEDS)
     assert captured == []
+
+
+class Functional(nn.Module):
+    """Dropout that no layer shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(192, 1)
+
+    def forward(self, x):
+        return self.layer(nn.functional.dropout(x.flatten(1), 0.2, self.training))
+
+
+def test_a_step_that_draws_unseen_is_taken_call_by_call_and_follows_its_seed(captured):
+    def networks():
+        torch.manual_seed(0)
+        return [Functional() for _ in SEEDS]
+
+    runs = [
+        train_seeds(networks(), ERM(), image_task(), config(graph=graph), SEEDS) for graph in ("auto", "auto", "never")
+    ]
+    assert len(captured) == 8
+    for one, *others in zip(*runs, strict=True):
+        assert all(torch.equal(one.model.layer.weight, other.model.layer.weight) for other in others)

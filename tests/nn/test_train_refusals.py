@@ -9,7 +9,7 @@ from torch import nn  # noqa: E402
 
 from pyspar.data.task import Part  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
-from pyspar.nn import ERM, MLP, Objective, TrainConfig, train  # noqa: E402
+from pyspar.nn import ERM, MLP, Objective, TrainConfig, train, train_seeds  # noqa: E402
 
 
 def config(**changes):
@@ -72,6 +72,19 @@ def cut(name, index):
         ("val", cut("X", np.s_[:, :3]), r"val must have rows of the training inputs' shape \(5,\). Got \(3,\)"),
         ("test", cut("X", np.s_[:0]), "Uses needs target inputs. Got none"),
         ("train", cut("y", np.s_[:9]), "train must have a label for each row. Got 70 rows and 9 labels"),
+        ("val", cut("y", np.s_[:, None, None]), r"labels of val must have shape \(n,\)"),
+        ("val", lambda part: part.update(y=np.stack([part["y"]] * 2, axis=1)), "as many outputs .* train, 1. Got 2"),
+        ("val", lambda part: part.update(X=part["X"].astype(np.uint8)), r"uint8 in val\.X only; bring all parts"),
+        (
+            "train",
+            lambda part: part.update(X=part["X"].astype(object)),
+            r"train\.X must hold numbers. Got the dtype obj",
+        ),
+        (
+            "train",
+            lambda part: part.update(X=part["X"][:, 0]),
+            r"train\.X must have rows and columns. Got the shape \(70",
+        ),
     ],
 )
 def test_data_that_cannot_be_learned_from_is_refused(where, what, said, table_task, tmp_path):
@@ -131,8 +144,87 @@ def test_an_objective_that_needs_parts_of_the_network_says_which_are_missing(tab
 
 
 def test_a_network_for_other_inputs_is_refused_with_torchs_words(table_task):
-    with pytest.raises(InputError, match=r"ERM cannot take a step with MLP: .*shapes cannot be multiplied"):
+    said = r"(?s)ERM cannot take a step with MLP: .*shapes cannot be multiplied.*takes 6 columns, and the inputs have 5"
+    with pytest.raises(InputError, match=said):
         train(MLP(6), ERM(), table_task(), config(), 0)
+    with pytest.raises(InputError, match="takes 6 columns, and the inputs have 5"):
+        train_seeds([MLP(6), MLP(6)], ERM(), table_task(), config(), [0, 1])
+    with pytest.raises(InputError, match="takes 6 columns, and the inputs have 5"):
+        train(MLP(6), Critic(), table_task(), config(), 0)
+
+
+@pytest.mark.parametrize("wrong", [lambda: MLP(4), lambda: MLP(5, outputs=2)])
+def test_every_model_of_a_list_is_tried_before_training(wrong, table_task):
+    class Never(ERM):
+        def plan(self, plan):
+            assert plan.epoch == 0
+            return {}
+
+    with pytest.raises(InputError, match=r"takes 4 columns|must predict as many outputs"):
+        train_seeds([MLP(5), wrong()], Never(), table_task(), config(), [0, 1])
+
+
+def test_models_of_different_widths_have_parts_of_the_objective_that_fit(table_task):
+    found = train_seeds([MLP(5, hidden=8), MLP(5, hidden=9)], Critic(), table_task(), config(), [0, 1])
+    assert [one.model.head.in_features for one in found] == [8, 9]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"),
+    [
+        (1, ERM, r"objective must be an object such as ERM\(\). Got the class ERM instead; call it"),
+        (1, "ERM", r"objective must be an object such as ERM\(\). Got 'ERM' instead; for squared error pass ERM\(\)"),
+        (2, None, "task must be a ShiftTask, with train, val and test. Got NoneType"),
+        (3, None, "config must be a TrainConfig. Got NoneType instead"),
+        (3, {"epochs": 2}, "config must be a TrainConfig. Got dict instead"),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused_with_the_cure(argument, value, said, table_task):
+    given = [MLP(5), ERM(), table_task(), config(), 0]
+    given[argument] = value
+    with pytest.raises(TypeError, match=said):
+        train(*given)
+
+
+def test_frames_and_lists_of_rows_are_refused_with_the_cure(table_task):
+    task, frames = table_task(), pytest.importorskip("pandas")
+    for X, said in ((frames.DataFrame(task.train.X), "Got a DataFrame.*to_numpy"), (task.train.X.tolist(), "Got list")):
+        with pytest.raises(TypeError, match=said):
+            train(MLP(5), ERM(), spoilt(task, "train", lambda part, X=X: part.update(X=X)), config(), 0)
+
+
+@pytest.mark.parametrize("group", [None, np.full(24, np.nan), np.array([None, "a"] * 12), np.zeros(3)], ids=str)
+def test_rows_without_a_group_are_refused_where_groups_choose_the_epoch(group, table_task):
+    task = spoilt(table_task(), "val", lambda part: part.update(group=group))
+    with pytest.raises(InputError, match=r"group for each .*row.*use select='mse'"):
+        train(MLP(5), ERM(), task, config(select="worst-group-r"), 0)
+    assert train(MLP(5), ERM(), task, config(), 0).history
+
+
+def test_batch_norm_on_single_rows_is_refused_in_our_words(table_task):
+    model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    with pytest.raises(InputError, match="Batch norm needs a batch_size of at least 2"):
+        train(model, ERM(), table_task(), config(batch_size=1), 0)
+
+
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
+def test_training_computes_its_gradients_whatever_is_around_it(around, table_task):
+    torch.manual_seed(0)
+    model = MLP(5)
+    expected = train(model, ERM(), table_task(), config(), 0).model
+    with around():
+        found = train(model, ERM(), table_task(), config(), 0).model
+        assert not torch.is_grad_enabled()
+    assert torch.equal(found.head.weight, expected.head.weight)
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = config(
+        epochs=np.int64(3), batch_size=np.int32(4), lr=np.float32(0.5), weight_decay=np.float64(0.25), gamma=1
+    )
+    assert found == config(epochs=3, batch_size=4, lr=0.5, weight_decay=0.25, gamma=1.0)
+    assert {type(found.epochs), type(found.batch_size)} == {int}
+    assert {type(found.lr), type(found.weight_decay), type(found.gamma)} == {float}
 
 
 def test_an_error_in_the_objective_is_not_taken_for_a_missing_part(table_task):

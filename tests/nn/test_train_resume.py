@@ -14,6 +14,7 @@ from torch import nn  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import ERM, MLP, Objective, TrainConfig, train, train_seeds  # noqa: E402
 from pyspar.nn import checkpoint as checkpoint_module  # noqa: E402
+from pyspar.nn.fingerprint import fingerprint  # noqa: E402
 
 # Dropout, batch norm, a target, partners, a part of the objective's own: all that could be forgotten by a checkpoint.
 SCRIPT = """
@@ -116,8 +117,7 @@ def test_ctrl_c_leaves_the_last_checkpoint_and_the_history_goes_on(tmp_path, tab
         train_seeds(built, Interrupted(), task, config(), seeds, checkpoint=path)
     assert torch.load(path, weights_only=True)["epoch"] == 2
     Interrupted.at = None
-    others = [MLP(5, hidden=8) for _ in seeds]  # initial weights do not matter: a resumed run has its own
-    resumed = train_seeds(others, Interrupted(), task, config(), seeds, checkpoint=path)
+    resumed = train_seeds(built, Interrupted(), task, config(), seeds, checkpoint=path)
     unbroken = train_seeds(built, Interrupted(), task, config(), seeds)
     for one, other in zip(resumed, unbroken, strict=True):
         assert [r.epoch for r in one.history] == [0, 1, 2, 3]
@@ -138,6 +138,19 @@ def test_a_finished_run_is_read_and_not_trained_again(tmp_path, table_task):
         assert (a.history, a.best_epoch) == (b.history, b.best_epoch)
 
 
+def with_slope(slope):
+    """The same tensors, but for what a state_dict does not hold."""
+    model = fresh()
+    model.trunk[1].negative_slope = slope
+    return model
+
+
+def partly_frozen():
+    model = fresh()
+    model.stem.requires_grad_(False)
+    return model
+
+
 class Weighted(ERM):
     def __init__(self, weight):
         self.weight = weight
@@ -150,6 +163,9 @@ class Weighted(ERM):
         ("objective", lambda run: {**run, "objective": Weighted(2.0)}),
         ("seeds", lambda run: {**run, "seed": 1}),
         ("model", lambda run: {**run, "model": MLP(5, hidden=9)}),
+        ("model", lambda run: {**run, "model": with_slope(0.3)}),
+        ("model", lambda run: {**run, "model": partly_frozen()}),
+        ("initial weights", lambda run: {**run, "model": MLP(5, hidden=8)}),
         ("data", lambda run: {**run, "task": run["make"](seed=4)}),
     ],
 )
@@ -161,7 +177,7 @@ def test_the_checkpoint_of_another_run_is_refused_and_kept(tmp_path, table_task,
     other = change({**run, "make": table_task})
     other.pop("make")
     with pytest.raises(
-        InputError, match=rf"another run: fingerprint \w{{12}}, this run has \w{{12}}.*differ in {what};"
+        InputError, match=rf"another run: fingerprint \w{{12}}, this run has \w{{12}}.*differ in {what}[;,]"
     ):
         train(*other.values(), checkpoint=path)
     assert path.read_bytes() == written
@@ -206,8 +222,7 @@ def test_a_trained_part_of_an_objective_is_known_by_its_weights(table_task):
 
     task, model = table_task(), fresh()
     known = [
-        checkpoint_module.fingerprint(config(), Teacher(m), [0], task, model)["objective"]
-        for m in (fresh(), fresh(), nn.Linear(5, 1))
+        fingerprint(config(), Teacher(m), [0], task, [model])["objective"] for m in (fresh(), fresh(), nn.Linear(5, 1))
     ]
     assert known[0] == known[1] != known[2]
     assert " at 0x" not in known[0]

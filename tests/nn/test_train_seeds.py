@@ -159,6 +159,40 @@ def test_only_networks_of_one_shape_and_known_layers_are_stacked():
         unstack(MLP(3))
 
 
+def hooked(kind):
+    network = MLP(3)
+    calls = {
+        "forward": lambda: network.stem[0].register_forward_hook(lambda m, x, y: 2 * y),
+        "before": lambda: network.trunk[1].register_forward_pre_hook(lambda m, x: None),
+        "backward": lambda: network.head.register_full_backward_hook(lambda m, a, b: None),
+        "gradient": lambda: network.head.weight.register_hook(lambda g: 2 * g),
+        "patched": lambda: setattr(network.head, "forward", lambda x: x),
+    }
+    calls[kind]()
+    return network
+
+
+@pytest.mark.parametrize("kind", ["forward", "before", "backward", "gradient", "patched"])
+def test_networks_with_hooks_are_not_stacked(kind):
+    assert not can_stack([MLP(3), hooked(kind)])
+    assert not can_stack([hooked(kind), MLP(3)])
+
+
+def test_tied_weights_stay_tied_and_hooks_stay_hung_with_several_seeds(table_task):
+    sequences = [nn.Sequential(nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 5), nn.Linear(5, 1)) for _ in SEEDS]
+    for one in sequences:
+        one[2].weight = one[0].weight
+    assert not can_stack(sequences)
+    for one in train_seeds(sequences, ERM(), table_task(), config(), SEEDS):
+        assert one.model[0].weight is one.model[2].weight
+    calls = []
+    networks = models(torch.float32)
+    for network in networks:
+        network.head.register_forward_hook(lambda module, x, y: calls.append(len(y)))
+    train_seeds(networks, ERM(), table_task(), config(epochs=1), SEEDS)
+    assert calls
+
+
 def test_the_seed_that_diverges_is_named(table_task):
     task = table_task()
     broken = models()

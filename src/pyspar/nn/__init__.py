@@ -6,6 +6,7 @@ need("torch", "torch")  # before the modules below import it: a missing torch is
 
 from pyspar.nn.alignment import AFN, RSD, DAREGram, DeepCORAL  # noqa: E402
 from pyspar.nn.augment import ImageNoise, TableNoise  # noqa: E402
+from pyspar.nn.checkpoint import load_checkpoint  # noqa: E402
 from pyspar.nn.config import TrainConfig  # noqa: E402
 from pyspar.nn.dann import DANN  # noqa: E402
 from pyspar.nn.evaluate import predict  # noqa: E402
@@ -43,6 +44,7 @@ __all__ = [
     "Trained",
     "TrainingError",
     "adapt_head",
+    "load_checkpoint",
     "multispectral_resnet18",
     "predict",
     "resnet",

@@ -27,9 +27,9 @@ View = Callable[[Tensor, Tensor, int], Tensor]
 
 
 def uniforms(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
-    """Return numbers in (0, 1), of shape (*seed.shape, *shape), that depend on seed, stream and position only.
+    """Return numbers in (0, 1], of shape (*seed.shape, *shape), that depend on seed, stream and position only.
 
-    >>> uniforms(torch.tensor([5, 6]), (2,)).shape, bool((uniforms(torch.tensor(6), (2,)) < 1).all())
+    >>> uniforms(torch.tensor([5, 6]), (2,)).shape, bool((uniforms(torch.tensor(6), (2,)) <= 1).all())
     (torch.Size([2, 2]), True)
     """
     key = _mixed(seed.long() + _mixed(stream + 1))  # the stream as a number: a CUDA graph takes no tensor of the host

@@ -1,44 +1,36 @@
-"""Checkpoint: a run's whole state in one file, written whole or not at all, and refused by any run but its own."""
+"""Checkpoint: a run's whole state in one file, written whole or not at all, and refused by any run but its own.
+
+The file is what ``torch.save`` writes, and after it a digest of all those bytes: torch's own reader takes some flipped
+bits for weights. Both are streamed, so a state of many gigabytes is never held twice.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pyspar.atomic import whole_file
 from pyspar.errors import InputError
-from pyspar.nn.config import TrainConfig
-from pyspar.nn.lane import Lane
+from pyspar.nn.evaluate import copied
+from pyspar.nn.fingerprint import digest
+from pyspar.nn.lane import Lane, put
 from pyspar.nn.outcome import EpochRecord
 
 _SHARE = 0.05  # of the time that may go into writing; the first epoch and the last are always written
-_HASHED = 2**26  # bytes; of larger arrays, and of rows that are read as needed, only some rows are looked at
-
-
-def fingerprint(
-    config: TrainConfig, objective: Any, seeds: Sequence[int], task: Any, model: nn.Module
-) -> dict[str, str]:
-    """Return what makes a run the one it is. Initial weights are no part of it: a resumed run goes on from its own."""
-    shapes = [(name, tuple(tensor.shape), str(tensor.dtype)) for name, tensor in model.state_dict().items()]
-    parts = [task.train.X, task.train.y, task.val.X, task.val.y, task.val.group]
-    parts += [task.target_inputs] if objective.uses_target else []
-    return {
-        "config": json.dumps(config.described(), sort_keys=True),
-        "objective": f"{type(objective).__name__}({_parameters(objective)})",
-        "seeds": ", ".join(map(str, seeds)),
-        "model": f"{type(model).__name__} with tensors {_digest(repr(shapes).encode())}",
-        "data": " ".join(_data_digest(part) for part in parts),
-    }
+_MARK = b"\npyspar checkpoint sha256 "
+_TAIL = len(_MARK) + 64
+_CHUNK = 2**22  # bytes
 
 
 class Checkpoint:
@@ -52,31 +44,39 @@ class Checkpoint:
         self.written = self.path is not None and self.path.exists()
         if self.path is not None and not self.path.parent.is_dir():
             raise InputError(f"checkpoint must lie in a folder that exists. Got {str(path)!r}; make the folder first.")
+        if self.path is not None and self.path.is_dir():
+            raise InputError(f"checkpoint must be the path of a file. Got the folder {str(path)!r}; add a file's name.")
 
     def load(self, lanes: Sequence[Lane]) -> tuple[int, list[list[EpochRecord]], list[int]]:
         """Put lanes into the state of the file, if it exists; return the next epoch, the history, the best epochs."""
         count = sum(len(lane.seeds) for lane in lanes)
         if self.path is None or not self.path.exists():
             return 0, [[] for _ in range(count)], [0] * count
-        try:
-            found = torch.load(self.path, map_location=lanes[0].device, weights_only=True)
-            saved, epoch = dict(found["run"]), int(found["epoch"])
-        except OSError:
-            raise
-        except Exception as error:  # torch names many kinds, none of them its own
-            raise InputError(
-                f"checkpoint must be a file that train() wrote. Got {str(self.path)!r}, which cannot be read "
-                f"({type(error).__name__}); delete it to start over, or give another path."
-            ) from error
-        self._refuse_another(saved)
+        found = _read(self.path, lanes[0].device)
+        self._refuse_another(found["run"])
         if len(found["lanes"]) != len(lanes):
             raise InputError(
                 f"{str(self.path)!r} holds {len(found['lanes'])} computations, this run has {len(lanes)}: it was "
                 "trained on another kind of device. Resume there, or delete it to start over."
             )
-        for lane, state in zip(lanes, found["lanes"], strict=True):
-            lane.restore(state)
-        return epoch, [[EpochRecord(**e) for e in seed] for seed in found["history"]], list(found["best_epochs"])
+        try:
+            for lane, state in zip(lanes, found["lanes"], strict=True):
+                lane.restore(state)
+        except (KeyError, ValueError) as error:
+            raise InputError(
+                f"{str(self.path)!r} does not fit this run: {error}. Give another path, or delete it to start over."
+            ) from error
+        return found["epoch"], found["history"], found["best_epochs"]
+
+    def probe(self) -> None:
+        """Refuse a folder that cannot be written to, before an epoch is spent."""
+        if self.path is None:
+            return
+        try:
+            with tempfile.TemporaryFile(dir=Path(os.path.realpath(self.path)).parent):
+                pass
+        except OSError as error:
+            raise _unwritten(self.path, "before training", error) from error
 
     def offer(
         self, lanes: Sequence[Lane], epoch: int, history: Any, best_epochs: Sequence[int], *, final: bool
@@ -92,8 +92,11 @@ class Checkpoint:
             "history": [[asdict(record) for record in seed] for seed in history],
             "best_epochs": list(best_epochs),
         }
-        with whole_file(self.path) as temporary:
-            torch.save(state, temporary)
+        try:
+            with whole_file(self.path) as temporary, temporary.open("wb") as file:
+                _write(state, file)
+        except OSError as error:
+            raise _unwritten(self.path, f"after epoch {epoch - 1}", error) from error
         self._last = time.monotonic()
         self._cost = self._last - now
         self.written = True
@@ -109,39 +112,122 @@ class Checkpoint:
             )
 
 
+def load_checkpoint(path: str | os.PathLike[str], model: nn.Module, *, seed: int | None = None) -> nn.Module:
+    """Return a copy of a model with the best weights that a checkpoint of :func:`~pyspar.nn.train` holds so far.
+
+    For a run that is not to be resumed: one that diverged and shall go on with another rate, or one to be looked at
+    while it trains. The run's settings, data and initial weights do not matter, only the model's layers.
+
+    Parameters
+    ----------
+    path : the checkpoint
+    model : torch.nn.Module
+        Of the layers that were trained; it is not changed, and the copy is on its device, in evaluation mode.
+    seed : int, optional
+        Which of the seeds, where the file is of :func:`~pyspar.nn.train_seeds` with several.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead; build the one trained.")
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(
+            f"path must be a file that train() wrote. Got {str(path)!r}, which is no file; check the name."
+        )
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    places = {s: (lane, i) for lane in _read(path, device)["lanes"] for i, s in enumerate(lane["seeds"])}
+    if seed is None and len(places) == 1:
+        seed = next(iter(places))
+    if seed not in places:
+        raise InputError(f"seed must be one of {sorted(places)}, the seeds of {str(path)!r}. Got {seed}; pass seed=.")
+    lane, number = places[seed]
+    best = {name: tensor[number] if lane["stacked"] else tensor for name, tensor in lane["best"].items()}
+    found = copied(model, device)
+    own = {name: tensor.detach() for name, tensor in [*found.named_parameters(), *found.named_buffers()]}
+    try:
+        put(own, best)
+    except ValueError as error:
+        raise InputError(
+            f"{type(model).__name__} is not the model of {str(path)!r}: {error}. Build that one."
+        ) from error
+    return found.eval()
+
+
+class _Hashed:
+    """A file for torch to write to. It keeps an error for later: torch's writer does not outlive one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seen = hashlib.sha256()
+        self.error: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        content = memoryview(content).cast("B")
+        if self.error is None:
+            try:
+                self._file.write(content)
+                self.seen.update(content)
+            except OSError as error:
+                self.error = error
+        return len(content)
+
+    def flush(self) -> None:
+        """Leave it to the file's end."""
+
+
+def _write(state: dict[str, Any], file: IO[bytes]) -> None:
+    hashed = _Hashed(file)
+    torch.save(state, hashed)  # type: ignore[arg-type]  # it asks for write and flush only
+    if hashed.error is not None:
+        raise hashed.error
+    file.write(_MARK + hashed.seen.hexdigest().encode())
+
+
+def _read(path: Path, device: torch.device) -> dict[str, Any]:
+    """Return what a file holds, after a look at every byte of it."""
+    _refuse_damaged(path)
+    try:
+        found = torch.load(path, map_location=device, weights_only=True)
+        return {
+            "run": dict(found["run"]),
+            "epoch": int(found["epoch"]),
+            "lanes": list(found["lanes"]),
+            "history": [[EpochRecord(**record) for record in seed] for seed in found["history"]],
+            "best_epochs": list(found["best_epochs"]),
+        }
+    except Exception as error:  # torch names many kinds, none of them its own
+        raise _unreadable(path, type(error).__name__) from error
+
+
+def _refuse_damaged(path: Path) -> None:
+    size = path.stat().st_size - _TAIL
+    seen = hashlib.sha256()
+    with path.open("rb") as file:
+        left = max(size, 0)
+        while left and (chunk := file.read(min(_CHUNK, left))):
+            seen.update(chunk)
+            left -= len(chunk)
+        tail = file.read()
+    if not tail.startswith(_MARK):
+        raise _unreadable(path, "no digest at its end: it is cut off, or something else wrote it")
+    if tail != _MARK + seen.hexdigest().encode():
+        raise _unreadable(path, "its digest is that of another content: it was damaged after it was written")
+
+
+def _unreadable(path: Path, why: str) -> InputError:
+    return InputError(
+        f"checkpoint must be a file that train() wrote. Got {str(path)!r}, which cannot be read ({why}); delete it to "
+        "start over, or give another path."
+    )
+
+
+def _unwritten(path: Path, when: str, error: OSError) -> OSError:
+    return type(error)(
+        error.errno,
+        f"the checkpoint could not be written {when}: {error.strerror or error}; make room or choose another folder, "
+        "and start the run again",
+        str(path),
+    )
+
+
 def _digest_run(run: dict[str, str]) -> str:
-    return _digest(json.dumps(run, sort_keys=True).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-def _data_digest(values: Any) -> str:
-    """Return shape and digest of an array; of a large one, rows at equal distances stand for all."""
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    if not isinstance(values, np.ndarray) or values.nbytes > _HASHED:
-        values_shape = tuple(values.shape)
-        values = np.asarray(values[np.unique(np.linspace(0, len(values) - 1, 8).astype(int))]) if len(values) else ""
-    else:
-        values_shape = values.shape
-    return f"{values_shape}:{_digest(np.ascontiguousarray(values).tobytes())}"
-
-
-def _parameters(objective: Any) -> str:
-    return ", ".join(f"{name}={_told(value)}" for name, value in sorted(getattr(objective, "__dict__", {}).items()))
-
-
-def _told(value: Any) -> str:
-    """Return a text that is the same for the same value in another process."""
-    if isinstance(value, (np.ndarray, Tensor)):
-        return _data_digest(value)
-    if isinstance(value, nn.Module):
-        return f"{type(value).__name__}:{' '.join(_data_digest(tensor) for tensor in value.state_dict().values())}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_told, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_told(each)}' for name, each in value.items())}}}"
-    text = repr(value)
-    return type(value).__name__ if " at 0x" in text else text
+    return digest(json.dumps(run, sort_keys=True).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 import torch
@@ -65,6 +66,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "eval_batch_size"):
             _expect(name, getattr(self, name), _is_count(getattr(self, name)), "a whole number of at least 1")
+            object.__setattr__(self, name, int(getattr(self, name)))  # numpy's numbers are numbers too
         _expect("lr", self.lr, _is_number(self.lr) and self.lr > 0, "a finite number above 0")
         _expect(
             "weight_decay",
@@ -73,6 +75,8 @@ class TrainConfig:
             "a finite number of at least 0",
         )
         _expect("gamma", self.gamma, _is_number(self.gamma) and 0 < self.gamma <= 1, "a factor in (0, 1]")
+        for name in ("lr", "weight_decay", "gamma"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             _expect(name, value, value in choices, "one of " + ", ".join(map(repr, choices)))
@@ -125,8 +129,8 @@ def _expect(name: str, value: Any, fine: bool, expected: str) -> None:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))

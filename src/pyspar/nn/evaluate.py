@@ -47,7 +47,7 @@ def predict(model: nn.Module, X: Any, *, batch_size: int = 1024) -> NDArray[np.f
 def validation(model: nn.Module, world: World, config: TrainConfig) -> Tensor:
     """Return the metric that ``select`` names, one per lane: what is recorded."""
     found = predictions(model, world.val_x, config.eval_batch_size, config.autocast_dtype).double()
-    y = world.val_y.double()
+    y = world.val_y
     if config.select == "worst-group-r":
         return worst_group_r(found, y, world.val_groups)
     return (found - y).square().mean(dim=(-2, -1))

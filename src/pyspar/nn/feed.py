@@ -2,6 +2,7 @@
 
 Arrays are put on the device once; what is no array, but has rows, is read batch by batch. Images of uint8 stay so until
 their batch comes: then the model's own ``normalise`` turns them into floats, or, where it has none, a division by 255.
+A table of uint8 is a table of numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Rows:
     def of(cls, X: Any, device: torch.device, dtype: torch.dtype) -> Rows:
         if isinstance(X, (np.ndarray, Tensor)):
             X = torch.as_tensor(np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X)
-            X = X.to(device) if X.dtype == torch.uint8 else X.to(device, dtype)
+            X = X.to(device) if X.dtype == torch.uint8 and X.ndim > 2 else X.to(device, dtype)
         return cls(X, device, dtype)
 
     def __len__(self) -> int:
@@ -47,18 +48,17 @@ class Rows:
     def take(self, index: Tensor | slice, model: nn.Module) -> Tensor:
         """Return rows as the model takes them, in the shape of the index."""
         if isinstance(self.source, Tensor) or isinstance(index, slice):
-            return as_inputs(model, self.source[index], self.dtype)
+            return self._as_inputs(model, self.source[index])
         found = torch.as_tensor(np.asarray(self.source[index.cpu().numpy().reshape(-1)]))
         found = found.reshape(*index.shape, *found.shape[1:]).to(self.device, non_blocking=True)
-        return as_inputs(model, found, self.dtype)
+        return self._as_inputs(model, found)
 
-
-def as_inputs(model: nn.Module, x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a batch as the model takes it: floats in its dtype; uint8 through ``model.normalise``, or over 255."""
-    if x.dtype != torch.uint8:
-        return x.to(dtype)
-    normalise = getattr(model, "normalise", None)
-    return normalise(x).to(dtype) if callable(normalise) else x.to(dtype) / 255
+    def _as_inputs(self, model: nn.Module, x: Tensor) -> Tensor:
+        """Return a batch in the model's dtype; pixels of uint8 through ``model.normalise``, or over 255."""
+        if x.dtype != torch.uint8 or len(self.source.shape) < 3:
+            return x.to(self.dtype)
+        normalise = getattr(model, "normalise", None)
+        return normalise(x).to(self.dtype) if callable(normalise) else x.to(self.dtype) / 255
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +75,15 @@ class World:
     state: Any
 
     @classmethod
-    def of(cls, task: Any, objective: Objective, device: torch.device, dtype: torch.dtype) -> World:
-        labels = columns(task.train.y)
-        group = np.asarray(task.val.group)
+    def of(cls, task: Any, objective: Objective, config: TrainConfig, dtype: torch.dtype) -> World:
+        labels, device = columns(task.train.y), config.torch_device
+        group = np.asarray(task.val.group if config.select == "worst-group-r" else [])  # else they may be anything
         return cls(
             x=Rows.of(task.train.X, device, dtype),
             y=torch.as_tensor(labels).to(device, dtype),
             target=Rows.of(task.target_inputs, device, dtype) if objective.uses_target else None,
             val_x=Rows.of(task.val.X, device, dtype),
-            val_y=torch.as_tensor(columns(task.val.y)).to(device, dtype),
+            val_y=torch.as_tensor(columns(task.val.y)).to(device),  # float64: labels far from zero keep their digits
             val_groups=tuple(torch.as_tensor(np.flatnonzero(group == g)).to(device) for g in np.unique(group)),
             labels=labels,
             state=objective.prepare(labels),

@@ -7,6 +7,7 @@ number of the step all lie on the device: a replay copies nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from pyspar.errors import InputError
 from pyspar.nn.config import TrainConfig
+from pyspar.nn.eager import EagerEpochs
 from pyspar.nn.feed import Feed, World
 from pyspar.nn.lane import Lane, put
 from pyspar.nn.objective import Objective
@@ -38,6 +40,10 @@ def _draws(layer: nn.Module) -> bool:
     return isinstance(layer, nn.modules.dropout._DropoutNd) and layer.p > 0
 
 
+class DrawsError(Exception):
+    """A step draws from torch's generator, such as by ``functional.dropout``: a graph would not follow the seed."""
+
+
 class Captured:
     """The step of one phase: its streams, the tables it reads, what it writes, and the graph."""
 
@@ -50,9 +56,13 @@ class Captured:
         self._records: list[Tensor] = []
         saved = [_snapshot(lane) for lane in lanes]
         try:
+            before = torch.cuda.get_rng_state(lanes[0].device)
             self._warm_up()
+            drawn = not torch.equal(before, torch.cuda.get_rng_state(lanes[0].device))
             for lane, state in zip(lanes, saved, strict=True):
                 _put_back(lane, state)
+            if drawn:
+                raise DrawsError
             self._restart()
             self._names = lanes[0].names
             self._graph = torch.cuda.CUDAGraph()
@@ -110,20 +120,32 @@ class Captured:
 
 
 class GraphEpochs:
-    """Captures each phase when it first comes, and replays it from then on."""
+    """Captures each phase when it first comes, and replays it from then on; one that draws is taken call by call."""
 
     ticks_a_step = 1
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         self._lanes = lanes
-        self._captured: dict[Any, Captured] = {}
+        self._captured: dict[Any, Captured | None] = {}
 
     def run(self, feeds: Sequence[Feed], phase: str, tick: Callable[[], None]) -> list[Tensor]:
         """Train an epoch."""
         shapes = tuple(tuple((name, table.shape) for name, table in feed.tables.items()) for feed in feeds)
         if (phase, shapes) not in self._captured:
-            self._captured[phase, shapes] = Captured(self._lanes, feeds, phase)
-        return self._captured[phase, shapes].run(feeds, tick)
+            try:
+                self._captured[phase, shapes] = Captured(self._lanes, feeds, phase)
+            except DrawsError:
+                self._captured[phase, shapes] = None
+        captured = self._captured[phase, shapes]
+        if captured is None:
+            return EagerEpochs(self._lanes).run(feeds, phase, _each(len(self._lanes), tick))
+        return captured.run(feeds, tick)
+
+
+def _each(count: int, tick: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that ticks once for so many calls: the lanes of one step."""
+    calls = itertools.count(1)
+    return lambda: tick() if next(calls) % count == 0 else None
 
 
 def _snapshot(lane: Lane) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Lane:
         self._trainable = {k: [p for p in m.parameters() if p.requires_grad] for k, m in self.parts.items()}
         self.optimizers = {k: self._adam(k, params) for k, params in self._trainable.items() if params}
         self._active = list(self.optimizers.values())
+        self._held: dict[str, dict[str, Tensor]] = {}
         # float16 can lose small gradients; their scale differs between seeds, so such networks are never stacked.
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.autocast == "float16")
         self.best = {name: tensor.clone() for name, tensor in self.tensors("model").items()}
@@ -76,6 +77,17 @@ class Lane:
         self._active = [optimizer for part, optimizer in self.optimizers.items() if part in updates]
         for module in self.parts.values():
             module.train()
+        # A network that this phase does not train still meets batches, and its running statistics would follow them.
+        self._held = {
+            part: {name: buffer.clone() for name, buffer in module.named_buffers()}
+            for part, module in self.parts.items()
+            if part not in updates
+        }
+
+    def end(self) -> None:
+        """Put back the statistics of what the epoch did not train."""
+        for part, buffers in self._held.items():
+            put(dict(self.parts[part].named_buffers()), buffers)
 
     def losses(self, batch: Batch, phase: str) -> dict[str, Tensor]:
         """Return the parts of the loss."""
@@ -104,24 +116,31 @@ class Lane:
                 optimizer.step()
         return record
 
-    def judge(self, metric: Tensor, epoch: int) -> Tensor:
-        """Keep the weights of each lane that did better than before; return which did."""
+    def judge(self, metric: Tensor, epoch: int, *, counts: bool = True) -> Tensor:
+        """Keep the weights of each lane that did better than before; return which did.
+
+        An epoch that does not count is kept only until one does, whatever its metric.
+        """
         score = {"mse": metric, "worst-group-r": -metric}.get(self.config.select, torch.full_like(metric, -epoch))
-        better = score < self.best_score
-        self.best_score = torch.where(better, score, self.best_score)
+        better = score < self.best_score if counts else torch.isinf(self.best_score)
+        if counts:
+            self.best_score = torch.where(better, score, self.best_score)
         for name, now in self.tensors("model").items():
             mask = better.reshape((*better.shape, *[1] * (now.ndim - better.ndim)))
             torch.where(mask, now, self.best[name], out=self.best[name])
         return better
 
     def is_finite(self) -> Tensor:
-        """Say of each lane whether all its weights are finite."""
+        """Say of each lane whether all its weights are finite, the objective's own part included."""
         axes = len(self.shape)
-        return torch.stack([torch.isfinite(p).flatten(axes).all(dim=-1) for p in self._trainable["model"]]).all(dim=0)
+        weights = [p.detach() for params in self._trainable.values() for p in params]
+        return torch.stack([torch.isfinite(p).flatten(axes).all(dim=-1) for p in weights]).all(dim=0)
 
     def state(self) -> dict[str, Any]:
         """Return everything that the next epoch depends on, as tensors and plain values."""
         return {
+            "seeds": list(self.seeds),
+            "stacked": self.stacked,
             "tensors": {part: self.tensors(part) for part in self.parts},
             "optimizers": {part: optimizer.state_dict() for part, optimizer in self.optimizers.items()},
             "scaler": self.scaler.state_dict(),
@@ -154,7 +173,12 @@ class Lane:
 
 
 def put(into: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Copy tensors into others of the same names."""
+    """Copy tensors into others of the same names and shapes; nothing is copied if one does not fit."""
+    for name in sorted(into.keys() ^ values.keys()):
+        raise ValueError(f"a tensor {name!r} is in one of them and not in the other")
+    for name, tensor in into.items():
+        if tensor.shape != values[name].shape:
+            raise ValueError(f"{name!r} has shape {tuple(values[name].shape)} there and {tuple(tensor.shape)} here")
     with torch.no_grad():
         for name, tensor in into.items():
             tensor.copy_(values[name])

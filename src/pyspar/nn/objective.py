@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from pyspar.nn.config import TrainConfig
 
 
 class Network(Protocol):
@@ -80,7 +83,8 @@ class Objective:
     """Plain squared error, and the hooks that other methods fill.
 
     A subclass that only adds a penalty overrides ``loss``; one that draws overrides ``plan``; one with a trainable part
-    of its own overrides ``module``; one that alternates overrides ``phase`` and ``updates``.
+    of its own overrides ``module``; one that alternates overrides ``phase`` and ``updates``, and ``judged`` where a
+    phase leaves the head untrained.
     """
 
     name: ClassVar[str] = "ERM"
@@ -114,6 +118,13 @@ class Objective:
     def updates(self, phase: str) -> frozenset[str]:
         """Say what an epoch of a phase trains: "model", "module" (the objective's own part), or both."""
         return frozenset({"model", "module"})
+
+    def judged(self, phase: str) -> bool:
+        """Say whether an epoch of a phase may be kept as the best; not where the head has not been trained yet."""
+        return True
+
+    def check(self, config: TrainConfig) -> None:
+        """Refuse settings of the run that leave the objective nothing to do; called before training starts."""
 
     def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
         """Return the parts of the loss by name, each a scalar or one per lane; the step minimises their sum."""

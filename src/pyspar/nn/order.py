@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from pyspar.nn.config import Shuffle
 
+_FEW = 64  # rows; a target with fewer goes round several times in one draw
+
 
 def _sequence(seed: int, epoch: int, purpose: str) -> np.random.SeedSequence:
     return np.random.SeedSequence([seed, epoch, *purpose.encode()])
@@ -49,7 +51,15 @@ def target_order(seed: int, epoch: int, m: int, steps: int, batch_size: int) -> 
     ([np.int64(0), np.int64(1), np.int64(2)], [np.int64(0), np.int64(1), np.int64(2)])
     """
     count = steps * batch_size
-    first, skip = divmod(epoch * count, m)
-    rounds = -(-(skip + count) // m)
-    stream = np.concatenate([generator(seed, first + r, "target").permutation(m) for r in range(rounds)])
+    together = -(-_FEW // m)  # orders from one generator: making one takes longer than drawing a few rows
+    first, skip = divmod(epoch * count, together * m)
+    blocks = range(first, first + -(-(skip + count) // (together * m)))
+    stream = np.concatenate([_orders(generator(seed, block, "target"), m, together) for block in blocks])
     return stream[skip : skip + count].reshape(steps, batch_size)
+
+
+def _orders(rng: np.random.Generator, m: int, count: int) -> NDArray[np.int64]:
+    """Return several orders of m rows, one after the other."""
+    if count == 1:
+        return rng.permutation(m)
+    return rng.permuted(np.tile(np.arange(m), (count, 1)), axis=1).ravel()

@@ -9,18 +9,30 @@ gradient. The derivative is so written out by us, and each function keeps only t
 - a truncated inverse has the divided differences :math:`-1 / (\lambda_i \lambda_j)`, finite at equal eigenvalues;
 - only RSD's base mismatch reads single vectors; its factors are damped, :math:`g / (g^2 + \delta^2)`.
 
-Directions too short to tell from rounding count as absent. NaN features give NaN, as everywhere else in a network.
+Everything is computed in float64, because those factors magnify rounding; what the features can tell from rounding is
+decided by their own precision. Directions too short for that count as absent. NaN features give NaN, as everywhere else
+in a network.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyspar.nn.penalties import in_full_precision
+_TINY = float(
+    torch.finfo(torch.float64).eps ** 0.5
+)  # what is damped: far below any gap between values of single precision
+
+
+def _in_double(compute: Callable[..., Tensor], source: Tensor, target: Tensor, **options: Any) -> Tensor:
+    """Compute in float64, outside autocast; the result has the features' dtype, float32 at least."""
+    dtype = torch.float64 if torch.float64 in (source.dtype, target.dtype) else torch.float32
+    with torch.autocast(device_type=source.device.type, enabled=False):
+        return compute(source.double(), target.double(), dtype, **options).to(dtype)
 
 
 class _Factors(NamedTuple):
@@ -33,11 +45,13 @@ class _Factors(NamedTuple):
     change: Tensor
 
 
-def _factors(A: Tensor) -> _Factors:
+def _factors(A: Tensor, dtype: torch.dtype) -> _Factors:
+    """Decompose numbers that were computed in ``dtype``."""
     fixed = A.detach()
     U, s, Vh = torch.linalg.svd(_finite(fixed), full_matrices=False)
-    rounding = max(A.shape[-2:]) * torch.finfo(A.dtype).eps
-    exists = (s > rounding * s[..., :1]) & (s > 0)
+    limits = torch.finfo(dtype)
+    # A slope is one over a length: of a shorter one than the last limit it would not fit into the dtype.
+    exists = (s > max(A.shape[-2:]) * limits.eps * s[..., :1]) & (s > limits.tiny / limits.eps)
     return _Factors(U, s, Vh.mT, exists, A - fixed)
 
 
@@ -50,14 +64,14 @@ def _inverse(x: Tensor, exists: Tensor) -> Tensor:
     return torch.where(exists, 1 / torch.where(exists, x, 1.0), 0.0)
 
 
-def _tiny(x: Tensor) -> float:
+def _tiny(dtype: torch.dtype) -> float:
     """What cannot be resolved in numbers near one: the square root of the precision."""
-    return float(torch.finfo(x.dtype).eps ** 0.5)
+    return float(torch.finfo(dtype).eps ** 0.5)
 
 
-def _smooth_at_zero(x: Tensor) -> Tensor:
+def _smooth_at_zero(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return x >= 0 as it is, but flat at zero: below ``tiny`` a cubic that meets the line with its slope."""
-    low = _tiny(x)
+    low = _tiny(dtype)
     inside = torch.minimum(x / low, torch.ones_like(x))
     return torch.where(x < low, low * inside.square() * (2 - inside), x)
 
@@ -66,7 +80,7 @@ def _damped_gaps(s: Tensor, exists: Tensor) -> Tensor:
     """Return 1 / (s_j^2 - s_i^2), damped, in units of the largest s^2; 0 on the diagonal and for what is absent."""
     squares = (s / torch.where(s[..., :1] > 0, s[..., :1], 1.0)).square()
     gap = squares[..., None, :] - squares[..., :, None]
-    damped = gap / (gap.square() + _tiny(s) ** 2)
+    damped = gap / (gap.square() + _TINY**2)
     return damped * (exists[..., None, :] & exists[..., :, None])
 
 
@@ -96,32 +110,34 @@ def _nan_if_any(*factors: _Factors) -> Tensor:
     return torch.stack([f.change.detach().sum(dim=(-2, -1)) for f in factors]).sum(dim=0)
 
 
-@in_full_precision
 def principal_sines(source: Tensor, target: Tensor) -> Tensor:
     r"""Return the sines of the principal angles between the spans of the rows of two batches.
 
     They are the singular values of :math:`(I - P_t) U_s`, with :math:`U_s` an orthonormal basis of the smaller span and
     :math:`P_t` the projector on the other. In exact arithmetic that is :math:`\sqrt{1 - \cos^2}` of the published loss;
     in floating point it has no difference of nearly equal numbers and no root of what may be negative. Below the square
-    root of the precision (3e-4 in float32) a sine is flattened into a cubic, whose slope at zero is zero. There are as
-    many angles as the smaller span has dimensions; they are followed by zeros.
+    root of the features' precision (3e-4 for float32) a sine is flattened into a cubic, whose slope at zero is zero.
+    There are as many angles as the smaller span has dimensions; they are followed by zeros.
 
     >>> principal_sines(torch.eye(3)[:2], torch.eye(3)[1:])
     tensor([1., 0.])
     """
-    return _sines(_factors(source.mT), _factors(target.mT))
+    return _in_double(_principal_sines, source, target)
 
 
-def _sines(s: _Factors, t: _Factors) -> Tensor:
+def _principal_sines(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
+    return _sines(_factors(source.mT, dtype), _factors(target.mT, dtype), dtype)
+
+
+def _sines(s: _Factors, t: _Factors, dtype: torch.dtype) -> Tensor:
     width = max(s.s.shape[-1], t.s.shape[-1])
     U_s, U_t = (_padded(_left_vectors(f), width) for f in (s, t))
     source_smaller = (s.exists.sum(dim=-1) <= t.exists.sum(dim=-1))[..., None, None]
     small, large = torch.where(source_smaller, U_s, U_t), torch.where(source_smaller, U_t, U_s)
     residual = small - large @ (large.mT @ small)
-    return _smooth_at_zero(torch.linalg.svdvals(_finite(residual))) + _nan_if_any(s, t)[..., None]
+    return _smooth_at_zero(torch.linalg.svdvals(_finite(residual)), dtype) + _nan_if_any(s, t)[..., None]
 
 
-@in_full_precision
 def base_mismatch(source: Tensor, target: Tensor) -> Tensor:
     r"""Return RSD's base mismatch, how differently the two bases are composed of the principal vectors.
 
@@ -133,21 +149,24 @@ def base_mismatch(source: Tensor, target: Tensor) -> Tensor:
     the published value is whatever the decomposition returns. Other repeated angles or singular values leave the value
     as arbitrary as it was published, with a damped slope.
     """
-    return _mismatch(_factors(source.mT), _factors(target.mT))
+    return _in_double(_base_mismatch, source, target)
 
 
-def _mismatch(s: _Factors, t: _Factors) -> Tensor:
-    cosines = _factors(_left_vectors(s).mT @ _left_vectors(t))
+def _base_mismatch(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
+    return _mismatch(_factors(source.mT, dtype), _factors(target.mT, dtype), dtype)
+
+
+def _mismatch(s: _Factors, t: _Factors, dtype: torch.dtype) -> Tensor:
+    cosines = _factors(_left_vectors(s).mT @ _left_vectors(t), torch.float64)
     angles = torch.minimum(s.exists.sum(dim=-1), t.exists.sum(dim=-1))[..., None]
-    counts = (torch.arange(cosines.s.shape[-1], device=angles.device) < angles) & (cosines.s < 1 - _tiny(cosines.s))
+    counts = (torch.arange(cosines.s.shape[-1], device=angles.device) < angles) & (cosines.s < 1 - _TINY)
     # Shown is what counts, not what exists: orthogonal spans have cosines of zero, and vectors all the same.
     P_s, P_t = _left_vectors(cosines, counts), _left_vectors(_transposed(cosines), counts)
     rows = max(P_s.shape[-2], P_t.shape[-2])
     P_s, P_t = (_padded((P.abs() * f.exists[..., :, None]).mT, rows) for P, f in ((P_s, s), (P_t, t)))
-    return _smooth_at_zero(torch.linalg.vector_norm(P_s - P_t, dim=(-2, -1))) + _nan_if_any(s, t)
+    return _smooth_at_zero(torch.linalg.vector_norm(P_s - P_t, dim=(-2, -1)), dtype) + _nan_if_any(s, t)
 
 
-@in_full_precision
 def rsd_penalty(source: Tensor, target: Tensor, *, base: float = 0.01) -> Tensor:
     r"""Return the representation subspace distance: the sum of the sines of the principal angles, and the mismatch.
 
@@ -160,12 +179,15 @@ def rsd_penalty(source: Tensor, target: Tensor, *, base: float = 0.01) -> Tensor
     >>> float(rsd_penalty(torch.eye(4)[:2], torch.eye(4)[2:], base=0.0))
     2.0
     """
-    s, t = _factors(source.mT), _factors(target.mT)
-    angles = _sines(s, t).sum(dim=-1)
-    return angles if base == 0 else angles + base * _mismatch(s, t)
+    return _in_double(_rsd_penalty, source, target, base=base)
 
 
-@in_full_precision
+def _rsd_penalty(source: Tensor, target: Tensor, dtype: torch.dtype, *, base: float) -> Tensor:
+    s, t = _factors(source.mT, dtype), _factors(target.mT, dtype)
+    angles = _sines(s, t, dtype).sum(dim=-1)
+    return angles if base == 0 else angles + base * _mismatch(s, t, dtype)
+
+
 def dare_gram_penalty(
     source: Tensor, target: Tensor, *, angle: float = 0.05, scale: float = 0.001, threshold: float = 0.9
 ) -> Tensor:
@@ -186,17 +208,23 @@ def dare_gram_penalty(
     >>> round(float(dare_gram_penalty(torch.eye(3), torch.eye(3))), 6)
     0.0
     """
-    s, t = (_factors(_with_ones(rows)) for rows in (source, target))
+    return _in_double(_dare_gram_penalty, source, target, angle=angle, scale=scale, threshold=threshold)
+
+
+def _dare_gram_penalty(
+    source: Tensor, target: Tensor, dtype: torch.dtype, *, angle: float, scale: float, threshold: float
+) -> Tensor:
+    s, t = (_factors(_with_ones(rows), dtype) for rows in (source, target))
     # Gram matrices grow with their rows: batches of different sizes are compared as if both had the source's.
     ratio = (source.shape[-2] / target.shape[-2]) ** 0.5
     t = t._replace(s=t.s * ratio, change=t.change * ratio)
     k = torch.maximum(_leading(s, threshold), _leading(t, threshold))
-    cosines = _column_cosines(_truncated_inverse(s, k), _truncated_inverse(t, k))
+    cosines = _column_cosines(_truncated_inverse(s, k, dtype), _truncated_inverse(t, k, dtype), dtype)
     width = max(s.s.shape[-1], t.s.shape[-1])
     lam_s, lam_t = (_padded(_eigenvalues(f), width) for f in (s, t))
     leading = torch.arange(width, device=k.device) < k[..., None]
     distance = torch.linalg.vector_norm(torch.where(leading, lam_s - lam_t, 0.0), dim=-1) / k
-    return angle * (1 - cosines).abs().mean(dim=-1) + scale * _smooth_at_zero(distance) + _nan_if_any(s, t)
+    return angle * (1 - cosines).abs().mean(dim=-1) + scale * _smooth_at_zero(distance, dtype) + _nan_if_any(s, t)
 
 
 def _with_ones(rows: Tensor) -> Tensor:
@@ -215,19 +243,19 @@ def _leading(f: _Factors, threshold: float) -> Tensor:
     return ((held <= threshold).sum(dim=-1) - 1).clamp(min=1)
 
 
-def _truncated_inverse(f: _Factors, k: Tensor) -> Tensor:
+def _truncated_inverse(f: _Factors, k: Tensor, dtype: torch.dtype) -> Tensor:
     """Return the inverse of A^T A on its k largest eigenvalues, times the k-th of them, with its slope."""
     U, V = f.U, f.V
     last = torch.minimum(k, f.exists.sum(dim=-1)).clamp(min=1) - 1
     unit = f.s.gather(-1, last[..., None])
     s, change = f.s / unit, f.change / unit[..., None]
     lam = s.square()
-    kept = lam >= 1 - _tiny(s)
+    kept = lam >= 1 - _tiny(dtype)
     inverse = _inverse(lam, kept)
     # Divided differences of h(lam) = 1 / lam if kept else 0; see Daleckii and Krein (1965).
     mixed = (kept[..., :, None] != kept[..., None, :]).to(s.dtype)
     gap = lam[..., :, None] - lam[..., None, :]
-    across = (inverse[..., :, None] - inverse[..., None, :]) * gap / (gap.square() + _tiny(s) ** 2)
+    across = (inverse[..., :, None] - inverse[..., None, :]) * gap / (gap.square() + _TINY**2)
     differences = mixed * across - inverse[..., :, None] * inverse[..., None, :]
     inner = U.mT @ change @ V
     gram = inner.mT * s[..., None, :] + s[..., :, None] * inner
@@ -236,9 +264,11 @@ def _truncated_inverse(f: _Factors, k: Tensor) -> Tensor:
     return V @ ((torch.diag_embed(inverse) + differences * gram) @ V.mT) + half + half.mT
 
 
-def _column_cosines(a: Tensor, b: Tensor) -> Tensor:
+def _column_cosines(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
     """Return the cosines of the columns, each given one small coordinate more: two of mere rounding have cosine 1."""
-    low = _tiny(a)  # beside the largest columns, which are near one; far above rounding, whose directions mean nothing
+    low = _tiny(
+        dtype
+    )  # beside the largest columns, which are near one; far above rounding, whose directions mean nothing
     inner = (a * b).sum(dim=-2) + low**2
     norms = [(x.square().sum(dim=-2) + low**2).sqrt() for x in (a, b)]
     return inner / (norms[0] * norms[1])

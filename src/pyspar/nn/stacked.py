@@ -61,7 +61,9 @@ def can_stack(networks: Sequence[nn.Module]) -> bool:
     for _, layer in first.named_modules():
         if type(layer) not in (*CONTAINERS, nn.Linear, *ELEMENTWISE):
             return False
-    return len({_shape(network) for network in networks}) == 1 and not _shares_weights(first)
+    if any(_shares_weights(network) or _is_hooked(network) for network in networks):
+        return False
+    return len({_shape(network) for network in networks}) == 1
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
@@ -73,7 +75,8 @@ def stack(networks: Sequence[nn.Module]) -> nn.Module:
     """
     if not networks or not can_stack(networks):
         raise InputError(
-            "stack needs networks of one shape, made of linear layers and elementwise functions. "
+            "stack needs networks of one shape, made of linear layers and elementwise functions, without tied weights "
+            "and hooks. "
             f"Got {', '.join(sorted({repr(n) for n in networks})) or 'none'}; train these one by one."
         )
     return _replaced(networks[0], {name: _stacked_layer(networks, name) for name in _linear_names(networks[0])})
@@ -105,7 +108,19 @@ def _linear_names(network: nn.Module) -> list[str]:
 
 
 def _shares_weights(network: nn.Module) -> bool:
-    return len(list(network.named_modules())) != len(list(network.named_modules(remove_duplicate=False)))
+    """Say whether a layer, or a parameter of two layers, stands in two places: stacked, they would come apart."""
+    return any(
+        len(list(own())) != len(list(own(remove_duplicate=False)))
+        for own in (network.named_modules, network.named_parameters)
+    )
+
+
+def _is_hooked(network: nn.Module) -> bool:
+    """Say whether something was hung onto a layer that a stacked one in its place would not have."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    hooked = any(getattr(layer, kind, None) for layer in network.modules() for kind in kinds)
+    patched = any("forward" in vars(layer) for layer in network.modules())
+    return hooked or patched or any(parameter._backward_hooks for parameter in network.parameters())
 
 
 def _shape(network: nn.Module) -> tuple[str, ...]:

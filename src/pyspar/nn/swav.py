@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pyspar.errors import InputError
 from pyspar.nn.alignment import SettingsShown, target_of
 from pyspar.nn.augment import SEEDS, View, view_for
+from pyspar.nn.config import TrainConfig
 from pyspar.nn.limits import number, whole
 from pyspar.nn.objective import Batch, EpochPlan, Network, Objective, mean_squared_error
 
@@ -74,7 +76,7 @@ class SwAV(SettingsShown, Objective):
     Parameters
     ----------
     pretrain : int
-        How many of the run's epochs come before the labels.
+        How many of the run's epochs come before the labels; fewer than all of them. None of these is kept as the best.
     prototypes, projection : int, default 64 and 128
     temperature, epsilon, iterations : 0.1, 0.05, 3
         Of the softmax, and of Sinkhorn's scaling; the authors' values.
@@ -123,6 +125,18 @@ class SwAV(SettingsShown, Objective):
     def updates(self, phase: str) -> frozenset[str]:
         """Say what the phase trains: prototypes only before the labels."""
         return frozenset({"model", "module"}) if phase == "pretrain" else frozenset({"model"})
+
+    def judged(self, phase: str) -> bool:
+        """Say that only what was fitted to labels can be the best epoch."""
+        return phase == "finetune"
+
+    def check(self, config: TrainConfig) -> None:
+        """Refuse a run that would end before it sees a label."""
+        if self.pretrain >= config.epochs:
+            raise InputError(
+                f"SwAV needs more epochs than it pre-trains. Got pretrain={self.pretrain} and epochs={config.epochs}: "
+                "no label would be seen; raise epochs, or lower pretrain."
+            )
 
     def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
         """Return the swapped prediction of a pre-training step, or the squared error of a later one."""

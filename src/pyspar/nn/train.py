@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.nn import gate
-from pyspar.nn.checkpoint import Checkpoint, fingerprint
+from pyspar.nn.checkpoint import Checkpoint
 from pyspar.nn.config import TrainConfig
+from pyspar.nn.eager import EagerEpochs
 from pyspar.nn.evaluate import copied, validation
 from pyspar.nn.feed import Feed, World
+from pyspar.nn.fingerprint import fingerprint
 from pyspar.nn.graphs import GraphEpochs, can_capture
 from pyspar.nn.lane import Lane
 from pyspar.nn.objective import Objective
@@ -56,7 +58,8 @@ def train(
         Decides every draw: the orders of rows, the objective's draws, dropout. The model's initial weights are yours.
     checkpoint : path, optional
         Written while training. If the file exists, training goes on from it, and ends with the same weights, bit for
-        bit, as if it had never stopped. The file of another run is refused.
+        bit, as if it had never stopped. The file of another run is refused: of other settings, seeds, data, another
+        objective, other layers or other initial weights. :func:`~pyspar.nn.load_checkpoint` reads weights from any.
     progress : bool, optional
         A bar with loss and rate; by default on a terminal, where rich is installed.
     """
@@ -78,8 +81,15 @@ def train_seeds(
     ``models`` are one for each seed, or a function of the seed, called with torch's generator seeded by it. Networks
     made of linear layers, such as :class:`~pyspar.nn.MLP`, are trained as one computation with an axis of seeds; others
     take turns, and on a GPU share the graph of a step. All of them are in memory at once.
+
+    One computation adds its numbers in another order, and training magnifies the last digit: Adam's first steps divide
+    a gradient by its own size, so a gradient that is zero but for rounding takes a full step; RSD's mismatch divides by
+    the gaps between singular values; DARE-GRAM jumps where the number of eigenvalues it keeps changes. In float32 the
+    first epochs agree to 1e-4 or so, less with heavy penalties and high rates, and long runs are equal in distribution;
+    in float64 they agree much longer.
     """
     seeds = gate.check_seeds(seeds)
+    gate.check_kinds(task, objective, config)
     gate.check_task(task, objective, config)
     device = config.torch_device
     with _settings(config):
@@ -87,11 +97,12 @@ def train_seeds(
         dtype = gate.check_models(built, seeds)
         if device.type == "cpu" and len(task.train.X.shape) == 2:
             torch.set_num_threads(1)  # a step on a table is too short to share: two threads can take ten times as long
-        world = World.of(task, objective, device, dtype)
-        known = {} if checkpoint is None else fingerprint(config, objective, seeds, task, built[0])
+        world = World.of(task, objective, config, dtype)
+        known = {} if checkpoint is None else fingerprint(config, objective, seeds, task, built)
         file = Checkpoint(checkpoint, known)
         lanes = _lanes([copied(model, device) for model in built], seeds, objective, world, config)
-        gate.try_step(lanes[0], _feed(lanes[0], world, 0), objective.phase(0), config)
+        for lane in gate.unlike(lanes):
+            gate.try_step(lane, _feed(lane, world, 0), objective.phase(0), config)
         return _fit(lanes, world, config, file, progress)
 
 
@@ -100,8 +111,8 @@ def _lanes(
 ) -> list[Lane]:
     """Return one stacked lane if everything can be stacked, else one lane for each seed."""
     modules = []
-    width = gate.feature_count(models[0], objective, world)
-    for seed in seeds:
+    for model, seed in zip(models, seeds, strict=True):
+        width = gate.feature_count(model, objective, world)
         torch.manual_seed(torch_seed(seed, 0, "module"))
         module = objective.module(width)
         modules.append(None if module is None else module.to(world.y.device, world.y.dtype))
@@ -126,7 +137,9 @@ def _fit(
 ) -> list[Trained]:
     objective = lanes[0].objective
     start, history, best_epochs = file.load(lanes)
-    epochs: Any = GraphEpochs(lanes) if can_capture(lanes, objective, world, config) else _EagerEpochs(lanes)
+    if start < config.epochs:
+        file.probe()
+    epochs: Any = GraphEpochs(lanes) if can_capture(lanes, objective, world, config) else EagerEpochs(lanes)
     steps = len(world.labels) // config.batch_size
     ticks = steps * epochs.ticks_a_step
     with training_bar(objective.name, config.epochs, ticks, start, progress) as bar:
@@ -136,7 +149,9 @@ def _fit(
             for lane in lanes:
                 lane.begin(epoch, phase)
             losses = epochs.run([_feed(lane, world, epoch) for lane in lanes], phase, bar.step)
-            judged = [_judged(lane, world, config, epoch) for lane in lanes]
+            for lane in lanes:
+                lane.end()
+            judged = [_judged(lane, world, config, epoch, objective.judged(phase)) for lane in lanes]
             # Once an epoch the host waits for the device, and looks at what it did.
             found = [[tensor.cpu().reshape(-1) for tensor in one] for one in judged]
             seconds = time.monotonic() - began
@@ -154,15 +169,15 @@ def _fit(
     return _outcomes(lanes, history, best_epochs)
 
 
-def _judged(lane: Lane, world: World, config: TrainConfig, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
+def _judged(lane: Lane, world: World, config: TrainConfig, epoch: int, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return the validation metric of each seed, whether the seed is lost, and whether it is at its best."""
+    lost = ~lane.is_finite()  # the objective's own part as well, which no metric shows
     if len(world.val_y):
         metric = validation(lane.net, world, config)
-        lost = ~torch.isfinite(metric)
+        lost |= ~torch.isfinite(metric)
     else:
         metric = torch.full(lane.shape, math.nan, dtype=torch.float64, device=lane.device)
-        lost = ~lane.is_finite()
-    return metric, lost, lane.judge(metric, epoch)
+    return metric, lost, lane.judge(metric, epoch, counts=counts)
 
 
 def _outcomes(lanes: list[Lane], history: list[list[EpochRecord]], best_epochs: list[int]) -> list[Trained]:
@@ -175,25 +190,6 @@ def _outcomes(lanes: list[Lane], history: list[list[EpochRecord]], best_epochs: 
         Trained(model.eval(), seed, best, tuple(records))
         for model, seed, best, records in zip(models, seeds, best_epochs, history, strict=True)
     ]
-
-
-class _EagerEpochs:
-    """Trains lane after lane, each epoch under a generator seeded for it."""
-
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
-        self.ticks_a_step = len(lanes)
-
-    def run(self, feeds: Sequence[Feed], phase: str, tick: Callable[[], None]) -> list[Tensor]:
-        found = []
-        for lane, feed in zip(self._lanes, feeds, strict=True):
-            torch.manual_seed(torch_seed(lane.seeds[0], feed.epoch, "torch"))
-            losses = []
-            for batch in feed.batches(lane.net):
-                losses.append(lane.step(batch, phase))
-                tick()
-            found.append(torch.stack(losses))
-        return found
 
 
 def _refuse_divergence(
@@ -209,8 +205,13 @@ def _refuse_divergence(
         parts = [name for name, fine in zip(lane.names, torch.isfinite(loss[step, :, place])) if not fine]
         where = f"the loss ({', '.join(parts)}) of epoch {epoch}, step {step} of {len(loss)},"
     else:
-        where = f"the validation metric, or the weights, after epoch {epoch}"
-    kept = f"The last good checkpoint is {str(file.path)!r}" if file.written else "No checkpoint was written"
+        where = f"the validation metric, or the weights of the model or of the objective's part, after epoch {epoch},"
+    kept = "No checkpoint was written"
+    if file.written:
+        kept = (
+            f"The last good checkpoint is {str(file.path)!r}: pyspar.nn.load_checkpoint(path, model) gives its best "
+            "weights, to be trained on with other settings and another checkpoint"
+        )
     raise TrainingError(
         f"{lane.objective.name} diverged: {where} must be finite, and is not (seed {lane.seeds[place]}, lr "
         f"{config.lr_at(epoch):.3g}). {kept}. Lower lr, or look at the scale of inputs and labels."
@@ -233,10 +234,11 @@ def _built(models: Models, seeds: Sequence[int]) -> list[nn.Module]:
 
 @contextmanager
 def _settings(config: TrainConfig) -> Iterator[None]:
-    """Leave torch's generators, kernels and threads as they were found."""
+    """Compute gradients, whatever is around us; leave torch's generators, kernels and threads as they were found."""
     on_gpu = config.torch_device.type == "cuda"
     found = torch.get_num_threads(), torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if on_gpu else []):
+    devices = range(torch.cuda.device_count()) if on_gpu else []
+    with torch.random.fork_rng(devices=devices), torch.inference_mode(False), torch.enable_grad():
         try:
             fastest = config.kernels == "fastest"
             torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = not fastest, fastest
