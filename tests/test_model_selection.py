@@ -172,3 +172,54 @@ def test_likeness_is_larger_for_rows_that_lie_where_the_target_does(rng):
     X = np.vstack([rng.normal(size=(100, 3)), rng.normal(size=(50, 3)) + 4.0])
     found = target_likeness(X, rng.normal(size=(60, 3)) + 4.0)
     assert set(most_alike(found, 1 / 3)) == set(range(100, 150))
+
+
+def _mixed(n, seed, shift=0.0):
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n) + shift
+    size[::9] = np.nan
+    days = pd.Timestamp("2020-01-01", tz="Europe/Zurich") + pd.to_timedelta(rng.integers(0, 99, n), unit="D")
+    town = np.where(rng.random(n) < 0.5, "Chur", "Bern").astype(object)
+    town[::7] = None
+    return pd.DataFrame({"size": size, "town": town, "lift": rng.random(n) < 0.5, "sold": days})
+
+
+def test_frames_with_text_gaps_and_dates_are_told_apart_without_a_classifier_of_ones_own():
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    X, Z = _mixed(120, 0), _mixed(60, 1, shift=2.0)
+    y = X["size"].fillna(0.0) + 0.1 * np.random.default_rng(2).normal(size=len(X))
+    columns = make_column_transformer((SimpleImputer(), ["size"]))
+    candidates = {"linear": make_pipeline(columns, LinearRegression()), "mean": DummyRegressor()}
+    cv = ExtrapolationCV(candidates).fit(X, y, Z)
+    assert cv.failures_ == {}
+    # The target's sizes lie two above the source's, so the rows that look like it are the large ones.
+    held = cv.held_out_[0]
+    assert X["size"].iloc[held].mean() > X["size"].drop(held).mean() + 0.5
+
+
+def test_a_town_that_only_the_target_has_makes_a_row_look_like_it():
+    X, Z = _mixed(200, 0), _mixed(100, 1)
+    X["town"], Z["town"] = "Bern", "Chur"
+    X.loc[[3, 50], "town"] = "Chur"
+    assert set(np.argsort(target_likeness(X, Z))[-2:]) == {3, 50}
+
+
+def test_rows_that_the_default_classifier_cannot_read_are_told_of_the_parameter():
+    X = np.array([["Chur", 1.0], ["Bern", 2.0]] * 10, dtype=object)
+    with pytest.raises(ValueError, match="classifier="):
+        target_likeness(X, X)
+
+
+def test_rows_of_weight_zero_are_never_held_out():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(100, 2)), rng.normal(size=(50, 2)) + np.array([2.0, 0.0])
+    y = X[:, 0] + 0.1 * rng.normal(size=100)
+    weight = (X[:, 0] < np.median(X[:, 0])).astype(float)  # those that look most like the target weigh nothing
+    cv = ExtrapolationCV({"linear": LinearRegression()}).fit(X, y, Z, sample_weight=weight)
+    assert all((weight[held] > 0.0).all() for held in cv.held_out_)
+    assert np.isfinite(cv.scores_["linear"]).all()

@@ -47,6 +47,9 @@ _HOME = {
     "save": "pyspar.persist",
 }
 
+_ROOMS = ("bench", "core", "data", "errors", "model_selection", "nn", "sources", "theory")
+"""Modules that ``import pyspar`` does not load, and that ``pyspar.data`` and the like do."""
+
 __all__ = [
     "Adaptation",
     "BayesSpARRegressor",
@@ -71,10 +74,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'pyspar' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return import_module(f"pyspar.{name}")
+    raise AttributeError(f"module 'pyspar' has no attribute {name!r}{_meant(name)}")
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = {other.lower(): other for other in (*__all__, *_ROOMS)}
+    close = [] if name.startswith("_") else get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
+    return f"; did you mean {known[close[0]]!r}?" if close else ""
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_ROOMS))

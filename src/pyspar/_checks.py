@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -78,10 +79,11 @@ def source_moments(
         return found, int(y.ndim)
     eps = measured_eps(X)
     # Moments.of finds NaN and infinity in what it computes anyway; a check of its own would be one more pass.
-    X, y = validate_data(
-        estimator, X, y, reset=first, dtype=FLOATS, multi_output=True, y_numeric=True,
-        ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE,
-    )  # fmt: skip
+    with numbers_only(X):
+        X, y = validate_data(
+            estimator, X, y, reset=first, dtype=FLOATS, multi_output=True, y_numeric=True,
+            ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE,
+        )  # fmt: skip
     y = np.asarray(y, dtype=np.float64)
     if kind == "sparse":
         return moments_of(X, y, sample_weight, solver=solver), y.ndim
@@ -151,7 +153,8 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
         return found
     check_target_columns(estimator, Z)
     eps = measured_eps(Z)
-    Z = validate_data(estimator, Z, reset=False, dtype=FLOATS, ensure_all_finite=False, accept_sparse=SPARSE)
+    with numbers_only(Z):
+        Z = validate_data(estimator, Z, reset=False, dtype=FLOATS, ensure_all_finite=False, accept_sparse=SPARSE)
     if kind == "sparse":
         return moments_of(Z, sample_weight=sample_weight, solver=solver)
     return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
@@ -163,7 +166,7 @@ def check_moments(estimator: Any, found: Moments) -> None:
     if names is not None and found.names:
         _compare_names(list(names), list(found.names), "put its columns in that order")
     if found.n_features != estimator.n_features_in_:
-        raise ValueError(f"target has {found.n_features} columns, the source had {estimator.n_features_in_}.")
+        raise ValueError(_other_width(found.n_features, estimator.n_features_in_))
     if not np.isfinite(found.root).all():
         raise ValueError("target Moments must be finite. Got NaN or infinity; make them anew with Moments.of.")
 
@@ -176,7 +179,7 @@ def check_target_columns(estimator: Any, Z: Any) -> None:
         _compare_names(list(names), [str(c) for c in columns], "pass Z[list(estimator.feature_names_in_)]")
     shape = np.shape(Z)
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
-        raise ValueError(f"target has {shape[1]} columns, the source had {estimator.n_features_in_}.")
+        raise ValueError(_other_width(shape[1], estimator.n_features_in_))
 
 
 def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
@@ -213,6 +216,32 @@ def _compare_names(source: list[str], target: list[str], cure: str) -> None:
         )
     if source != target:
         raise ValueError(f"target has the source's columns in another order; {cure}.")
+
+
+def _other_width(target: int, source: int) -> str:
+    label = "; is the label still among them?" if target == source + 1 else "."
+    return (
+        f"target has {target} columns, the source had {source}; pass the columns that fit was given, in the same order"
+        f"{label}"
+    )
+
+
+@contextmanager
+def numbers_only(rows: Any) -> Iterator[None]:
+    """Say what to do about text among features, where scikit-learn only quotes it."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        named = getattr(rows, "select_dtypes", None)
+        columns = [] if named is None else [str(c) for c in named(exclude=["number", "bool"]).columns]
+        where = f" in {_few(columns)}" if columns else ""
+        raise ValueError(
+            f"features must be numbers. Got text{where} ({error}); encode it first, for example with "
+            "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), regressor), "
+            "or use the command spar adapt, which does so itself."
+        ) from error
 
 
 def _few(names: list[str], limit: int = 8) -> str:

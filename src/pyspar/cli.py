@@ -69,7 +69,14 @@ Label = Annotated[
         show_default=False,
     ),
 ]
-Alpha = Annotated[float, typer.Option(help="Confidence in [0, 1]: 0 removes nothing, 1 every target direction.")]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        help="Confidence of the paper's rule in [0, 1]: 0 removes nothing, 1 every target direction. 0.999 for spar; "
+        "bayes weighs several ways to adapt unless it is given.",
+        show_default=False,
+    ),
+]
 Columns = Annotated[Features, typer.Option(help="Use all columns, or the numeric ones only.")]
 Identity = Annotated[
     str | None, typer.Option("--id", help="A column that names the rows; it is not used as a feature.")
@@ -110,14 +117,7 @@ def adapt(
             help="bayes (ridge, shrunk for the target), spar (the paper's), or one that ignores the target, to compare."
         ),
     ] = Method.bayes,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Confidence of the paper's rule in [0, 1]: 0 removes nothing, 1 every target direction. 0.999 for "
-            "spar; bayes weighs several ways to adapt unless it is given.",
-            show_default=False,
-        ),
-    ] = None,
+    alpha: Alpha = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (the numbers alone)."),
@@ -158,7 +158,7 @@ def inspect(
     json: Annotated[
         Path | None, typer.Option(help="The same report for programs, as .json.", show_default=False)
     ] = None,
-    alpha: Alpha = 0.999,
+    alpha: Alpha = None,
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
@@ -214,7 +214,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo-output"),
     debug: Debug = False,
 ) -> None:
-    """Fit, adapt and compare four methods on a real data set with a natural shift between states."""
+    """Fit, adapt and compare five methods on a real data set with a natural shift between states."""
     with show.guard(debug=debug):
         need("matplotlib", "bench")
         from pyspar.bench import demo as story
@@ -232,7 +232,10 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no failure
     # A polite end is an end like Ctrl-C: temporary files are taken away.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app(prog_name="spar")
+    try:
+        app(prog_name="spar")
+    except KeyboardInterrupt:  # before a verb had begun, or after it had ended
+        sys.exit(show.STOPPED)
 
 
 def _job() -> ModuleType:

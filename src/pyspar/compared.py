@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from pyspar._forecasting import weights_of
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.scaling import in_units_of, inverse, spread_of_features
@@ -20,34 +20,42 @@ from pyspar.findings import MOVED, DataFacts
 
 Weights = Mapping[str, tuple[Any, Any]]
 Pair = tuple[Matrix, Vector]
+_ROUNDING = 1e-9
+"""A share of the weight along a direction that is nothing."""
 OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
 
 
 class Compared:
-    """The weights to compare and what adapting did, all in the units that the estimator works in.
+    """The weights to compare, and what adapting did along the target's directions.
 
-    What a direction is depends on units. A Bayesian regressor that scales its features has the paper's rule judge the
-    same directions, so that one picture shows both.
+    What a direction is depends on units: those that the estimator works in, or with ``scale`` given each feature's
+    spread over the source, or the units that the rows have. The paper's rule judges the same directions, so that one
+    picture shows both.
     """
 
-    def __init__(self, estimator: Any, target: Moments) -> None:
+    def __init__(self, estimator: Any, target: Moments, *, scale: bool | None = None) -> None:
         self.alpha = float(estimator.alpha)
-        scaled = isinstance(estimator, BayesSpARRegressor) and estimator.scale
-        self.units: Vector = estimator.scale_ if scaled else np.ones(estimator.n_features_in_)
-        unadapted = estimator.adapted(estimator.moments_.without_outputs()).reset()
-        adapted = estimator.adapted(target)
+        source, centred = estimator.moments_, bool(estimator.fit_intercept)
+        if scale is None:
+            self.units: Vector = units_of(estimator)
+        else:
+            d = source.n_features
+            self.units = spread_of_features(source, fit_intercept=centred) if scale else np.ones(d)
+        unadapted, adapted = copy.copy(estimator).reset(), estimator.adapted(target)
+        alike = {"alpha": self.alpha, "fit_intercept": estimator.fit_intercept, "solver": estimator.solver}
         if isinstance(estimator, SpARRegressor):
-            flat, paper, back = unadapted, adapted, self.units
-            ours = BayesSpARRegressor(alpha=self.alpha, fit_intercept=estimator.fit_intercept, solver=estimator.solver)
-            ours = _fit_like(ours, estimator, estimator.moments_)
+            ours = _fit_like(BayesSpARRegressor(**alike), estimator, source)
             ours_adapted = ours.adapted(target)
         else:
-            flat = SpARRegressor(self.alpha, fit_intercept=estimator.fit_intercept, solver=estimator.solver)
-            flat = _fit_like(flat, estimator, in_units_of(estimator.moments_, self.units))
-            paper, back = flat.adapted(in_units_of(target, self.units)), inverse(self.units)
             ours, ours_adapted = unadapted, adapted
+        if isinstance(estimator, SpARRegressor) and not scale:
+            flat, paper = unadapted, adapted
+        else:
+            flat = _fit_like(SpARRegressor(**alike), estimator, in_units_of(source, self.units))
+            paper = flat.adapted(in_units_of(target, self.units))
+        back = inverse(self.units)
         self.paper = paper.adaptation_
-        self.removed: Matrix = _taken_away(adapted.adaptation_)
+        self.removed: Matrix = taken_away(self.paper.z.V, unadapted, adapted, self.units)
         self.own = weights_of(adapted)
         self.limits: tuple[str, ...] = ours.evidence_.limit
         self.candidates: dict[str, Pair] = {
@@ -58,12 +66,21 @@ class Compared:
         }
 
 
-def _taken_away(found: Adaptation) -> Matrix:
-    """Return what went of the weight along each direction, 0 to 1; one that grew lost nothing."""
-    before, after = found.terms.mean, found.z.V.T @ found.w_proj
+def units_of(estimator: Any) -> Vector:
+    """Return the unit of each feature that an estimator works in."""
+    scaled = isinstance(estimator, BayesSpARRegressor) and estimator.scale
+    return np.asarray(estimator.scale_ if scaled else np.ones(estimator.n_features_in_))
+
+
+def taken_away(directions: Matrix, before: Any, after: Any, units: Vector) -> Matrix:
+    """Return what went of a regressor's weight along each direction, 0 to 1; one that grew lost nothing."""
+    w, kept = (weights_of(fitted)[0] * units[:, None] for fitted in (before, after))
+    had, has = directions.T @ w, directions.T @ kept
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        gone = np.where(before == 0.0, 0.0, 1.0 - after / before)
-    return np.asarray(np.clip(np.nan_to_num(gone, nan=0.0), 0.0, 1.0))
+        gone = np.where(np.abs(had) <= _ROUNDING**1.5 * np.abs(w).max(axis=0, initial=0.0), 0.0, 1.0 - has / had)
+    gone = np.clip(np.nan_to_num(gone, nan=0.0), 0.0, 1.0)
+    # What was subtracted whole leaves, and what was not touched loses, a rounding error.
+    return np.asarray(np.where(np.abs(gone - np.round(gone)) < _ROUNDING, np.round(gone), gone))
 
 
 def _in_own_units(estimator: Any, back: Vector) -> Pair:
@@ -104,7 +121,8 @@ def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Comp
     stuck = [names[int(j)] for j in np.flatnonzero((spread == 0.0) & (distance > noise))]
     away = np.abs(target.mean[:d] - mean) * inverse(spread)
     moved = [(names[j], float(away[j])) for j in np.argsort(-away, kind="stable") if away[j] > MOVED]
-    own = (spread * inverse(models.units))[(spread > 0.0) & (models.units > 0.0)]
+    units = units_of(estimator)
+    own = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
     return DataFacts(
         rows=source.weight,
         rank=int(estimator.rank_),

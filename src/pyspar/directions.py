@@ -35,6 +35,8 @@ class Direction:
         gain where negative.
     inflation : float
         Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it would be ``1 / N``.
+    goes : bool
+        Whether the paper's rule removes it at the estimator's confidence.
     alpha, doubt : float
         The paper's rule removes it from this confidence on; ``doubt`` is one minus it, unrounded.
     outside : float
@@ -50,6 +52,7 @@ class Direction:
     removing: float
     change: float
     inflation: float
+    goes: bool
     alpha: float
     doubt: float
     outside: float
@@ -87,6 +90,7 @@ def directions_of(
                 removing=float(bias[j]),
                 change=float(change[j]),
                 inflation=float(inflation[j]),
+                goes=bool(paper.removed[j, output]),
                 alpha=float(alpha[j]),
                 doubt=float(doubt[j]),
                 outside=float(outside[j]),

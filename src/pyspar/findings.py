@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from pyspar.core.forecast import Forecast
 from pyspar.directions import Direction
+from pyspar.verdicts import HURTS_MUCH, Judgement
+from pyspar.wording import between
 
 Severity = Literal["good", "info", "warning", "serious"]
 
-HURTS, HURTS_MUCH = 1.1, 2.0
-"""The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
-WORTH = 0.98
-"""Adapting is called worth it where it takes away at least this share's complement of the expected error."""
 OUTSIDE, MUCH_OUTSIDE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
 TIE = 1e-3
@@ -81,12 +78,10 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class LabelFacts:
-    """What is known for one label: forecasts by name, the error at home, the directions, and the evidence's limit."""
+    """What is known for one label: what its forecasts come to, the directions, and the evidence's limit."""
 
-    forecasts: dict[str, Forecast]
-    home: float
+    judgement: Judgement
     directions: tuple[Direction, ...]
-    alpha: float
     limit: str
 
 
@@ -105,8 +100,8 @@ def _there(*found: Finding | None) -> tuple[Finding, ...]:
 
 
 def _harm(facts: LabelFacts) -> Finding:
-    least = facts.forecasts["OLS"]
-    ratio = least.rmse / facts.home if facts.home > 0.0 else 1.0
+    found = facts.judgement
+    least, ratio = found.before, found.ratio
     if not math.isfinite(ratio):
         return Finding(
             "SPAR001",
@@ -115,32 +110,39 @@ def _harm(facts: LabelFacts) -> Finding:
             "Check the units of the columns that the target is far away in.",
         )
     numbers = (
-        f"least squares is expected to err by {least.rmse:.4g} on the target and by {facts.home:.4g} on the source"
+        f"least squares is expected to err by {least.rmse:.4g} on the target and by {found.home:.4g} on the source"
     )
-    if ratio < HURTS:
+    if not found.hurts:
         return Finding(
             "SPAR002", "good", f"No shift that hurts: {numbers}.", "For the shift's sake nothing has to be done."
         )
-    best = min(facts.forecasts.values(), key=lambda each: each.rmse)
+    best = found.advised
     cure = (
-        f"Use {best.name}: {best.rmse:.4g} is expected of it."
-        if best.rmse < WORTH * least.rmse
-        else f"No other weights promise much less; label rows of the target that differ {_where(facts)}."
+        f"Label some rows of the target first, above all rows that differ {_where(facts)}: no other weights promise "
+        "much less."
+        if best is None
+        else f"Use {best.name}: {best.rmse:.4g} is expected of it."
     )
     severity: Severity = "serious" if ratio >= HURTS_MUCH else "warning"
     return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {ratio:.3g} times as much.", cure)
 
 
 def _price(facts: LabelFacts) -> Finding | None:
-    before, after = facts.forecasts["OLS"].rmse, facts.forecasts["Bayes-SpAR"].rmse
-    if not after * WORTH > before:  # also where either is unknown
+    if not facts.judgement.costs:  # also where either is unknown
         return None
+    before, after = facts.judgement.before.rmse, facts.judgement.after.rmse
+    advice = (
+        "Until rows of the target are labelled, keep the weights as they are if you trust that the labels are linear "
+        "in the features; the adapted ones stray less far if they are not."
+        if facts.judgement.hurts
+        else "If you trust that the labels are linear in the features, keep the weights as they are; if you do not, "
+        "the adapted ones stray less far."
+    )
     return Finding(
         "SPAR012",
         "info",
         f"Adapting is insurance with a price: {after:.4g} is expected of Bayes-SpAR and {before:.4g} of least squares.",
-        "If you trust that the labels are linear in the features, keep the weights as they are; if you do not, the "
-        "adapted ones stray less far.",
+        advice,
     )
 
 
@@ -219,7 +221,7 @@ def _ties(facts: LabelFacts) -> Finding | None:
     tied = 0
     for one, next_ in pairwise(ordered):
         gap = 1.0 - (next_.energy / one.energy) ** 0.5 if one.energy > 0.0 else 1.0
-        tied += gap < TIE and _goes(one, facts.alpha) != _goes(next_, facts.alpha)
+        tied += gap < TIE and one.goes != next_.goes
     if not tied:
         return None
     return Finding(
@@ -252,19 +254,19 @@ def _most_removed(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR008",
         "warning",
-        f"{share:.0%} of the target's energy was taken away: the predictions come close to a constant.",
-        "The source says little about this target; label some of its rows before relying on any prediction.",
+        f"{share:.0%} of the target's energy was taken away: what varies most in it no longer moves predictions.",
+        "What is left is what the source can speak of; label some target rows to learn the rest.",
     )
 
 
 def _wide(facts: LabelFacts) -> Finding | None:
-    low, high = facts.forecasts["Bayes-SpAR"].interval95
+    low, high = facts.judgement.after.interval95
     if not (low > 0.0 and WIDE * low <= high < math.inf):
         return None
     return Finding(
         "SPAR010",
         "warning",
-        f"The forecast says little: the RMSE of Bayes-SpAR may lie anywhere from {low:.4g} to {high:.4g} (95 %).",
+        f"The forecast says little: the RMSE of Bayes-SpAR may lie anywhere from {between((low, high))} (95 %).",
         "Labels of the target would narrow it, above all of rows with a wide interval (predict_interval).",
     )
 
@@ -273,10 +275,6 @@ def _where(facts: LabelFacts) -> str:
     loads = facts.directions[0].loads[:2] if facts.directions else ()
     named = [name for name, share in loads if share >= 0.05]
     return f"in {' and '.join(named)}" if named else "from the source"
-
-
-def _goes(direction: Direction, alpha: float) -> bool:
-    return direction.alpha <= alpha and direction.keeping > 0.0
 
 
 def _count(n: int, one: str, many: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar._checks import target_moments
@@ -20,14 +21,15 @@ from pyspar.compared import Compared, Weights, facts_of, given_weights
 from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import posterior_of
+from pyspar.core.posterior import posteriors_for
 from pyspar.directions import Direction, directions_of, removed_columns
 from pyspar.errors import InputError, SparWarning
 from pyspar.estimators import SpARRegressor
-from pyspar.findings import WORTH, Finding, LabelFacts, findings_in_data, findings_in_label
+from pyspar.findings import Finding, LabelFacts, findings_in_data, findings_in_label
+from pyspar.grouped import rows_by_group
+from pyspar.pipelines import last_step, names_made
 from pyspar.sampled import Predictions, predictions_of
-
-ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
+from pyspar.verdicts import ASSUMPTION, judged, verdict_of
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,16 @@ def inspect(
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
+    scale: bool | None = None,
 ) -> Inspection:
     """Say what errors to expect on a target before any label of it, and whether adapting to it is worth it.
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor
+    estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline that ends in one
         It is not changed; whether it is adapted already does not matter.
     Z : whatever ``adapt`` takes
+        For a pipeline, rows as it would be given them to predict.
     groups : array of shape (m,), optional
         A label for each row of Z; the forecasts are then also made per group.
     weights : dict of name to (coef, intercept), optional
@@ -125,8 +129,12 @@ def inspect(
     sample_weight : array of shape (m,), optional
     columns : sequence of str, optional
         What each feature is called; features of one name, such as those of a category, are told of as one column.
+        For a pipeline, what the features are called that its last step is given.
     outputs : sequence of str, optional
         What each label is called.
+    scale : bool, optional
+        Whether directions are those of features in units of their spread over the source, or in the units of the rows;
+        by default whichever the estimator works in.
 
     Returns
     -------
@@ -144,10 +152,14 @@ def inspect(
     >>> found.outputs[0].findings[0].code
     'SPAR001'
     """
+    given = repr(estimator)
+    if isinstance(estimator, Pipeline):
+        columns = names_made(estimator) if columns is None else columns
+        estimator, Z = last_step(estimator, Z)
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
-            f"estimator must be a SpARRegressor or a BayesSpARRegressor. Got {type(estimator).__name__} instead; of a "
-            "pipeline pass its last step, and Z as the earlier steps transform it."
+            "estimator must be a SpARRegressor or a BayesSpARRegressor, or a pipeline that ends in one. Got "
+            f"{type(estimator).__name__} instead."
         )
     check_is_fitted(estimator)
     target = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
@@ -156,9 +168,10 @@ def inspect(
     labels = _names("outputs", outputs, _outputs(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SparWarning)  # the findings say the same
-        models = Compared(estimator, target)
+        models = Compared(estimator, target, scale=scale)
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
-        return _inspection(estimator, Z, target, parts, models, weights, names, labels)
+        found = _inspection(estimator, Z, target, parts, models, weights, names, labels)
+    return replace(found, estimator=given)
 
 
 def _inspection(
@@ -172,10 +185,11 @@ def _inspection(
     labels: Sequence[str],
 ) -> Inspection:
     candidates = {**models.candidates, **given_weights(weights, models.candidates["OLS"][0].shape)}
-    posterior = posterior_of(estimator.moments_, fit_intercept=bool(estimator.fit_intercept))
-    whole = Forecaster(posterior, target)
-    by_group = {name: Forecaster(posterior, moments) for name, moments in parts.items()}
-    at_home = Forecaster(posterior, estimator.moments_.without_outputs())
+    centred = bool(estimator.fit_intercept)
+    first, plain, raw = posteriors_for(estimator.moments_, target, fit_intercept=centred)
+    whole = Forecaster(first, target, beside=(plain, raw))
+    by_group = {name: Forecaster(first, moments, beside=(plain, raw)) for name, moments in parts.items()}
+    at_home = Forecaster(plain, estimator.moments_.without_outputs())
     guess = whole.guess()[0] * models.units[:, None]
     predictions = predictions_of(Z, candidates["OLS"], models.own)
     d, about = len(models.units), estimator.moments_
@@ -185,7 +199,7 @@ def _inspection(
         forecasts = tuple(whole.of(name, *pair, k) for name, pair in candidates.items())
         directions = directions_of(models.paper, models.removed, guess, names, k)
         home = at_home.of("source", *candidates["OLS"], k).rmse
-        facts = LabelFacts(_by_name(forecasts), home, directions, models.alpha, models.limits[k])
+        judgement = judged(forecasts, home)
         found.append(
             OutputInspection(
                 name=label,
@@ -196,9 +210,9 @@ def _inspection(
                 in_distribution=home,
                 label_mean=float(about.mean[d + k]),
                 label_std=float(label_std[k]),
-                worth=_worth(forecasts),
-                verdict=_verdict(forecasts),
-                findings=findings_in_label(facts),
+                worth=judgement.worth,
+                verdict=verdict_of(judgement),
+                findings=findings_in_label(LabelFacts(judgement, directions, models.limits[k])),
                 predictions=None if predictions is None else predictions[k],
             )
         )
@@ -218,21 +232,13 @@ def _inspection(
 def _parts(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str, Moments]:
     if groups is None:
         return {}
-    label = np.asarray(groups)
     Z = np.asarray(Z) if isinstance(Z, (list, tuple)) else Z
-    rows = getattr(Z, "shape", (None,))[0]
-    if isinstance(Z, Moments) or label.ndim != 1 or len(label) != rows:
-        raise InputError(
-            f"groups must have one entry for each row of Z. Got shape {label.shape} for "
-            f"{'Moments, which have no rows' if isinstance(Z, Moments) else f'{rows} rows'}."
-        )
     weight = None if sample_weight is None else np.asarray(sample_weight)
     parts = {}
-    for name in np.unique(label):
-        chosen = np.flatnonzero(label == name)
-        rows_of = Z.iloc[chosen] if hasattr(Z, "iloc") else Z[chosen]
+    for name, chosen in rows_by_group(groups, Z).items():
+        rows = Z.iloc[chosen] if hasattr(Z, "iloc") else Z[chosen]
         part_weight = None if weight is None else weight[chosen]
-        parts[str(name)] = target_moments(estimator, rows_of, part_weight, solver=estimator.solver)
+        parts[name] = target_moments(estimator, rows, part_weight, solver=estimator.solver)
     return parts
 
 
@@ -252,42 +258,6 @@ def _names(what: str, given: Sequence[str] | None, own: tuple[str, ...]) -> tupl
     if isinstance(given, str) or len(given) != len(own):
         raise InputError(f"{what} must be {len(own)} names. Got {given if isinstance(given, str) else len(given)!r}.")
     return tuple(map(str, given))
-
-
-def _by_name(forecasts: tuple[Forecast, ...]) -> dict[str, Forecast]:
-    return {found.name: found for found in forecasts}
-
-
-def _worth(forecasts: tuple[Forecast, ...]) -> bool:
-    named = _by_name(forecasts)
-    return named["Bayes-SpAR"].rmse < WORTH * named["OLS"].rmse
-
-
-def _verdict(forecasts: tuple[Forecast, ...]) -> str:
-    """Say in one sentence whether adapting is worth it, with its assumption."""
-    named = _by_name(forecasts)
-    before, after = named["OLS"], named["Bayes-SpAR"]
-    share = after.rmse / before.rmse if before.rmse > 0.0 else 1.0
-    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
-        return "Whether adapting is worth it is unknown: the expected errors are larger than can be computed."
-    low, high = after.interval95
-    range95 = f"95 %: {low:.4g} to {high:.4g}"
-    if share < WORTH:
-        what = (
-            f"Adapting is worth it: the expected RMSE falls from {before.rmse:.4g} to {after.rmse:.4g} "
-            f"({100.0 * (1.0 - share):.0f} % less; {range95})"
-        )
-    elif share <= 1.0 / WORTH:
-        what = (
-            f"Adapting changes little: an expected RMSE of {before.rmse:.4g} as it is and {after.rmse:.4g} adapted "
-            f"({range95})"
-        )
-    else:
-        what = (
-            f"Adapting is insurance that costs: the expected RMSE rises from {before.rmse:.4g} to {after.rmse:.4g} "
-            f"({100.0 * (share - 1.0):.0f} % more; {range95})"
-        )
-    return f"{what}, {ASSUMPTION}."
 
 
 def plain(value: Any) -> Any:

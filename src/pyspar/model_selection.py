@@ -14,11 +14,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, has_fit_parameter
 
@@ -27,6 +29,9 @@ from pyspar.errors import SparWarning
 from pyspar.pipelines import adapt_pipeline
 
 _FOLDS = 5
+_CATEGORIES = 50
+"""Of a column of text as many values count as these, the most frequent; the others are one."""
+_DATES = ["datetime", "datetimetz", "timedelta"]
 _FEWEST_HELD_OUT = 2
 _FEWEST_LEFT = 2
 _FAILURES = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError)
@@ -44,7 +49,7 @@ class ExtrapolationCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         How much of the source to hold out; each gives one split.
     classifier : scikit-learn classifier, optional
         Tells source from target; its out-of-fold score says which source rows look like the target. By default
-        logistic regression on standardised features.
+        logistic regression on standardised features, with gaps filled in and text one-hot encoded.
     scoring : callable, default ``sklearn.metrics.root_mean_squared_error``
         ``scoring(y_true, y_pred)``, with ``sample_weight=`` where weights are given. Not negative; less is better.
     random_state : int, default 0
@@ -107,7 +112,7 @@ class ExtrapolationCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         Z : like X, of shape (m, D)
             Unlabelled target rows.
         sample_weight : array of shape (n,), optional
-            Given to the candidates whose ``fit`` takes it, and to ``scoring``.
+            Given to the candidates whose ``fit`` takes it, and to ``scoring``. Rows of weight 0 are not held out.
 
         Returns
         -------
@@ -119,7 +124,8 @@ class ExtrapolationCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         y = np.asarray(y)
         likeness = target_likeness(X, Z, classifier=self.classifier, random_state=self.random_state)
-        held_out = [most_alike(likeness, fraction) for fraction in fractions]
+        counting = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0.0)
+        held_out = [counting[most_alike(likeness[counting], fraction)] for fraction in fractions]
         scores: dict[str, Vector] = {}
         failures: dict[str, str] = {}
         for name, estimator in candidates.items():
@@ -183,15 +189,59 @@ def target_likeness(X: Any, Z: Any, *, classifier: Any = None, random_state: int
     folds = min(_FOLDS, n, m)
     if folds < 2:
         raise ValueError(f"X and Z must have at least 2 rows each to be told apart. Got {n} and {m}.")
-    if classifier is None:
-        # Without centring, so that sparse rows stay sparse; the logistic regression has an intercept of its own.
-        classifier = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
     both = _stacked(X, Z)
+    own = classifier is None
+    classifier = _discriminant(both) if own else classifier
     label = np.repeat([0, 1], [n, m])
     method = "decision_function" if hasattr(classifier, "decision_function") else "predict_proba"
     splits = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-    found = np.asarray(cross_val_predict(clone(classifier), both, label, cv=splits, method=method), dtype=np.float64)
+    try:
+        found = cross_val_predict(clone(classifier), both, label, cv=splits, method=method)
+    except (ValueError, TypeError) as error:
+        if not own:
+            raise
+        raise ValueError(
+            f"The default classifier cannot tell these rows apart ({str(error).strip().splitlines()[-1]}); pass data "
+            "frames, or classifier= with a pipeline that encodes the columns first."
+        ) from error
+    found = np.asarray(found, dtype=np.float64)
     return found[:n] if found.ndim == 1 else found[:n, -1]
+
+
+def _discriminant(both: Any) -> Any:
+    """Return what tells the rows of two worlds apart, whatever their columns hold."""
+    # Without centring, so that sparse rows stay sparse; the logistic regression has an intercept of its own.
+    numbers = [SimpleImputer(strategy="mean", keep_empty_features=True), StandardScaler(with_mean=False)]
+    encode: list[Any] = numbers
+    if hasattr(both, "select_dtypes"):
+        kinds = [set(both.select_dtypes(include=kind).columns) for kind in (["number", "bool"], _DATES)]
+        numeric, dates = ([j for j, name in enumerate(both.columns) if name in kind] for kind in kinds)
+        others = [j for j in range(both.shape[1]) if j not in {*numeric, *dates}]
+        words = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_CATEGORIES)
+        encode = [
+            make_column_transformer(
+                (make_pipeline(FunctionTransformer(_as_floats), *map(clone, numbers)), numeric),
+                (make_pipeline(FunctionTransformer(_as_days), *map(clone, numbers)), dates),
+                (make_pipeline(FunctionTransformer(_as_text), words), others),
+            )
+        ]
+    return make_pipeline(*encode, LogisticRegression(max_iter=1000))
+
+
+def _as_text(frame: Any) -> Any:
+    return frame.astype("object").where(frame.notna(), "").astype(str)
+
+
+def _as_floats(frame: Any) -> Any:
+    return frame.astype("float64")
+
+
+def _as_days(frame: Any) -> Any:
+    """Return instants as days since 1970, and durations as days."""
+    instants = [frame[name].dtype.kind == "M" for name in frame.columns]
+    values = [frame[name].to_numpy(f"{'datetime' if m else 'timedelta'}64[ns]") for name, m in zip(frame, instants)]
+    start = np.datetime64(0, "ns")
+    return np.column_stack([(v - start if m else v) / np.timedelta64(1, "D") for v, m in zip(values, instants)])
 
 
 def most_alike(likeness: Vector, fraction: float) -> Any:

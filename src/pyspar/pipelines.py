@@ -1,4 +1,4 @@
-"""Adapt the last step of a fitted scikit-learn Pipeline."""
+"""The last step of a fitted scikit-learn Pipeline: adapted, or taken out with the rows that it would be given."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     """
     if not isinstance(pipe, Pipeline):
         raise TypeError(f"pipe must be a scikit-learn Pipeline. Got {type(pipe).__name__} instead.")
+    name = pipe.steps[-1][0]
+    last, transformed = last_step(pipe, Z)
+    return Pipeline([*pipe.steps[:-1], (name, last.adapted(transformed))], memory=pipe.memory, verbose=pipe.verbose)
+
+
+def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
+    """Return the last step of a fitted pipeline, and the target as the earlier steps transform it."""
     name, last = pipe.steps[-1]
     if not hasattr(last, "adapted"):
         raise TypeError(
@@ -46,5 +53,15 @@ def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     check_is_fitted(last)
     if isinstance(Z, Moments):
         raise TypeError("Moments cannot pass through the earlier steps; pass the rows, or adapt the last step itself.")
-    transformed = pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
-    return Pipeline([*pipe.steps[:-1], (name, last.adapted(transformed))], memory=pipe.memory, verbose=pipe.verbose)
+    return last, pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
+
+
+def names_made(pipe: Pipeline) -> tuple[str, ...] | None:
+    """Return what the earlier steps call the features that they make; None where some step does not know."""
+    if len(pipe.steps) == 1:
+        return None
+    try:
+        found = pipe[:-1].get_feature_names_out()
+    except (AttributeError, ValueError):  # a step that was written without them
+        return None
+    return None if found is None else tuple(map(str, found))

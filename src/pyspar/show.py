@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +18,12 @@ from pyspar.errors import InputError, MissingExtraError
 from pyspar.show_inspection import finding_lines, forecast_lines, verdict
 
 if TYPE_CHECKING:
+    from pyspar.inspection import OutputInspection
     from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, SummaryAccount, Tables
 
 _NOTICEABLE = 0.001
 _LINES = 8
-_BAD_INPUT, _INTERNAL, _STOPPED = 2, 1, 130
+_BAD_INPUT, _INTERNAL, STOPPED = 2, 1, 130
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def guard(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iter
     except (InputError, MissingExtraError) as error:
         _fail(f"error: {error}", _BAD_INPUT, debug)
     except KeyboardInterrupt:
-        _fail(stopped, _STOPPED, debug)
+        _fail(stopped, STOPPED, debug)
     except MemoryError:
         _fail(
             "error: expected the tables to fit into memory. Got more rows or columns than do; use fewer, or --stream.",
@@ -54,11 +56,7 @@ def adapt_account(account: AdaptAccount) -> None:
     rows = _Rows()
     _tables(rows, account.tables, account.rank)
     rows.add("method", _method(account))
-    if account.method in ("bayes", "spar"):
-        _expectation(rows, account.expected, account.method, scored=account.scored is not None)
-    elif account.expected.rmse_before is not None and account.method == "ols":
-        rows.add("expected", f"{_number(account.expected.rmse_before)} RMSE from label noise, {_IF}")
-        _noise(rows, account.expected, scored=account.scored is not None)
+    _expectation(rows, account.expected, account.method, scored=account.scored is not None)
     if account.scored is not None:
         least, score = account.scored.rmse_least_squares, account.scored
         change = "" if account.method == "ols" else f"{_number(least)} (least squares) → "
@@ -67,7 +65,10 @@ def adapt_account(account: AdaptAccount) -> None:
             f"{change}{_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} with "
             "a label, which was used for nothing else",
         )
-    _surprises(rows, account.tables, account.expected, account.notes)
+    if account.expected.outside >= _NOTICEABLE:
+        outside = f"{account.expected.outside:.1%} of the target's energy is outside the source's span"
+        rows.add("outside", f"{outside}; no label speaks of it")
+    _surprises(rows, account.tables, account.notes)
     n = account.tables.n_target
     if account.output is not None:
         rows.add("wrote", f"{account.output} ({_count(n, 'prediction')})")
@@ -93,37 +94,40 @@ def summary_account(account: SummaryAccount) -> None:
 
 
 def inspect_account(account: InspectAccount) -> None:
-    """Print what ``spar inspect`` found."""
+    """Print what ``spar inspect`` found; every number is one of the inspection that the reports show."""
+    found, (output,) = account.inspection, account.inspection.outputs
     rows = _Rows()
-    _tables(rows, account.tables, account.rank)
-    found = account.expected
-    rows.add(
-        "rule",
-        f"would remove {found.removed:,} of {_count(found.directions, 'target direction')} (alpha {account.alpha:g})",
-    )
-    _expectation(rows, found, "spar", scored=False)
-    if account.inspection is not None:
-        rows.several("forecast", forecast_lines(account.inspection))
-        rows.add("verdict", verdict(account.inspection))
-        rows.several("findings", finding_lines(account.inspection))
-    _surprises(rows, account.tables, found, account.notes)
+    _tables(rows, account.tables, found.rank)
+    gone = sum(direction.goes for direction in output.directions)
+    count = _count(len(output.directions), "target direction")
+    rows.add("rule", f"the paper's, at alpha {found.alpha:g}, would remove {gone:,} of {count}")
+    rows.several("forecast", forecast_lines(found))
+    rows.add("verdict", verdict(found))
+    rows.several("findings", finding_lines(found))
+    _surprises(rows, account.tables, account.notes)
     for path in account.written:
         rows.add("wrote", str(path))
     rows.show()
+    _directions(output, account.top)
+
+
+def _directions(output: OutputInspection, top: int) -> None:
     table = Table(
-        title=f"the largest of the {_count(found.directions, 'target direction')}, by expected error",
+        title=f"the costliest of the {_count(len(output.directions), 'target direction')}",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
-    for name in ("", "Var", "inflation", "share"):
+    for name in ("", "keeping", "removing", "share", "taken"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("rule", no_wrap=True)
     table.add_column("loads on", overflow="fold")
-    for place, direction in enumerate(account.directions, 1):
-        loads = ", ".join(f"{name} {share:.0%}" for name, share in direction.loads if share >= 0.005)
+    total = sum(direction.keeping for direction in output.directions)
+    for place, direction in enumerate(output.directions[:top], 1):
+        loads = ", ".join(f"{name} {share:.0%}" for name, share in direction.loads[:3] if share >= 0.005)
         outside = f" ({direction.outside:.0%} outside the source)" if direction.outside >= 0.005 else ""
+        share = direction.keeping / total if total > 0.0 else 0.0
         table.add_row(
-            str(place), _number(direction.var), _number(direction.inflation), f"{direction.share:.1%}",
-            Text("remove" if direction.removed else "keep"), Text(printable(loads + outside)),
+            str(place), _number(direction.keeping), _number(direction.removing), f"{share:.1%}",
+            f"{direction.removed:.0%}", Text("remove" if direction.goes else "keep"), Text(printable(loads + outside)),
         )  # fmt: skip
     console = Console(highlight=False)
     console.print()
@@ -131,8 +135,9 @@ def inspect_account(account: InspectAccount) -> None:
     console.print()
     console.print(
         Text(
-            "Var is the expected squared error that least squares owes to a direction, summed over the target rows; "
-            f"inflation is Var per row; share is of all such error ({account.mean_share:.1%} is the intercept's).",
+            "keeping is the squared error per row that label noise makes of a direction's weight, removing what "
+            "setting it to zero would cost, as estimated; share is of all keeping; taken is what bayes takes of its "
+            "weight.",
             style="dim",
         )
     )
@@ -191,36 +196,19 @@ def _method(account: AdaptAccount) -> str:
 
 
 def _expectation(rows: _Rows, expected: Expected, method: str, *, scored: bool) -> None:
-    if expected.rmse_kept is not None and method == "bayes":
-        least = "" if expected.rmse_before is None else f"{_number(expected.rmse_before)} RMSE (least squares) → "
-        unit = " RMSE" if expected.rmse_before is None else ""
-        rows.add("expected", f"{least}{_number(expected.rmse_kept)}{unit} (bayes) from what labels leave open; {_IF}")
-        _noise(rows, expected, scored=scored)
+    """Say what error to expect, on labels as they come, of least squares and of the weights that predict."""
+    before, after = expected.before, expected.after
+    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
+        rows.add("expected", "error unknown: it is larger than can be computed")
         return
-    if expected.rmse_before is None or expected.rmse_kept is None:
-        rows.add("expected", "error unknown: the source leaves nothing to estimate the noise from")
-        return
-    before, kept = _number(expected.rmse_before), _number(expected.rmse_kept)
-    taken = ""
-    if expected.removed and expected.rmse_removed is not None:
-        taken = f", plus between 0 and {_number(expected.rmse_removed)} for what was removed (squares add)"
-    rows.add("expected", f"{before} RMSE from label noise (least squares) → {kept} (spar){taken}; {_IF}")
-    _noise(rows, expected, scored=scored)
+    least = "" if method == "ols" else f"{_number(before.rmse)} (least squares) → "
+    low, high = map(_number, after.interval95)
+    rows.add("expected", f"{least}{_number(after.rmse)} ({method}; 95 %: {low} to {high}) RMSE; {_IF}")
+    beside = "; 'expected' and 'true' include it" if scored else ", which 'expected' includes"
+    rows.add("noise", f"{_number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
 
 
-def _noise(rows: _Rows, expected: Expected, *, scored: bool) -> None:
-    """Say what a label adds: the expected errors are against noiseless labels, which nobody has."""
-    if expected.noise is not None:
-        beside = "; 'true' below includes it, 'expected' above does not" if scored else ", which 'expected' leaves out"
-        rows.add("noise", f"{_number(expected.noise)} in each label, as estimated on the source{beside}")
-
-
-def _surprises(rows: _Rows, tables: Tables, expected: Expected, notes: tuple[str, ...]) -> None:
-    if expected.outside >= _NOTICEABLE:
-        rows.add(
-            "outside",
-            f"{expected.outside:.1%} of the target's energy is outside the source's span; no label speaks of it",
-        )
+def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
     rows.several(
         "filled in",
         [f"{f.column}: {f.source:,} source, {f.target:,} target, by {f.by}" for f in tables.filled],

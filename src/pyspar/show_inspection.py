@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspar.wording import between, number
+
 if TYPE_CHECKING:
     from pyspar.inspection import Inspection
 
@@ -15,8 +17,8 @@ def forecast_lines(found: Inspection) -> list[str]:
         width = max(len(forecast.name) for forecast in output.forecasts)
         for forecast in output.forecasts:
             lines.append(
-                f"{forecast.name:<{width}}  {forecast.rmse:.4g} RMSE  "
-                f"(80 %: {_between(forecast.interval80)}; 95 %: {_between(forecast.interval95)})"
+                f"{forecast.name:<{width}}  {number(forecast.rmse)} RMSE  "
+                f"(80 %: {between(forecast.interval80)}; 95 %: {between(forecast.interval95)})"
             )
     return lines
 
@@ -30,7 +32,3 @@ def finding_lines(found: Inspection) -> list[str]:
 def verdict(found: Inspection) -> str:
     """Return the verdicts, one sentence each."""
     return " ".join(output.verdict for output in found.outputs)
-
-
-def _between(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4g} to {ends[1]:.4g}"

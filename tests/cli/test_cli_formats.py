@@ -120,7 +120,7 @@ def test_float32_rounding_is_not_taken_for_a_direction(source, target, tmp_path)
         X = np.column_stack([base, (base[:, 0] + base[:, 1]).astype(np.float32)])
         paths.append(tmp_path / f"{name}.npz")
         np.savez(paths[-1], X=X, y=base[:, 2].astype(np.float64) + rng.normal(size=n))
-    assert inspect_files(Request(*paths, "y")).rank == 3
+    assert inspect_files(Request(*paths, "y")).inspection.rank == 3
 
 
 def test_quoted_line_breaks_and_blank_lines_are_no_ragged_rows(spar, files, source, target, tmp_path):

@@ -183,3 +183,12 @@ def test_data_frames_of_the_callers_are_not_changed(shift, frames):
     SpARRegressor().fit(X, shift.y).adapt(Z).predict(Z)
     pd.testing.assert_frame_equal(X, copies[0])
     pd.testing.assert_frame_equal(Z, copies[1])
+
+
+def test_an_adaptation_speaks_of_errors_per_row(rng):
+    # Twice the same target costs twice as much in all, and as much per row.
+    X, Z = rng.normal(size=(60, 3)), 2.0 * rng.normal(size=(40, 3))
+    est = SpARRegressor().fit(X, X[:, 0] + rng.normal(size=60))
+    once, twice = est.adapted(Z).adaptation_, est.adapted(np.vstack([Z, Z])).adaptation_
+    assert repr(once) == repr(twice)
+    assert f"RMSE on noiseless labels {np.sqrt(once.risk_before[0] / 40):.4g} before" in repr(once)

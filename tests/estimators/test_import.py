@@ -4,6 +4,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+import pyspar
+
 PROBE = """
 import json, logging, warnings
 import numpy, scipy.linalg, scipy.stats, sklearn.base, sklearn.linear_model, sklearn.pipeline, sklearn.utils.validation
@@ -38,3 +42,21 @@ def test_every_public_name_is_there():
     import pyspar
 
     assert all(hasattr(pyspar, name) for name in pyspar.__all__)
+
+
+@pytest.mark.parametrize("name", ["data", "nn", "theory", "model_selection", "errors", "bench", "core", "sources"])
+def test_modules_are_reached_from_the_package_that_was_imported(name):
+    code = f"import pyspar; print(pyspar.{name}.__name__)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == f"pyspar.{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("SparRegressor", "SpARRegressor"), ("BayesSparRegressor", "BayesSpARRegressor"), ("theroy", "theory")],
+)
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(name, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean '{meant}'"):
+        getattr(pyspar, name)
+    with pytest.raises(AttributeError, match=r"no attribute '_private'$"):
+        _ = pyspar._private

@@ -160,3 +160,20 @@ def test_unknown_words_are_refused_by_fit_and_adapt(shift, params, message):
         SpARRegressor(**params).fit(shift.X, shift.y)
     with pytest.raises(ValueError, match=message):
         SpARRegressor().fit(shift.X, shift.y).set_params(**params).adapt(shift.Z)
+
+
+def test_a_target_of_another_width_is_told_what_to_pass():
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    est = SpARRegressor().fit(X, X[:, 0] + X[:, 1] ** 2)
+    with pytest.raises(ValueError, match="target has 2 columns, the source had 5; pass the columns that fit was given"):
+        est.adapt(X[:, :2])
+    with pytest.raises(ValueError, match="is the label still among them"):
+        est.adapt(np.column_stack([X, X[:, 0]]))
+
+
+def test_text_among_the_features_is_told_how_to_be_encoded():
+    import pandas as pd
+
+    frame = pd.DataFrame({"area": [1.0, 2.0, 3.0, 4.0], "town": ["Chur", "Bern", "Chur", "Bern"]})
+    with pytest.raises(ValueError, match=r"Got text in 'town' \(.*Chur.*OneHotEncoder.*spar adapt"):
+        SpARRegressor().fit(frame, [1.0, 2.0, 3.0, 5.0])

@@ -36,6 +36,21 @@ def test_what_is_removed_is_what_the_adapted_estimator_took(shifted):
     assert sorted(d.removed for d in inspect(est, Z).outputs[0].directions) == pytest.approx(sorted(taken))
 
 
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
+@pytest.mark.parametrize("scale", [False, True])
+def test_directions_may_be_judged_in_either_units(shifted, kind, scale):
+    X, y, Z = shifted
+    X, Z = X * np.geomspace(1, 50, 8), Z * np.geomspace(1, 50, 8)
+    spread = X.std(axis=0) if scale else 1.0
+    found = inspect(kind().fit(X, y), Z, scale=scale).outputs[0]
+    by_hand = SpARRegressor().fit(X / spread, y)
+    assert found.forecast("SpAR").rmse == pytest.approx(
+        inspect(by_hand, Z / spread).outputs[0].forecast("SpAR").rmse, rel=1e-6
+    )
+    removed = by_hand.adapted(Z / spread).adaptation_.removed.sum()
+    assert sum(d.goes for d in found.directions) == removed
+
+
 def test_the_estimator_is_left_as_it_was(shifted):
     X, y, Z = shifted
     est = SpARRegressor().fit(X, y)
@@ -152,3 +167,87 @@ def test_batches_are_inspected_without_predictions(shifted):
     output = inspect(est, iter([Z[:40], Z[40:]])).outputs[0]
     assert output.predictions is None
     assert output.forecasts[0].rmse == pytest.approx(inspect(est, Z).outputs[0].forecasts[0].rmse)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.datetime64("NaT")])
+def test_a_row_without_a_group_is_named(shifted, missing):
+    X, y, Z = shifted
+    groups = ["a"] * len(Z)
+    groups[7] = missing
+    with pytest.raises(InputError, match=r"none for 1 of 90 rows, the first of them row 7; .*fillna"):
+        inspect(SpARRegressor().fit(X, y), Z, groups=groups)
+
+
+def test_groups_of_pandas_with_missing_values_are_refused_too(shifted):
+    import pandas as pd
+
+    X, y, Z = shifted
+    for dtype in ("string", "Int64", "category"):
+        groups = pd.Series([1] * 89 + [None]).astype("Int64").astype(dtype)
+        with pytest.raises(InputError, match="row 89"):
+            inspect(SpARRegressor().fit(X, y), Z, groups=groups)
+
+
+def test_groups_of_several_types_are_kept_apart_or_refused(shifted):
+    X, y, Z = shifted
+    est = SpARRegressor().fit(X, y)
+    found = inspect(est, Z, groups=[1, "north"] * 45).outputs[0].groups
+    assert set(found) == {"1", "north"}
+    with pytest.raises(InputError, match="both written '1'"):
+        inspect(est, Z, groups=[1, "1"] * 45)
+    with pytest.raises(InputError, match="plain labels"):
+        inspect(est, Z, groups=[{}] * 90)
+
+
+def test_numbered_groups_come_in_the_order_of_their_numbers(shifted):
+    X, y, Z = shifted
+    found = inspect(SpARRegressor().fit(X, y), Z, groups=np.arange(90) % 11).outputs[0].groups
+    assert list(found) == [str(k) for k in range(11)]
+
+
+def test_a_pipeline_is_inspected_as_its_last_step_is(shifted):
+    import pandas as pd
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    X, y, Z = shifted
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    target = pd.DataFrame(Z[:, :3], columns=["a", "b", "c"])
+    pipe = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), SpARRegressor()).fit(frame, y)
+    found = inspect(pipe, target, groups=["all"] * len(Z))
+    by_hand = inspect(pipe[-1], pipe[:-1].transform(target))
+    assert found.outputs[0].forecasts == by_hand.outputs[0].forecasts == found.outputs[0].groups["all"]
+    assert "b c" in found.columns
+    assert by_hand.columns[0] == "x0"
+    assert found.estimator.startswith("Pipeline(")
+    assert found.outputs[0].predictions.before == pytest.approx(pipe.predict(target))
+
+
+def test_a_pipeline_that_ends_in_something_else_or_is_given_moments_is_refused(shifted):
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, Z = shifted
+    with pytest.raises(TypeError, match="end the pipeline with SpARRegressor"):
+        inspect(make_pipeline(StandardScaler(), Ridge()).fit(X, y), Z)
+    with pytest.raises(TypeError, match="pass the rows"):
+        inspect(make_pipeline(StandardScaler(), SpARRegressor()).fit(X, y), Moments.of(Z))
+
+
+def test_inspecting_adapts_to_nothing_but_the_target(shifted, monkeypatch):
+    X, y, Z = shifted
+    est = BayesSpARRegressor().fit(X, y)
+    seen = []
+    original = BayesSpARRegressor._adaptation
+    monkeypatch.setattr(BayesSpARRegressor, "_adaptation", lambda self, z: seen.append(z) or original(self, z))
+    inspect(est, Z)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("steps", [[], ["passthrough"]])
+def test_a_pipeline_without_names_keeps_those_of_its_last_step(shifted, steps):
+    from sklearn.pipeline import make_pipeline
+
+    X, y, Z = shifted
+    assert inspect(make_pipeline(*steps, SpARRegressor()).fit(X, y), Z).columns[:2] == ("x0", "x1")

@@ -13,7 +13,7 @@ import pytest
 
 import pyspar
 from pyspar import BayesSpARRegressor, InputError, MissingExtraError, Moments, Report, SpARRegressor, report
-from pyspar.reporting.figures import between, number
+from pyspar.wording import between, number
 
 
 class Cells(HTMLParser):

@@ -142,11 +142,12 @@ class Adaptation:
         removed = " and ".join(f"{count}" for count in (self.taken == 1.0).sum(axis=0))
         shrunk = int(((self.taken > 0.0) & (self.taken < 1.0)).sum())
         removed += f" (and {shrunk} shrunk)" if shrunk else ""
-        upper = self.bias_taken.sum() + 2.0 * self.bias_std.sum()
+        parts = self.risk_before, self.variance_kept, self.bias_taken + 2.0 * self.bias_std
+        before, kept, most = (np.sqrt(part.mean() / self.n_target) for part in parts)
         return (
-            f"Adaptation({removed} of {self.z.rank} target directions removed; expected squared error "
-            f"{self.risk_before.sum():.4g} before; after, {self.variance_kept.sum():.4g} from noise and between 0 and "
-            f"{upper:.4g} for what was removed)"
+            f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
+            f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} for what was removed, "
+            "squares add)"
         )
 
 

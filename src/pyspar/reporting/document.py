@@ -85,6 +85,7 @@ def report(
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
+    scale: bool | None = None,
     title: str = "Shift report",
     command: str | None = None,
     notes: Sequence[str] = (),
@@ -93,11 +94,11 @@ def report(
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor
+    estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline that ends in one
         It is not changed.
     Z : whatever ``adapt`` takes
         Predictions before and after are shown where it is rows.
-    groups, weights, sample_weight, columns, outputs
+    groups, weights, sample_weight, columns, outputs, scale
         As for :func:`pyspar.inspect`.
     title : str
     command : str, optional
@@ -120,10 +121,11 @@ def report(
     True
     """
     found = inspect(
-        estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs
-    )
-    grouped = ", groups=groups" if groups is not None else ""
-    call = f"pyspar.report({' '.join(found.estimator.split())}.fit(X, y), Z{grouped})" if command is None else command
+        estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs,
+        scale=scale,
+    )  # fmt: skip
+    given = (", groups=groups" if groups is not None else "") + (f", scale={scale}" if scale is not None else "")
+    call = f"pyspar.report({' '.join(found.estimator.split())}.fit(X, y), Z{given})" if command is None else command
     return Report(found, str(title), call, tuple(map(str, notes)))
 
 

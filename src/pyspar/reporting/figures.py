@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, drawn
+from pyspar.wording import between, number
 
 DECADES = 8
 """A logarithmic axis shows at most so many; what is smaller lies on its edge."""
@@ -106,7 +107,7 @@ def error_parts(output: dict[str, Any], name: str) -> str:
     return drawn(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
 
 
-def inflation(shown: Sequence[dict[str, Any]], ranks: Sequence[int], n_source: float, name: str, alpha: float) -> str:
+def inflation(shown: Sequence[dict[str, Any]], ranks: Sequence[int], n_source: float, name: str) -> str:
     """Draw the spectral inflation of each direction, from the most to the least energetic."""
     values = [d["inflation"] or 0.0 for d in shown]
     low, high = _decades([*values, 1.0 / n_source])
@@ -123,7 +124,7 @@ def inflation(shown: Sequence[dict[str, Any]], ranks: Sequence[int], n_source: f
             )  # fmt: skip
         ax.set_xlabel("target direction, most energetic first")
         ax.set_ylabel("spectral inflation" if narrow else "spectral inflation, in units of the noise")
-        return ax, Points(ranks, [min(max(v, low), high) for v in values], [_class(d, alpha) for d in shown])
+        return ax, Points(ranks, [min(max(v, low), high) for v in values], [_class(d) for d in shown])
 
     above = sum(v > 1.0 / n_source for v in values)
     label = f"Spectral inflation of {len(shown)} target directions: {above} cost more than they would without a shift."
@@ -150,9 +151,9 @@ def plane(shown: Sequence[dict[str, Any]], name: str, alpha: float, quantile: fl
         ax.set_xlabel("removing: bias² per row" if narrow else "removing: bias² per row, as estimated")
         ax.set_ylabel("keeping: variance per row")
         where = [min(max(v, x[0]), x[1]) for v in removing], [min(max(v, y[0]), y[1]) for v in keeping]
-        return ax, Points(*where, [_class(d, alpha) for d in shown])
+        return ax, Points(*where, [_class(d) for d in shown])
 
-    gone = sum(goes(d, alpha) for d in shown)
+    gone = sum(d["goes"] for d in shown)
     label = (
         f"What keeping and removing each of {len(shown)} target directions costs. At alpha {alpha:g} {gone} lie above "
         "the rule's line and would be removed. The table of directions below has the same numbers."
@@ -192,23 +193,8 @@ def predictions(output: dict[str, Any], name: str) -> str:
     return drawn(name, label, draw, (3.6, 3.8))
 
 
-def goes(direction: dict[str, Any], alpha: float) -> bool:
-    """Say whether the paper's rule removes a direction at a confidence."""
-    return bool(direction["alpha"] is not None and direction["alpha"] <= alpha and (direction["keeping"] or 0.0) > 0.0)
-
-
-def number(value: float | None) -> str:
-    """Return a number with four digits, or say that it is unknown."""
-    return "unknown" if value is None else f"{value:.4g}"
-
-
-def between(ends: Sequence[float | None]) -> str:
-    """Return an interval as text."""
-    return "unknown" if None in ends else f"{number(ends[0])} to {number(ends[1])}"
-
-
-def _class(direction: dict[str, Any], alpha: float) -> str:
-    return "gone" if goes(direction, alpha) else "kept"
+def _class(direction: dict[str, Any]) -> str:
+    return "gone" if direction["goes"] else "kept"
 
 
 def _decades(values: Sequence[float]) -> tuple[float, float]:

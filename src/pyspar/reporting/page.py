@@ -11,7 +11,7 @@ from markupsafe import Markup
 from scipy.special import chdtri
 
 from pyspar.reporting import figures
-from pyspar.reporting.figures import between, goes, number
+from pyspar.wording import between, number
 
 OUTPUTS = 6
 DIRECTIONS = 400
@@ -52,7 +52,7 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int) -> dict[str,
     ranks = [rank[j] for j in range(len(shown))]
     named = {f["name"]: f for f in output["forecasts"]}
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][-1]["rmse"] or 0.0))
-    gone = [d for d in directions if goes(d, alpha)]
+    gone = [d for d in directions if d["goes"]]
     return {
         **output,
         "id": f"o{k}",
@@ -72,7 +72,7 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int) -> dict[str,
         "data": _for_script(output, directions, shown, alpha),
         "errors": Markup(figures.expected_errors(output, f"o{k}-errors")),
         "parts": Markup(figures.error_parts(output, f"o{k}-parts")),
-        "inflation": Markup(figures.inflation(shown, ranks, found["n_source"], f"o{k}-inflation", alpha)),
+        "inflation": Markup(figures.inflation(shown, ranks, found["n_source"], f"o{k}-inflation")),
         "plane": Markup(figures.plane(shown, f"o{k}-plane", alpha, _quantile(alpha))),
         "scatter": Markup(figures.predictions(output, f"o{k}-predictions")) if output["predictions"] else None,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspar.core.forecast import Forecast
 from pyspar.inspection import Inspection
 from pyspar.tables.columns import Ignored
 
@@ -46,32 +47,24 @@ class Tables:
 
 @dataclass(frozen=True)
 class Expected:
-    """What theory says of the error on the noiseless target, if the labels are linear in the features.
+    """What is expected of the error on the target, by one posterior for all weights.
 
     Attributes
     ----------
     directions, removed, shrunk : int
         How many directions the target has, how many went, and how many went in part.
-    rmse_before : float or None
-        What the label noise makes of least squares; None where the source leaves no rows to estimate its noise from.
-    rmse_kept : float or None
-        What it makes of the directions that stay; with the method bayes, of all that is not known of the weights.
-    rmse_removed : float or None
-        What the removed directions carried costs at most this much, two standard errors above its estimate.
-    noise : float or None
-        The standard deviation of the noise in one label.
+    before, after : Forecast
+        Of least squares and of the weights that predict, on labels with their noise.
     outside : float
         The share of the target's energy that the source does not span.
     """
 
     directions: int
     removed: int
-    rmse_before: float | None
-    rmse_kept: float | None
-    rmse_removed: float | None
-    noise: float | None
+    shrunk: int
+    before: Forecast
+    after: Forecast
     outside: float
-    shrunk: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,30 +107,14 @@ class SummaryAccount:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """One target direction, and the raw columns it loads on with their shares."""
-
-    var: float
-    inflation: float
-    share: float
-    outside: float
-    removed: bool
-    loads: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
 class InspectAccount:
-    """What ``spar inspect`` found; the directions are the worst ones, in falling order of expected error.
+    """What ``spar inspect`` found: ``inspection`` has all of it, ``top`` says how many directions to show.
 
-    ``inspection`` has the forecasts and findings, ``written`` the reports.
+    ``written`` are the reports.
     """
 
     tables: Tables
-    alpha: float
-    rank: int
-    expected: Expected
-    directions: tuple[Direction, ...]
-    mean_share: float
+    inspection: Inspection
+    top: int
     notes: tuple[str, ...]
-    inspection: Inspection | None = None
     written: tuple[Path, ...] = ()

@@ -24,7 +24,9 @@ def label_name(names: Sequence[str], path: Path, label: str | None) -> str:
     """Return the name of the label's column; files without names take its number too, from the end if negative."""
     where = f"source {str(path)!r}"
     if label is None:
-        raise InputError(f"{where}: expected --label and the name of the label's column. Got none.")
+        raise InputError(
+            f"{where}: expected --label and the name of the label's column. Got none; there are {few(names)}."
+        )
     if label in names:
         return label
     if not has_names(path) and re.fullmatch(r"-?\d+", label):

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
-from pyspar.tables.encode import DateParts, Numbers, Words
+from pyspar.tables.encode import DateParts, Numbers, TableEncoder, Words
 from pyspar.tables.values import ISO, Kind, as_days, as_numbers, as_words, kind_of, looks_like_dates
 
 Features = Literal["all", "num"]
@@ -105,7 +105,7 @@ def preprocessing(source: pd.DataFrame, selection: Selection) -> ColumnTransform
         steps.append((f"category{j}", Pipeline([("read", Words()), ("encode", encoder)]), [name]))
     for j, name in enumerate(selection.date):
         steps.append((f"date{j}", _scaled(DateParts(dtype)), [name]))
-    return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
+    return TableEncoder(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
 
 
 def origins(fitted: ColumnTransformer) -> list[str]:

@@ -11,7 +11,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
 
+from pyspar.errors import InputError
+from pyspar.sources.names import few, meant
 from pyspar.tables.values import as_days, as_numbers, as_words, date_form
 
 MISSING = "(missing)"
@@ -19,6 +22,25 @@ MISSING = "(missing)"
 
 _YEAR = 365.2425
 _PARTS = ("days", "year_sin", "year_cos", "weekday_sin", "weekday_cos", "hour_sin", "hour_cos")
+
+
+class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
+    """The preprocessing of a table; a table without its columns is told which are missing, and what to do."""
+
+    def transform(self, X: Any, **params: Any) -> Any:
+        """Encode the rows of a data frame."""
+        if not hasattr(X, "columns"):
+            raise InputError(
+                f"expected a data frame with the columns {few(self.feature_names_in_)}, which the model was fitted to. "
+                f"Got {type(X).__name__}; give the rows names with pandas.DataFrame(rows, columns=...)."
+            )
+        missing = [name for name in self.feature_names_in_ if name not in set(X.columns)]
+        if missing:
+            raise InputError(
+                f"expected the columns that the model was fitted to. Got a table without {few(missing)} "
+                f"({len(missing)} of {len(self.feature_names_in_)} missing); {meant(missing[0], map(str, X.columns))}"
+            )
+        return super().transform(X, **params)
 
 
 class Numbers(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped

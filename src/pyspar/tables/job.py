@@ -9,20 +9,13 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
-from pyspar.bayes import BayesSpARRegressor
+from pyspar._checks import target_moments
+from pyspar.core.moments import Moments
 from pyspar.estimators import PCRRegressor, SpARRegressor
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
 from pyspar.tables.prepare import Prepared, prepare
-from pyspar.tables.report import (
-    bayes_for,
-    expected_of,
-    expected_of_posterior,
-    inspection_of,
-    noted,
-    strength_text,
-    unbiased,
-)
-from pyspar.tables.reported import check_reports, with_report
+from pyspar.tables.report import bayes_for, expected_of, noted, strength_text
+from pyspar.tables.reported import check_reports, inspected
 from pyspar.tables.request import Method, Request
 from pyspar.tables.streamed import adapt_stream, inspect_stream
 from pyspar.tables.watch import NOBODY, Watch
@@ -50,12 +43,11 @@ def adapt_files(
     watch("fitting and adapting")
     with noted() as of_least_squares:
         plain = SpARRegressor(alpha=request.confidence).fit(data.X, data.y)
-        adapted = plain.adapted(data.Z)
-        expected = expected_of(unbiased(adapted.adaptation_))
+        target = target_moments(plain, data.Z, None, solver=plain.solver)
+        adapted = plain.adapted(target)
     with noted() as notes:
-        model, chosen = _model(method, plain, adapted, data, request)
-    if method == "bayes":
-        expected = expected_of_posterior(expected, model.adaptation_)
+        model, chosen = _model(method, plain, adapted, data, target, request)
+    expected = expected_of(target, plain, adapted.adaptation_, model)
     predictions = model.predict(data.Z)
     account = AdaptAccount(
         tables=data.tables,
@@ -92,20 +84,19 @@ def inspect_files(
     data = prepare(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        est = SpARRegressor(alpha=request.confidence).fit(data.X, data.y).adapt(data.Z)
-        ours = BayesSpARRegressor(alpha=request.confidence).fit(data.X, data.y)
-    account = inspection_of(
-        est.adaptation_, data.tables, data.origins, top=top, alpha=request.confidence, notes=(*data.notes, *notes)
-    )
-    return with_report(account, ours, data.Z, request, data.origins, html=report, json=json, watch=watch)
+        ours = bayes_for(request).fit(data.X, data.y)
+    return inspected(
+        ours, data.Z, request, data.tables, data.origins,
+        top=top, notes=(*data.notes, *notes), html=report, json=json, watch=watch,
+    )  # fmt: skip
 
 
 def _model(
-    method: Method, plain: SpARRegressor, adapted: SpARRegressor, data: Prepared, request: Request
+    method: Method, plain: SpARRegressor, adapted: SpARRegressor, data: Prepared, target: Moments, request: Request
 ) -> tuple[Any, str | None]:
     """Return the regressor that predicts, and what it chose for itself if it did."""
     if method == "bayes":
-        bayes = bayes_for(request).fit(data.X, data.y).adapt(data.Z)
+        bayes = bayes_for(request).fit(data.X, data.y).adapt(target)
         return bayes, strength_text(bayes)
     if method == "ridge":
         ridge = RidgeCV(alphas=RIDGE_PENALTIES).fit(data.X, data.y)

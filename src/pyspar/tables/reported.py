@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +28,34 @@ def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, .
         check_path(json, "--json", (".json",), inputs)
 
 
-def with_report(
-    account: InspectAccount,
+def inspected(
     estimator: Any,
     Z: Any,
     request: Request,
+    tables: Tables,
     columns: Sequence[str],
     *,
+    top: int,
+    notes: tuple[str, ...],
     html: Path | None,
     json: Path | None,
     watch: Watch,
 ) -> InspectAccount:
-    """Inspect a fitted regressor on an encoded target, write the reports asked for, and add both to the account."""
+    """Inspect a fitted regressor on an encoded target, and write the reports asked for; the terminal shows the same."""
     watch("forecasting the error")
     found = report_of(
         estimator,
         Z,
         columns=list(columns),
-        outputs=[account.tables.label],
+        outputs=[tables.label],
+        scale=False,  # the columns were standardised when they were encoded, and adapt works in the same units
         title=f"{request.source.name} → {request.target.name}",
-        command=command_of(request, account.tables.label, html=html, json=json),
-        notes=(*_notes(account.tables), *account.notes),
+        command=command_of(request, tables.label, html=html, json=json),
+        notes=(*_notes(tables), *notes),
     )
     if html is not None or json is not None:
         watch("writing the report")
-    return replace(account, inspection=found.inspection, written=write_reports(found, html, json))
+    return InspectAccount(tables, found.inspection, top, notes, write_reports(found, html, json))
 
 
 def write_reports(report: Report, html: Path | None, json: Path | None) -> tuple[Path, ...]:
@@ -69,8 +71,8 @@ def write_reports(report: Report, html: Path | None, json: Path | None) -> tuple
 def command_of(request: Request, label: str, *, html: Path | None = None, json: Path | None = None) -> str:
     """Return the command line; a path from the root of the disk is named by its last part."""
     words = ["spar", "inspect", _shown(request.source), _shown(request.target), "--label", label]
-    if request.confidence != 0.999:
-        words += ["--alpha", f"{request.confidence:g}"]
+    if request.alpha is not None:
+        words += ["--alpha", f"{request.alpha:g}"]
     if request.features != "all":
         words += ["--features", request.features]
     if request.identity is not None:
@@ -96,9 +98,4 @@ def _notes(tables: Tables) -> list[str]:
     notes += [
         f"{u.column}: {u.rows:,} target rows in {len(u.categories):,} categories new to it" for u in tables.unseen
     ]
-    if tables.n_categorical:
-        notes.append(
-            "Directions are judged in units of each encoded feature's spread over the source; in the terminal's table "
-            "categories are 0 and 1, so its directions differ a little."
-        )
     return notes

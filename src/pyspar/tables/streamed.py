@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators import PCRRegressor, SpARRegressor
@@ -25,16 +24,8 @@ from pyspar.tables.checks import check_drop, extra_columns
 from pyspar.tables.columns import Ignored, named_id
 from pyspar.tables.delimited import separator_note
 from pyspar.tables.given import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.report import (
-    bayes_for,
-    expected_of,
-    expected_of_posterior,
-    inspection_of,
-    noted,
-    strength_text,
-    unbiased,
-)
-from pyspar.tables.reported import with_report
+from pyspar.tables.report import bayes_for, expected_of, noted, strength_text
+from pyspar.tables.reported import inspected
 from pyspar.tables.request import Method, Request
 from pyspar.tables.standard import (
     Standard,
@@ -71,16 +62,16 @@ def adapt_stream(
     with noted() as of_least_squares:
         plain = SpARRegressor(alpha=request.confidence).fit_moments(data.x)
         adapted = plain.adapted(data.z)
-        expected = expected_of(unbiased(adapted.adaptation_))
     model: Any = {"spar": adapted, "ols": plain}.get(method)
     chosen = None
     with noted() as notes:
         if method == "bayes":
             model = bayes_for(request).fit_moments(data.x).adapt(data.z)
-            expected, chosen = expected_of_posterior(expected, model.adaptation_), strength_text(model)
+            chosen = strength_text(model)
     if method == "pcr":
         model = PCRRegressor().fit_moments(data.x)
         chosen = f"{model.n_components_} of {model.rank_} components, by generalised cross-validation on the source"
+    expected = expected_of(data.z.without_outputs(), plain, adapted.adaptation_, model)
     scored = _second_pass(data, plain, model, None, None, watch) if output is None else None
 
     def predict(path: Path) -> None:
@@ -111,17 +102,15 @@ def adapt_stream(
 def inspect_stream(
     request: Request, *, top: int, watch: Watch, report: Path | None = None, json: Path | None = None
 ) -> InspectAccount:
-    """Return the spectral account, from Moments."""
+    """Inspect from Moments."""
     data = summaries(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        found = SpARRegressor(alpha=request.confidence).fit_moments(data.x).adapt(data.z).adaptation_
-        ours = BayesSpARRegressor(alpha=request.confidence).fit_moments(data.x)
-    account = inspection_of(
-        found, data.tables, data.standard.names, top=top, alpha=request.confidence, notes=(*data.notes, *notes)
-    )
-    z = data.z.without_outputs()
-    return with_report(account, ours, z, request, data.standard.names, html=report, json=json, watch=watch)
+        ours = bayes_for(request).fit_moments(data.x)
+    return inspected(
+        ours, data.z.without_outputs(), request, data.tables, data.standard.names,
+        top=top, notes=(*data.notes, *notes), html=report, json=json, watch=watch,
+    )  # fmt: skip
 
 
 def summaries(request: Request, watch: Watch, *, method: Method = "bayes", output: Path | None = None) -> Summaries:

@@ -1,0 +1,102 @@
+"""Verdicts: what the forecasts of one label come to. Headline, findings and verdict all speak from one judgement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspar.core.forecast import Forecast
+from pyspar.wording import between
+
+ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
+HURTS, HURTS_MUCH = 1.1, 2.0
+"""The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
+WORTH = 0.98
+"""Other weights are worth it where they leave at most this share of the expected error."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The forecasts of one label by name, and the expected error of least squares on rows like the source's."""
+
+    forecasts: dict[str, Forecast]
+    home: float
+
+    @property
+    def before(self) -> Forecast:
+        """The forecast of least squares."""
+        return self.forecasts["OLS"]
+
+    @property
+    def after(self) -> Forecast:
+        """The forecast of the adapted weights."""
+        return self.forecasts["Bayes-SpAR"]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much least squares is expected to err on the target as on the source."""
+        return self.before.rmse / self.home if self.home > 0.0 else 1.0
+
+    @property
+    def hurts(self) -> bool:
+        """Whether the shift does harm; one that cannot be computed does."""
+        return not self.ratio < HURTS
+
+    @property
+    def share(self) -> float:
+        """What adapting leaves of the expected error."""
+        return self.after.rmse / self.before.rmse if self.before.rmse > 0.0 else 1.0
+
+    @property
+    def worth(self) -> bool:
+        """Whether adapting takes away a noticeable part of the expected error."""
+        return self.share < WORTH
+
+    @property
+    def costs(self) -> bool:
+        """Whether adapting adds a noticeable part to it."""
+        return self.share * WORTH > 1.0
+
+    @property
+    def advised(self) -> Forecast | None:
+        """The weights to use in place of least squares: the adapted ones unless others are noticeably better."""
+        best = min(self.forecasts.values(), key=lambda each: each.rmse)
+        if not best.rmse < WORTH * self.before.rmse:
+            return None
+        return self.after if best.rmse >= WORTH * self.after.rmse else best
+
+
+def judged(forecasts: Sequence[Forecast], home: float) -> Judgement:
+    """Return the judgement of some forecasts, among them those of ``OLS`` and ``Bayes-SpAR``."""
+    return Judgement({found.name: found for found in forecasts}, home)
+
+
+def verdict_of(found: Judgement) -> str:
+    """Say in one sentence what to do, with what is expected of it and under which assumption."""
+    before, after, advised = found.before, found.after, found.advised
+    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
+        return "Whether adapting is worth it is unknown: the expected errors are larger than can be computed."
+    range95 = f"95 %: {between(after.interval95)}"
+    both = f"an expected RMSE of {before.rmse:.4g} as it is and {after.rmse:.4g} adapted ({range95})"
+    if advised is None and found.hurts:
+        what = f"Label some rows of the new world first: the shift hurts and adapting does not mend it, {both}"
+    elif found.worth:
+        still = "" if advised is None or advised is after else f"; {advised.name} promises {advised.rmse:.4g}"
+        what = (
+            f"Adapting is worth it: the expected RMSE falls from {before.rmse:.4g} to {after.rmse:.4g} "
+            f"({100.0 * (1.0 - found.share):.0f} % less; {range95}{still})"
+        )
+    elif advised is not None:
+        what = (
+            f"Use {advised.name} rather than least squares: the expected RMSE falls from {before.rmse:.4g} to "
+            f"{advised.rmse:.4g} (95 %: {between(advised.interval95)}); adapted it would be {after.rmse:.4g}"
+        )
+    elif not found.costs:
+        what = f"Adapting changes little: {both}"
+    else:
+        what = (
+            f"Adapting is insurance that costs: the expected RMSE rises from {before.rmse:.4g} to {after.rmse:.4g} "
+            f"({100.0 * (found.share - 1.0):.0f} % more; {range95})"
+        )
+    return f"{what}, {ASSUMPTION}."

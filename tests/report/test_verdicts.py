@@ -1,0 +1,73 @@
+"""Headline, findings and verdict tell one story: what is advised in one is advised in all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyspar import BayesSpARRegressor, inspect
+from pyspar.core.forecast import Forecast
+from pyspar.findings import LabelFacts, findings_in_label
+from pyspar.verdicts import judged, verdict_of
+
+
+def told(home, **rmse):
+    """Return the verdict and the findings by code, for expected errors that are given."""
+    forecasts = [
+        Forecast(name.replace("_", "-"), value, *[(0.9 * value, 1.1 * value)] * 2, value, *[(0.0, value)] * 2, 0, 0, 0)
+        for name, value in rmse.items()
+    ]
+    found = judged(forecasts, home)
+    return verdict_of(found), {f.code: f for f in findings_in_label(LabelFacts(found, (), "interior"))}
+
+
+def test_a_shift_that_hurts_and_that_adapting_mends():
+    verdict, findings = told(1.0, OLS=5.0, ridge=4.0, Bayes_SpAR=2.0)
+    assert "Use Bayes-SpAR" in findings["SPAR001"].advice
+    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 2 (60 % less")
+
+
+@pytest.mark.parametrize("adapted", [4.95, 5.0, 7.0])
+def test_a_shift_that_hurts_and_that_nothing_mends_asks_for_labels_first(adapted):
+    verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=adapted)
+    assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
+    assert verdict.startswith("Label some rows of the new world first: the shift hurts")
+    assert "Adapting changes little" not in verdict
+    assert ("SPAR012" in findings) == (adapted > 5.2)
+
+
+def test_where_other_weights_are_better_both_name_them():
+    verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=5.0)
+    assert "Use ridge: 2" in findings["SPAR001"].advice
+    assert verdict.startswith("Use ridge rather than least squares: the expected RMSE falls from 5 to 2")
+    verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=3.0)
+    assert "Use ridge: 2" in findings["SPAR001"].advice
+    assert verdict.startswith("Adapting is worth it")
+    assert "ridge promises 2" in verdict
+
+
+def test_adapted_weights_are_advised_where_others_are_hardly_better():
+    _, findings = told(1.0, OLS=5.0, ridge=1.99, Bayes_SpAR=2.0)
+    assert "Use Bayes-SpAR" in findings["SPAR001"].advice
+
+
+def test_without_harm_adapting_changes_little_or_costs():
+    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.0)
+    assert "SPAR002" in findings
+    assert verdict.startswith("Adapting changes little")
+    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.5)
+    assert verdict.startswith("Adapting is insurance that costs")
+    assert "SPAR012" in findings
+
+
+def test_what_cannot_be_computed_is_unknown():
+    verdict, findings = told(1.0, OLS=np.inf, ridge=1.0, Bayes_SpAR=np.inf)
+    assert "unknown" in verdict
+    assert findings["SPAR001"].severity == "serious"
+
+
+def test_an_inspection_says_whether_adapting_is_worth_it_as_its_verdict_does(shifted):
+    X, y, Z = shifted
+    for est in (BayesSpARRegressor(), BayesSpARRegressor(rule="chi2", alpha=1.0)):
+        output = inspect(est.fit(X, y), Z).outputs[0]
+        assert output.worth == ("Adapting is worth it" in output.verdict)
