@@ -299,3 +299,10 @@ def test_float16_and_a_gpu_are_refused_where_there_is_none():
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="Got none; use device='auto' or 'cpu'"):
             config(device="cuda")
+
+
+def test_mixed_precision_of_convolutions_is_refused_on_a_cpu(table_task):
+    net = torch.nn.Sequential(torch.nn.Unflatten(1, (1, -1)), torch.nn.Conv1d(1, 2, 3), torch.nn.Flatten())
+    config = TrainConfig(epochs=1, batch_size=4, lr=0.1, device="cpu", autocast="bfloat16")
+    with pytest.raises(InputError, match="needs a GPU"):
+        train(net, ERM(), table_task(), config, 0)

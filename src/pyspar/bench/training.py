@@ -29,7 +29,7 @@ class DivergedError(Exception):
 def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callable[[int, int], None]) -> list[Any]:
     """Train all seeds of a spec as one computation; a checkpoint that is there is continued."""
     networks = need("pyspar.nn", "torch")
-    config = networks.TrainConfig(**spec.config, device=spec.device)
+    config = networks.TrainConfig(**_settings(spec), device=spec.device)
     build = network(spec.network, spec.network_options, task)
     params = dict(spec.params)
     if spec.objective in TAUGHT:
@@ -46,6 +46,11 @@ def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callab
     except networks.TrainingError as error:
         raise DivergedError(str(error)) from error
     return found
+
+
+def _settings(spec: RunSpec) -> dict[str, Any]:
+    """Return a spec's settings; mixed precision is for GPUs."""
+    return {name: value for name, value in spec.config.items() if name != "autocast" or spec.device != "cpu"}
 
 
 def telling(method: Any, tell: Callable[[int], None]) -> Any:

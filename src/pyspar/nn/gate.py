@@ -173,6 +173,20 @@ def _row_shape(X: Any) -> tuple[int, ...]:
     return tuple(X.shape[1:])
 
 
+def check_precision(models: Sequence[nn.Module], config: TrainConfig) -> None:
+    """Refuse mixed precision of convolutions on a CPU.
+
+    There torch 2.13 leaves those entries of a bfloat16 gradient unwritten which only ever meet padding: whatever lay in
+    memory becomes a step.
+    """
+    convolves = any(isinstance(layer, nn.modules.conv._ConvNd) for model in models for layer in model.modules())
+    if config.autocast is not None and config.torch_device.type == "cpu" and convolves:
+        raise InputError(
+            f"autocast={config.autocast!r} of a network with convolutions needs a GPU: on a CPU torch computes their "
+            "gradients wrongly. Use autocast=None."
+        )
+
+
 def check_models(models: Sequence[Any], seeds: Sequence[int]) -> torch.dtype:
     """Return the dtype that the models compute in, or refuse what cannot be trained."""
     if len(models) != len(seeds):

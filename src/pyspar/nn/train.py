@@ -95,6 +95,7 @@ def train_seeds(
     with _settings(config):
         built = _built(models, seeds)
         dtype = gate.check_models(built, seeds)
+        gate.check_precision(built, config)
         if device.type == "cpu" and len(task.train.X.shape) == 2:
             torch.set_num_threads(1)  # a step on a table is too short to share: two threads can take ten times as long
         world = World.of(task, objective, config, dtype)
