@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspar.bench.methods import Comparison
 
 _PAPER = "0.6"
+_FAR = 20.0
+"""How many times the median a mean may be and still be drawn."""
 
 
 def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path) -> Path:
@@ -25,17 +27,24 @@ def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path
     """
     tasks = list(dict.fromkeys(c.task for c in cells))
     shown = [m for m in metrics if any(c.metric == m and c.published for c in cells)] or list(metrics)
-    figure = new_figure(5.6 * len(shown), 0.6 + 3.4 * len(tasks))
+    longest = max(sum((c.task, c.metric) == (t, shown[0]) for c in cells) for t in tasks)
+    figure = new_figure(5.6 * len(shown), 0.8 + max(3.4, 0.28 * longest) * len(tasks))
     axes = figure.subplots(len(tasks), len(shown), squeeze=False)
     for i, task in enumerate(tasks):
         for j, metric in enumerate(shown):
             axis = axes[i, j]
             mine = [c for c in cells if (c.task, c.metric) == (task, metric)]
+            limit = _FAR * float(np.median([abs(c.mean) for c in mine]))
             for place, c in enumerate(mine):
                 if c.published:
                     mean, spread = map(float, c.published)
                     axis.errorbar(mean, place - 0.17, xerr=spread, fmt="D", ms=4, lw=1, color=_PAPER)
                 colour = SOURCE if " + " not in c.method else TARGET if c.method.endswith(" OLS") else REMOVED
+                if abs(c.mean) > limit:  # one seed that ran away would leave nothing to see of the others
+                    said = f"mean {c.mean:.1e}, off the axis →"
+                    axis.text(0.98, place + 0.17, said, transform=axis.get_yaxis_transform(), ha="right", va="center",
+                              fontsize=7, color=colour)  # fmt: skip
+                    continue
                 axis.errorbar(c.mean, place + 0.17, xerr=c.spread, fmt="o", ms=5, lw=1.3, color=colour)
             axis.set_yticks(range(len(mine)), [c.method for c in mine], fontsize=8)
             axis.invert_yaxis()
@@ -45,7 +54,7 @@ def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path
 
     keys = ((_PAPER, "published"), (SOURCE, "ours, trained head"), (TARGET, "ours, OLS"), (REMOVED, "ours, adapted"))
     handles = [Line2D([], [], color=c, label=t, ls="", marker="D" if c == _PAPER else "o") for c, t in keys]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2 * min(len(shown), 2))
     return save_figure(figure, path)
 
 
