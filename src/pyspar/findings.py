@@ -112,11 +112,12 @@ def _harm(facts: LabelFacts) -> Finding:
     numbers = (
         f"least squares is expected to err by {least.rmse:.4g} on the target and by {found.home:.4g} on the source"
     )
-    if not found.hurts:
-        return Finding(
-            "SPAR002", "good", f"No shift that hurts: {numbers}.", "For the shift's sake nothing has to be done."
-        )
     best = found.advised
+    if not found.hurts:
+        cure = "For the shift's sake nothing has to be done" + (
+            "." if best is None else f"; {best.name} is better still."
+        )
+        return Finding("SPAR002", "good", f"No shift that hurts: {numbers}.", cure)
     cure = (
         f"Label some rows of the target first, above all rows that differ {_where(facts)}: no other weights promise "
         "much less."
