@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -59,8 +60,9 @@ class AdaptableRegressor(ForecastingRegressor):
         self._publish(self._belief.w_hat)
         return self
 
+    @abstractmethod
     def _adaptation(self, target: Moments) -> Adaptation:
-        raise NotImplementedError
+        """Return what an adaptation to a target's moments is."""
 
     def _publish(self, w: Matrix) -> None:
         self._set_weights(w, self._belief.x_mean, self._belief.y_mean)
