@@ -17,11 +17,12 @@ from pyspar._checks import batch_moments, check_alpha, check_choice, check_stren
 from pyspar.core.adapt import Adaptation, Rule, adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.cells import Cells
-from pyspar.core.extrapolation import RuleScores, average, moved_to
+from pyspar.core.extrapolation import average, moved_to
 from pyspar.core.moments import Moments, Solver
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import chi2_rule, positive_part_rule
 from pyspar.core.scaling import in_units_of, inverse, spread_of_features
+from pyspar.core.votes import RuleScores
 
 RuleName = Literal["auto", "positive-part", "chi2"]
 _RULES = ("auto", "positive-part", "chi2")
@@ -108,6 +109,21 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.c = c
         self.alpha = alpha
         self.solver = solver
+
+    def fit_moments(self, moments: Moments, *, cells: Cells | None = None) -> Self:
+        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such: no rows are needed.
+
+        With one output the weights have the shape they would have for a one-dimensional y. ``cells`` are the same rows
+        in groups, where they were gathered when the rows were read; "auto" holds out some of them in turn.
+        """
+        if cells is not None and not isinstance(cells, Cells):
+            raise TypeError(f"cells must be Cells of the rows behind the moments. Got {type(cells).__name__} instead.")
+        if cells is not None and isinstance(moments, Moments) and len(cells.slopes) != moments.n_features:
+            raise ValueError(f"cells have {len(cells.slopes)} features, the moments have {moments.n_features}.")
+        super().fit_moments(moments)
+        if self.rule == "auto":
+            self._cells = cells
+        return self
 
     def reset(self) -> Self:
         """Go back to the posterior mean, which no target has changed."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_t
 
-from pyspar import Moments, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar._forecasting import weights_of
 from pyspar.core.forecast import Forecaster, forecaster_for
 from pyspar.core.posterior import posterior_of
@@ -157,3 +157,61 @@ def test_a_weight_on_a_column_that_the_source_never_moved_counts_in_full(rng):
     before, after = (forecaster.of("", w, intercept - 2.0 * (w[3] - coef[3])) for w in (coef, moved))
     # The source says nothing of that column, so the best guess has no weight there, and any weight is all error.
     assert after.rmse**2 - before.rmse**2 == pytest.approx(0.25 * np.mean((Z[:, 3] - 2.0) ** 2), rel=1e-6)
+
+
+def few_rows(seed, n=60, d=150, noise=0.5):
+    """Fewer rows than features, of a decaying spectrum, and the same rows with every fifth of them twice."""
+    rng = np.random.default_rng(seed)
+    turn = np.geomspace(1.0, 1e-3, d)[:, None] * np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X, Z = rng.normal(size=(n, d)) @ turn, 1.5 * rng.normal(size=(80, d)) @ turn
+    y = X @ rng.normal(size=d) + noise * rng.normal(size=n)
+    copies = np.r_[np.arange(n), np.arange(0, n, 5)]
+    return X, y, X[copies], y[copies], Z
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 7])
+def test_copies_of_rows_are_no_proof_that_labels_have_no_noise(seed):
+    X, y, X2, y2, Z = few_rows(seed)
+    twice = BayesSpARRegressor(rule="positive-part").fit(X2, y2)
+    once = BayesSpARRegressor(rule="positive-part").fit(X, y)
+    assert twice.evidence_.limit == ("repeated-rows",)
+    forecasts = [est.expected_rmse(Z) for est in (once, twice)]
+    widths = [np.median(np.subtract(*est.predict_interval(Z)[::-1])) for est in (once, twice)]
+    # Twelve rows of 72 count twice, which moves the standard deviations by about that share.
+    assert np.sqrt(forecasts[1].noise) == pytest.approx(np.sqrt(forecasts[0].noise), rel=0.4)
+    assert widths[1] == pytest.approx(widths[0], rel=0.4)
+
+
+def test_each_output_knows_for_itself_whether_rows_repeat():
+    _, _, X2, y2, _ = few_rows(0)
+    exact = X2 @ np.linalg.svd(X2 - X2.mean(axis=0))[2][0]  # along one direction, and exactly so
+    both = posterior_of(Moments.of(X2, np.column_stack([y2, exact])), fit_intercept=True)
+    np.testing.assert_array_equal(both.labels, [both.V.shape[1], 71.0])
+    assert 1e6 * both.noise2(1) @ both.weight[:, 1] < both.noise2(0) @ both.weight[:, 0]
+
+
+def test_rows_that_differ_all_count(rng):
+    X, y, *_ = shifted(rng)
+    assert posterior_of(Moments.of(X, y), fit_intercept=True).labels.tolist() == [119.0]
+    assert posterior_of(Moments.of(X, y), fit_intercept=False).labels.tolist() == [120.0]
+
+
+@pytest.mark.parametrize(
+    ("feature", "size", "est", "side"),
+    [(0, 1.0, SpARRegressor(), "below"), (-1, 0.2, BayesSpARRegressor(rule="positive-part"), "above")],
+)
+def test_where_one_feature_of_many_carries_everything_intervals_of_adapted_weights_miss(feature, size, est, side):
+    """The limit that the documentation states: no prior that treats features alike expects it."""
+    missed = {"below": 0, "above": 0}
+    spread = np.geomspace(1.0, 0.05, 50)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(200, 50)) * spread, rng.normal(size=(100, 50)) * spread[::-1]
+        y, yz = (size * rows[:, feature] / spread[feature] + 0.5 * rng.normal(size=len(rows)) for rows in (X, Z))
+        est.fit(X, y).adapt(Z)
+        low, high = est.expected_rmse(Z).interval95
+        rmse = np.sqrt(np.mean((est.predict(Z) - yz) ** 2))
+        missed["below"] += rmse < low
+        missed["above"] += rmse > high
+    assert missed[side] >= 10  # one of twenty is what they promise
+    assert not missed["above" if side == "below" else "below"]

@@ -15,6 +15,12 @@ from pyspar.core.spectrum import Spectrum, decompose
 
 Rule = Callable[[Terms], Mask | Matrix]
 
+_NOTHING = 1e-9
+"""A share of a weight that is a rounding error."""
+
+_FARTHEST = 1e6
+"""How many times its own length a weight is said to have moved at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
@@ -25,7 +31,8 @@ class Adaptation:
     w_hat, w_proj : arrays of shape (D, K)
         The weights before and after.
     removed : array of shape (directions, K)
-        What was taken away of each direction, one column per output: the mask of the set S, or fractions.
+        What was taken away of each direction, one column per output: the mask of the set S, or fractions. Nothing was
+        taken of a weight that grew.
     terms : Terms
         ``<w_hat, e_j>``, its standard deviation and ``lambda_z``, from which ``var`` and ``bias_hat`` follow.
     x, z : Spectrum
@@ -39,6 +46,9 @@ class Adaptation:
     posterior : bool
         Whether the terms are a posterior of the weights. Then every risk below is an expectation given the data, and
         ``Var`` stays whatever is removed; else they are the paper's, in which removing a direction removes its ``Var``.
+    moved : array of shape (directions, K) or None
+        How far the weight along each direction went, as a share of itself: positive towards zero and beyond, negative
+        where it grew. None where all that happened is that ``removed`` was taken away.
     """
 
     w_hat: Matrix
@@ -52,6 +62,7 @@ class Adaptation:
     n_target: float
     mean_risk: Vector
     posterior: bool = False
+    moved: Matrix | None = None
 
     @property
     def var(self) -> Matrix:
@@ -79,13 +90,18 @@ class Adaptation:
         return np.asarray(self.removed, dtype=np.float64)
 
     @property
+    def change(self) -> Matrix:
+        """The fraction by which the weight along each direction changed, on which every risk depends: signed."""
+        return self.taken if self.moved is None else self.moved
+
+    @property
     def variance_kept(self) -> Vector:
         """What the uncertainty of the weights still costs, per output.
 
         A direction of which the fraction g stays costs ``g^2 Var``. A posterior's variance is that of the truth, which
         no choice of weights takes away.
         """
-        kept = self.var if self.posterior else np.where(self.taken < 1.0, self.var, 0.0) * (1.0 - self.taken) ** 2
+        kept = self.var if self.posterior else np.where(self.change != 1.0, self.var, 0.0) * (1.0 - self.change) ** 2
         return np.asarray(kept.sum(axis=0) + self.mean_risk)
 
     @property
@@ -99,7 +115,7 @@ class Adaptation:
         with np.errstate(invalid="ignore"):
             own = np.zeros_like(self.var) if self.posterior else self.var
             excess = np.nan_to_num(self.bias_hat - own, nan=np.inf, posinf=np.inf)  # beyond float64: unknown
-        return np.asarray(np.maximum((np.where(self.taken > 0.0, excess, 0.0) * self.taken**2).sum(axis=0), 0.0))
+        return np.asarray(np.maximum((np.where(self.change != 0.0, excess, 0.0) * self.change**2).sum(axis=0), 0.0))
 
     @property
     def bias_std(self) -> Vector:
@@ -110,10 +126,10 @@ class Adaptation:
         """
         if self.posterior:
             each = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
-            return root_sum_squares(np.where(self.taken > 0.0, each, 0.0) * self.taken)
+            return root_sum_squares(np.where(self.change != 0.0, each, 0.0) * self.change)
         bias = np.maximum(self.bias_hat - self.var, 0.0)
         each = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
-        return root_sum_squares(np.where(self.taken > 0.0, each, 0.0) * self.taken**2)
+        return root_sum_squares(np.where(self.change != 0.0, each, 0.0) * self.change**2)
 
     @property
     def risk_after(self) -> Vector:
@@ -141,9 +157,11 @@ class Adaptation:
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in (self.taken == 1.0).sum(axis=0))
         shrunk = int(((self.taken > 0.0) & (self.taken < 1.0)).sum())
-        removed += f" (and {shrunk} shrunk)" if shrunk else ""
-        parts = self.risk_before, self.variance_kept, self.bias_taken + 2.0 * self.bias_std
-        before, kept, most = (np.sqrt(part.mean() / self.n_target) for part in parts)
+        grown = int(((self.taken == 0.0) & (self.change != 0.0)).sum())
+        parts = [f"{count} {what}" for count, what in ((shrunk, "shrunk"), (grown, "grown")) if count]
+        removed += f" (and {', '.join(parts)})" if parts else ""
+        risks = self.risk_before, self.variance_kept, self.bias_taken + 2.0 * self.bias_std
+        before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
             f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} for what was removed, "
@@ -175,6 +193,29 @@ def adapt(belief: Belief, target: Moments, rule: Rule) -> Adaptation:
         mean_risk=target.weight * belief.mean_share * squared(belief.sigma),
         posterior=belief.posterior,
     )
+
+
+def share_moved(before: Matrix, after: Matrix) -> Matrix:
+    """Return how far each weight went, as a share of itself: positive towards zero and beyond, negative where it grew.
+
+    >>> share_moved(np.array([2.0, 2.0, 2.0, 2.0, 0.0]), np.array([0.0, 1.0, 3.0, -1.0, 1.0]))
+    array([ 1. ,  0.5, -0.5,  1.5,  0. ])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved = 1.0 - after / before
+    # A weight that was zero before has no share; one that was nearly zero must not overflow when squared.
+    moved = np.where(before == 0.0, 0.0, np.clip(np.nan_to_num(moved), -_FARTHEST, _FARTHEST))
+    # What was subtracted whole leaves, and what was not touched loses, a rounding error.
+    return np.asarray(np.where(np.abs(moved - np.round(moved)) < _NOTHING, np.round(moved), moved))
+
+
+def share_taken(moved: Matrix) -> Matrix:
+    """Return what was taken of weights that moved so far, 0 to 1: how much shorter they are, on either side of zero.
+
+    >>> share_taken(np.array([1.0, 0.5, -0.5, 1.5, 0.0, 3.0]))
+    array([1. , 0.5, 0. , 0.5, 0. , 0. ])
+    """
+    return np.asarray(np.maximum(1.0 - np.abs(1.0 - moved), 0.0))
 
 
 def spectrum_about(data: Moments, origin: Vector) -> Spectrum:

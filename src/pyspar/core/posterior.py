@@ -11,6 +11,9 @@ after integrating over :math:`\sigma^2` (Jeffreys). A prior that is uniform in :
 cover what they promise, but leaves "no signal at all" and "no noise at all" with infinite weight. So it falls off as
 the root of the share of the labels' variance that the features explain, which is nearly uniform where there is a
 signal, and slowly, as the tenth power, where next to nothing is left for the noise.
+
+Rows that repeat others, label and all, count for nothing where the evidence finds that they must be copies: an exact
+fit of as many different rows as directions would else be a proof that there is no noise.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.belief import counted_rows, least_squares
-from pyspar.core.evidence import Coordinates
+from pyspar.core.evidence import Coordinates, maximum_evidence
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import label_coordinates
 from pyspar.core.scaling import in_units_of, spread_of_features
@@ -47,6 +50,8 @@ class Posterior:
         The source's directions.
     data : Coordinates
         The labels along them.
+    labels : array of shape (K,)
+        How many labels those count for, without the one spent on the mean: the rows, or those that repeat no other.
     kappa : array of shape (grid,)
         Candidate ratios of noise to signal.
     weight : array of shape (grid, K)
@@ -62,6 +67,7 @@ class Posterior:
     unit: Vector
     V: Matrix
     data: Coordinates
+    labels: Vector
     kappa: Vector
     weight: Matrix
     log_evidence: Vector
@@ -79,10 +85,9 @@ class Posterior:
         """Whether there are directions that the source does not have, where only the prior speaks."""
         return bool(self.V.shape[1] < (self.spread > 0.0).sum())
 
-    @property
-    def degrees(self) -> float:
-        """Degrees of freedom of the noise, given kappa."""
-        return max(self.data.n, 1.0)
+    def degrees(self, output: int) -> float:
+        """Return the degrees of freedom of the noise, given kappa."""
+        return max(float(self.labels[output]), 1.0)
 
     def shrunk(self, output: int) -> Matrix:
         """Return the posterior mean of the weight along each source direction for every kappa, directions x grid."""
@@ -95,13 +100,13 @@ class Posterior:
 
     def noise2(self, output: int) -> Vector:
         """Return the expected variance of the noise for every kappa."""
-        return self.residual(output) / max(self.data.n - 2.0, 1.0)
+        return self.residual(output) / max(float(self.labels[output]) - 2.0, 1.0)
 
     def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Draw weights (features x draws) and noise levels."""
         which = rng.choice(self.kappa.size, size=size, p=self.weight[:, output])
-        # Given kappa, q / sigma^2 is chi-squared with n degrees of freedom.
-        sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees, size=size))
+        # Given kappa, q / sigma^2 is chi-squared with as many degrees of freedom as there are labels.
+        sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees(output), size=size))
         kappa, lam = self.kappa[which], self.data.lam[:, None]
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
@@ -124,12 +129,22 @@ def posteriors_for(source: Moments, target: Moments, *, fit_intercept: bool) -> 
     spread = spread_of_features(source, fit_intercept=fit_intercept)
     origin = source.mean[:d] if fit_intercept else np.zeros(d)
     there = root_sum_squares(target.without_outputs().root_about(origin)) / np.sqrt(target.weight)
-    kinds = np.maximum(spread, there), spread, np.ones(d)
-    return tuple(posterior_of(source, fit_intercept=fit_intercept, spread=kind) for kind in kinds)
+    own = posterior_of(source, fit_intercept=fit_intercept, spread=spread)
+    # How many labels there are does not depend on units; beliefs that differ in it could not be compared.
+    first, raw = (
+        posterior_of(source, fit_intercept=fit_intercept, spread=kind, labels=own.labels)
+        for kind in (np.maximum(spread, there), np.ones(d))
+    )
+    return first, own, raw
 
 
-def posterior_of(source: Moments, *, fit_intercept: bool, spread: Vector | None = None) -> Posterior:
-    """Weigh what the moments of a labelled source leave possible, features in units of their spread unless given."""
+def posterior_of(
+    source: Moments, *, fit_intercept: bool, spread: Vector | None = None, labels: Vector | None = None
+) -> Posterior:
+    """Weigh what the moments of a labelled source leave possible, features in units of their spread unless given.
+
+    ``labels`` says how many labels there are for each output, where that is known.
+    """
     d = source.n_features
     if spread is None:
         spread = spread_of_features(source, fit_intercept=fit_intercept)
@@ -141,13 +156,15 @@ def posterior_of(source: Moments, *, fit_intercept: bool, spread: Vector | None 
     odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
     energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
-    plausibility, log_evidence = _plausibility(data, kappa, odds)
+    labels = _different_labels(data) if labels is None else labels
+    plausibility, log_evidence = _plausibility(data, labels, kappa, odds)
     return Posterior(
         spread=spread,
         reach=float(fit.x.lam[0] * stretch) if fit.x.rank else 1.0,
         unit=unit * stretch,
         V=fit.x.V,
         data=data,
+        labels=labels,
         kappa=kappa,
         weight=plausibility,
         log_evidence=log_evidence,
@@ -157,11 +174,19 @@ def posterior_of(source: Moments, *, fit_intercept: bool, spread: Vector | None 
     )
 
 
-def _plausibility(data: Coordinates, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
+def _different_labels(data: Coordinates) -> Vector:
+    """Return how many labels there are for each output: as many as directions where the evidence sees copies."""
+    if data.n <= data.lam.size or not data.dependent:  # no row can be a copy, or none has to be
+        return np.full(data.c.shape[1], data.n)
+    limit = np.array(maximum_evidence(data)[4])
+    return np.where(limit == "repeated-rows", float(data.lam.size), data.n)
+
+
+def _plausibility(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
     """Return how plausible each kappa is, per output, and the logarithm of the sum before it was made one."""
     prior = -0.5 * np.logaddexp(0.0, -odds) - 0.1 * np.logaddexp(0.0, odds)  # of the share, and of the rest
     with np.errstate(divide="ignore"):
-        fit = -0.5 * data.n * np.log(data.misfit(kappa))
+        fit = -0.5 * labels * np.log(data.misfit(kappa))
     # Labels that do not vary leave no misfit at any kappa, and tell nothing.
     fit = np.where(np.isfinite(fit).any(axis=0), fit, 0.0)
     log = (prior - 0.5 * data.volume(kappa))[:, None] + fit

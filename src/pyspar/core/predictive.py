@@ -74,9 +74,10 @@ def predictive(posterior: Posterior, Z: Matrix, output: int = 0) -> Predictive:
     if p.unseen:
         outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
         share = share + outside[:, None] / kappa
-    noise2 = p.residual(output)[nodes] / p.degrees
+    degrees = p.degrees(output)
+    noise2 = p.residual(output)[nodes] / degrees
     scale = np.sqrt(share * noise2).T
-    return Predictive(centre * unit + p.y_mean[output], scale * unit, p.degrees)
+    return Predictive(centre * unit + p.y_mean[output], scale * unit, degrees)
 
 
 def blocks(n_rows: int) -> list[slice]:
