@@ -14,6 +14,7 @@ from pyspar.bench.perform import Options
 from pyspar.bench.reproduce import cautions, chosen_suites, listing, reproduce
 from pyspar.bench.sheet import result_markdown
 from pyspar.errors import InputError, MissingExtraError
+from pyspar.stopping import STOPPED, stoppable
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         _say("stopped; the same command goes on from here")
-        return 130
+        return STOPPED
 
 
 def _say(text: str) -> None:
@@ -60,4 +61,5 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with stoppable():
+        sys.exit(main())

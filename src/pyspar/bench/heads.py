@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.bench.names import known
-from pyspar.bench.registry import HEADS
+from pyspar.bench.registry import CUTS, HEADS
 from pyspar.bench.spec import canonical
 from pyspar.bench.store import Features
 from pyspar.core.arrays import Matrix, Vector
@@ -60,13 +60,13 @@ def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
     return found
 
 
-def above_rounding(X: NDArray[np.float32]) -> Matrix:
+def above_rounding(X: NDArray[np.float32], share: float = 1.0) -> Matrix:
     """Return features without the directions that rounding in float32 can have made, in float64.
 
-    What is below ``max(N, D) * eps`` of the largest singular value goes, the default of torch's ``pinv``. A network
-    *computes* in float32, layer upon layer, so its features carry much more noise than storing them costs, and least
-    squares along that noise predicts thousands where labels are tens.
-    Authors: we infer this cut from their published column of least squares; ``spar reproduce rank-cut`` has both.
+    What is below ``max(N, D) * eps`` of the largest singular value goes, the default of torch's ``pinv``, or below a
+    share of that. A network *computes* in float32, layer upon layer, so its features carry much more noise than storing
+    them costs, and least squares along that noise predicts thousands where labels are tens.
+    Authors: we infer this cut from their published column of least squares; ``spar reproduce rank-cut`` has others.
 
     >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0 + 1e-6]], dtype=np.float32)
     >>> int(np.linalg.matrix_rank(above_rounding(X)))
@@ -75,7 +75,7 @@ def above_rounding(X: NDArray[np.float32]) -> Matrix:
     rows = X.astype(np.float64)
     squares, V = np.linalg.eigh(rows.T @ rows)  # in float64 the square still tells lengths apart that float32 cannot
     lam = np.sqrt(np.maximum(squares, 0.0))
-    kept = V[:, lam > max(X.shape) * np.finfo(np.float32).eps * lam[-1]]
+    kept = V[:, lam > share * max(X.shape) * np.finfo(np.float32).eps * lam[-1]]
     return np.asarray((rows @ kept) @ kept.T)
 
 
@@ -83,12 +83,12 @@ def _predict(features: Features, head: Head, fitted: dict[str, Any]) -> Vector:
     test = features.test.astype(np.float64)
     if head.name == "trained":
         return np.asarray(test @ features.head.T)[:, 0]
-    name, uncut, _ = head.name.partition(", uncut")
-    if uncut not in fitted:
-        X = features.train if uncut else above_rounding(features.train)
+    name, _, cut = head.name.partition(", ")
+    if cut not in fitted:
+        X = above_rounding(features.train, CUTS[cut]) if CUTS[cut] else features.train
         # Paper: the head has no bias, so nothing is centred.
-        fitted[uncut] = X, SpARRegressor(fit_intercept=False).fit(X, features.y_train)
-    X, least_squares = fitted[uncut]
+        fitted[cut] = X, SpARRegressor(fit_intercept=False).fit(X, features.y_train)
+    X, least_squares = fitted[cut]
     if name == "OLS":
         return np.asarray(least_squares.predict(test))
     target = features.test if head.adapt_to == "test" else features.unlabeled
@@ -103,5 +103,5 @@ def _predict(features: Features, head: Head, fitted: dict[str, Any]) -> Vector:
         estimator = BayesSpARRegressor(**{"fit_intercept": False, "scale": False, **head.params}).fit(
             X, features.y_train
         )
-    Z = target if uncut else target.astype(np.float64)
+    Z = target.astype(np.float64) if CUTS[cut] else target
     return np.asarray(estimator.adapt(Z).predict(test))

@@ -33,9 +33,11 @@ TAUGHT = ("Noisy Student",)
 
 NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18")
 
-HEADS = ("trained", "OLS", "SpAR", "Bayes-SpAR", "OLS, uncut", "SpAR, uncut")
-"""What stands behind the features: the head that was trained, or one fitted after training; "uncut" are those that keep
-the directions which rounding can have made."""
+CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
+"""Which directions of the features count as made by rounding, in multiples of the usual limit."""
+
+HEADS = ("trained", "OLS", "SpAR", "Bayes-SpAR", *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")))
+"""What stands behind the features: the head that was trained, or one fitted after training, with its cut."""
 
 
 def objective(name: str, params: dict[str, Any]) -> Any:
