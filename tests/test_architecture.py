@@ -18,6 +18,7 @@ MAY = {
     "core": ({"core"}, {"numpy", "scipy"}),
     "errors": (set(), set()),
     "atomic": ({"errors"}, set()),
+    "stopping": (set(), set()),
     "sources": ({"core", "errors", "atomic", "sources"}, {"numpy", "scipy", "pyarrow", "dask", "torch"}),
     "_checks": ({"core", "errors", "sources"}, {"numpy", "sklearn"}),
     "_forecasting": ({"core", "sources", "_checks", "_regressor"}, {"numpy", "sklearn"}),
@@ -69,6 +70,7 @@ MAY = {
             "errors",
             "atomic",
             "bayes",
+            "_cells",
             "_checks",
             "_forecasting",
             "compared",
@@ -84,10 +86,10 @@ MAY = {
         {"numpy", "pandas", "pyarrow", "sklearn"},
     ),
     "bench": (
-        {"__init__", "core", "errors", "atomic", "estimators", "bayes", "data", "nn", "bench"},
+        {"__init__", "core", "errors", "atomic", "estimators", "bayes", "data", "nn", "bench", "stopping"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib"},
     ),
-    "show": ({"errors", "inspection", "tables", "show_inspection"}, {"rich", "typer"}),
+    "show": ({"errors", "inspection", "stopping", "tables", "show_inspection"}, {"rich", "typer"}),
     "show_inspection": ({"inspection", "wording"}, set()),
     "show_progress": (set(), {"rich"}),
     "show_bench": ({"bench"}, {"rich"}),
@@ -98,7 +100,7 @@ MAY = {
         {"__init__", "cli_data", "cli_reproduce", "errors", "show", "show_bench", "show_progress", "tables", "bench"},
         {"typer"},
     ),
-    "__main__": ({"cli"}, set()),
+    "__main__": ({"cli", "stopping"}, set()),
     "__init__": (
         {"bayes", "core", "errors", "estimators", "inspection", "persist", "pipelines", "reporting", "tracing"}
         | {"watching"},

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from pyspar.stopping import STOPPED, leave_at_once, stoppable
+
 
 def main() -> None:
     """Run the command line."""
+    leave_at_once()  # importing takes a second, in which nothing is written
     try:
         from pyspar.cli import run
     except ImportError as error:
@@ -14,7 +17,11 @@ def main() -> None:
             raise
         sys.stderr.write(f"spar needs the package {error.name!r}. Install it with: pip install 'pyspar[cli]'\n")
         raise SystemExit(2) from None
-    run()
+    try:
+        with stoppable():
+            run()
+    except KeyboardInterrupt:  # before a verb had begun, or after it had ended
+        sys.exit(STOPPED)
 
 
 if __name__ == "__main__":

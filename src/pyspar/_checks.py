@@ -21,6 +21,9 @@ from pyspar.sources.stream import is_batches
 FLOATS = [np.float64, np.float32]
 SPARSE = ("csr", "csc")
 
+_NOT_TEXT = ("could not convert string to float",)
+_NOT_A_NUMBER = ("float() argument must be", "could not be promoted by")
+
 
 def check_alpha(alpha: Any) -> None:
     """Refuse a confidence level outside [0, 1]."""
@@ -104,7 +107,8 @@ def batch_moments(
                 first_y.append(len(np.shape(batch[1])))
             yield batch
             if look is not None:  # after its shape was found to be right
-                look(batch)
+                with numbers_only(batch[0]):
+                    look(batch)
 
     found = moments_of(seen(), True, solver=solver)
     if found.rows < 2:
@@ -228,20 +232,33 @@ def _other_width(target: int, source: int) -> str:
 
 @contextmanager
 def numbers_only(rows: Any) -> Iterator[None]:
-    """Say what to do about text among features, where scikit-learn only quotes it."""
+    """Say what to do about text or dates among features, where scikit-learn and numpy only quote them."""
     try:
         yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
+    except (ValueError, TypeError) as error:
+        text = isinstance(error, ValueError)
+        if not any(known in str(error) for known in (_NOT_TEXT if text else _NOT_A_NUMBER)):
             raise
-        named = getattr(rows, "select_dtypes", None)
-        columns = [] if named is None else [str(c) for c in named(exclude=["number", "bool"]).columns]
-        where = f" in {_few(columns)}" if columns else ""
-        raise ValueError(
-            f"features must be numbers. Got text{where} ({error}); encode it first, for example with "
-            "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), regressor), "
-            "or use the command spar adapt, which does so itself."
-        ) from error
+        columns, got = _not_numeric(rows), "text" if text else "something else"
+        if columns == []:
+            message = f"y must hold numbers. Got {got} ({error}); turn the labels into numbers first."
+        else:
+            where = f" in {_few(columns)}" if columns else ""
+            message = (
+                f"features must be numbers. Got {got}{where} ({error}); encode it first, for example with "
+                "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
+                "regressor), or use the command spar adapt, which does so itself."
+            )
+        raise (ValueError if text else TypeError)(message) from error
+
+
+def _not_numeric(rows: Any) -> list[str] | None:
+    """Return the columns that hold no numbers, an empty list where all do, or None where they have no names."""
+    named = getattr(rows, "select_dtypes", None)
+    if named is not None:
+        return [str(c) for c in named(exclude=["number", "bool"]).columns]
+    dtype = getattr(rows, "dtype", None)
+    return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
 
 
 def _few(names: list[str], limit: int = 8) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar._checks import FLOATS, check_level, target_moments
+from pyspar._checks import FLOATS, check_level, numbers_only, target_moments
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast, forecaster_for
@@ -100,7 +100,8 @@ class ForecastingRegressor(MomentsRegressor):
                 "of rows at a time."
             )
         refuse_masked("X", X)
-        return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS), dtype=np.float64)
+        with numbers_only(X):
+            return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS), dtype=np.float64)
 
     def _per_row(self, rows: Matrix, of: Any, numbers: int = 1) -> list[Any]:
         """Return arrays of numbers that ``of`` finds for a block of rows and an output, shaped as predictions are."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar._checks import FLOATS, SPARSE, batch_moments, labelled_moments, source_moments
+from pyspar._checks import FLOATS, SPARSE, batch_moments, labelled_moments, numbers_only, source_moments
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, refuse_masked
 from pyspar.sources import kind_of, linear_prediction, working_near
@@ -74,7 +74,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if kind in ("dask", "torch"):
             return linear_prediction(self, X, kind)
         refuse_masked("X", X)
-        X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse=SPARSE)
+        with numbers_only(X):
+            X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse=SPARSE)
         return X @ self.coef_.T + self.intercept_
 
     def to_linear_regression(self) -> LinearRegression:

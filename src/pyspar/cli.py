@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -230,12 +229,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no failure
-    # A polite end is an end like Ctrl-C: temporary files are taken away.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        app(prog_name="spar")
-    except KeyboardInterrupt:  # before a verb had begun, or after it had ended
-        sys.exit(show.STOPPED)
+    app(prog_name="spar")
 
 
 def _job() -> ModuleType:

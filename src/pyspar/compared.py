@@ -10,6 +10,7 @@ import numpy as np
 
 from pyspar._forecasting import weights_of
 from pyspar.bayes import BayesSpARRegressor
+from pyspar.core.adapt import share_moved, share_taken
 from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.scaling import in_units_of, inverse, spread_of_features
@@ -20,8 +21,8 @@ from pyspar.findings import MOVED, DataFacts
 
 Weights = Mapping[str, tuple[Any, Any]]
 Pair = tuple[Matrix, Vector]
-_ROUNDING = 1e-9
-"""A share of the weight along a direction that is nothing."""
+_ROUNDING = 3e-14
+"""A share of the largest weight that is nothing."""
 OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
 
 
@@ -76,11 +77,8 @@ def taken_away(directions: Matrix, before: Any, after: Any, units: Vector) -> Ma
     """Return what went of a regressor's weight along each direction, 0 to 1; one that grew lost nothing."""
     w, kept = (weights_of(fitted)[0] * units[:, None] for fitted in (before, after))
     had, has = directions.T @ w, directions.T @ kept
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        gone = np.where(np.abs(had) <= _ROUNDING**1.5 * np.abs(w).max(axis=0, initial=0.0), 0.0, 1.0 - has / had)
-    gone = np.clip(np.nan_to_num(gone, nan=0.0), 0.0, 1.0)
-    # What was subtracted whole leaves, and what was not touched loses, a rounding error.
-    return np.asarray(np.where(np.abs(gone - np.round(gone)) < _ROUNDING, np.round(gone), gone))
+    some = np.abs(had) > _ROUNDING * np.abs(w).max(axis=0, initial=0.0)
+    return np.where(some, share_taken(share_moved(had, has)), 0.0)
 
 
 def _in_own_units(estimator: Any, back: Vector) -> Pair:

@@ -28,6 +28,23 @@ WIDE = 3.0
 """How many times its lower end the upper end of a 95 % interval may be."""
 FAR_APART = 1e6
 
+LIMITS = {
+    "no-signal": (
+        "the features explain nothing of the label, so every weight is zero",
+        "Check that label and rows belong together; the mean is the best prediction there is.",
+    ),
+    "no-noise": (
+        "the features explain the label exactly, so the noise is taken for zero",
+        "Check that no feature holds the label itself; intervals are too narrow if the fit is an accident.",
+    ),
+    "repeated-rows": (
+        "the fit is exact because no more rows differ than there are directions, so rows that repeat others, label and "
+        "all, count for nothing",
+        "Drop the copies and fit again; the noise is known better the more rows differ.",
+    ),
+}
+"""What each limit of the evidence means, and what to do about it; elsewhere the evidence has no limit to tell of."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -235,16 +252,9 @@ def _ties(facts: LabelFacts) -> Finding | None:
 
 
 def _limit(facts: LabelFacts) -> Finding | None:
-    meaning = {
-        "no-signal": "the features explain nothing of the label, so every weight is zero",
-        "no-noise": "the features explain the label exactly, so the noise is taken for zero",
-    }.get(facts.limit)
-    if meaning is None:
+    if facts.limit not in LIMITS:
         return None
-    advice = {
-        "no-signal": "Check that label and rows belong together; the mean is the best prediction there is.",
-        "no-noise": "Check that no feature holds the label itself; intervals are too narrow if the fit is an accident.",
-    }[facts.limit]
+    meaning, advice = LIMITS[facts.limit]
     return Finding("SPAR007", "warning", f"The evidence is largest at a limit, {facts.limit!r}: {meaning}.", advice)
 
 

@@ -16,6 +16,7 @@ from typer import Exit
 
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.show_inspection import finding_lines, forecast_lines, verdict
+from pyspar.stopping import STOPPED
 
 if TYPE_CHECKING:
     from pyspar.inspection import OutputInspection
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _NOTICEABLE = 0.001
 _LINES = 8
-_BAD_INPUT, _INTERNAL, STOPPED = 2, 1, 130
+_BAD_INPUT, _INTERNAL = 2, 1
 
 
 @contextmanager

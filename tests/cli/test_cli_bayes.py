@@ -40,8 +40,18 @@ def test_the_output_says_what_the_weights_are_an_average_of_and_why(spar, paths)
     assert "(bayes; 95 %" in out
 
 
-def test_a_stream_has_no_rows_to_hold_out_and_says_so(spar, paths, source, target, tmp_path):
+def test_a_stream_holds_out_rows_as_batches_do(spar, paths, source, target, tmp_path):
     result = spar("adapt", *paths, *LABEL, "--stream", "-o", tmp_path / "p.npy")
+    assert result.exit_code == 0, result.output
+    assert "an average by extrapolation cross-validation" in result.stdout
+    X, Z = standardised(source, target)
+    est = BayesSpARRegressor().fit_batches([(X, source["price"].to_numpy())]).adapt(Z)
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
+
+
+def test_a_summary_has_no_rows_to_hold_out_and_says_so(spar, paths, source, target, tmp_path):
+    assert spar("summarize", paths[0], *LABEL, "-o", tmp_path / "s.npz").exit_code == 0
+    result = spar("adapt", tmp_path / "s.npz", paths[1], "-o", tmp_path / "p.npy")
     assert result.exit_code == 0, result.output
     assert "as fixed, because the source's rows were not there to be held out" in result.stdout
     X, Z = standardised(source, target)

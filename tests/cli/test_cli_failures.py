@@ -96,6 +96,49 @@ def test_ctrl_c_stops_the_process_with_code_130(files, source, target, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.csv", "target.csv"]
 
 
+MOMENTS = {
+    "while it imports": (
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'pyspar.cli': wait()\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    ),
+    # CPython notes a KeyboardInterrupt that passes through such text, and ends a module by the signal later.
+    "while text is executed": "import pyspar.tables.prepare as p\np.read_table = lambda *a, **k: exec('wait()')\n",
+    "while Python ends": "import atexit\natexit.register(wait)\n",
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_the_code_is_130_at_whichever_moment_the_signal_comes(files, source, target, tmp_path, moment, number):
+    program = (
+        "import sys, time\ndef wait(): sys.stderr.write('now\\n'); time.sleep(60)\n"
+        f"import builtins; builtins.wait = wait\n{MOMENTS[moment]}from pyspar.__main__ import main\nmain()"
+    )
+    (tmp_path / "probe.py").write_text(program)
+    command = [sys.executable, "-m", "probe", "adapt", *files(source, target), "--label", "price"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert running.stderr.readline() == "now\n"
+    running.send_signal(number)
+    _, stderr = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert stderr == ("stopped; nothing was written\n" if moment == "while text is executed" else "")
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_so(files, source, target, tmp_path):
+    program = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import pyspar.tables.job as job; prepare = job.prepare\n"
+        "def hit(*a, **k): os.kill(os.getpid(), signal.SIGINT); return prepare(*a, **k)\n"
+        "job.prepare = hit\nfrom pyspar.__main__ import main\nmain()"
+    )
+    arguments = ["adapt", *files(source, target), "--label", "price", "-o", str(tmp_path / "p.csv")]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "p.csv").exists()
+
+
 def test_the_process_adapts_and_is_quiet_on_stderr(files, source, target, tmp_path):
     done = process("adapt", *files(source, target), "--label", "price", "-o", tmp_path / "p.csv")
     assert done.returncode == 0

@@ -17,6 +17,7 @@ from rich.console import Console
 import pyspar
 from pyspar import show_progress
 from pyspar.tables import given, memory, request
+from pyspar.tables import streamed as through_moments
 from pyspar.tables.job import Request, adapt_files, inspect_files
 
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -52,6 +53,88 @@ def test_a_stream_gives_what_memory_gives(numbers, small_batches, tmp_path, meth
         assert one.rmse == pytest.approx(other.rmse, rel=1e-8)
     assert stream_.scored.rmse == pytest.approx(memory_.scored.rmse, rel=1e-8)
     assert stream_.scored.rmse_least_squares == pytest.approx(memory_.scored.rmse_least_squares, rel=1e-8)
+
+
+def clustered(n, seed, *, later):
+    """Homes in three towns, more of them than the cells are found from; prices bend where the later ones lie."""
+    rng = np.random.default_rng(seed)
+    town = rng.integers(0, 3, size=n)
+    area = 2019.0 + 5.0 * town + rng.normal(size=n) + (8.0 if later else 0.0)
+    garden = 1e-3 * (rng.normal(size=n) + town) * (4.0 if later else 1.0)
+    lift = (rng.random(n) < 0.4).astype(float)
+    price = 3.0 * area + 900.0 * garden + 0.3 * (area - 2024.0) ** 2 + 5.0 * rng.normal(size=n)
+    return pd.DataFrame({"area": area, "garden": garden, "lift": lift, "price": price})
+
+
+def cross_validated(request, tmp_path, *, batch_bytes=None, monkeypatch=None):
+    if batch_bytes is not None:
+        monkeypatch.setattr(given, "open_rows", partial(given.open_rows, batch_bytes=batch_bytes))
+    name = f"{request.stream}-{batch_bytes}"
+    account = adapt_files(request, output=tmp_path / f"{name}.npy", save=tmp_path / f"{name}.skops")
+    return account, pyspar.load(tmp_path / f"{name}.skops")[-1], np.load(tmp_path / f"{name}.npy")
+
+
+def test_a_stream_holds_out_the_rows_that_memory_would_hold_out(files, tmp_path, monkeypatch):
+    """Below the number of rows that cells are found from, stream and memory have the same; but for leave-one-out."""
+    tables = files(clustered(600, 0, later=False), clustered(200, 1, later=True))
+    asked = partial(Request, *map(Path, tables), "price")
+    _, whole, _ = cross_validated(asked(), tmp_path)
+    found = cross_validated(asked(stream=True), tmp_path, batch_bytes=1000, monkeypatch=monkeypatch)
+    account, model, predictions = found
+    assert account.chosen.startswith("an average by extrapolation cross-validation")
+    assert not any("fixed" in note for note in account.notes)
+    ours, theirs = model.rule_scores_, whole.rule_scores_
+    assert set(theirs.names) - set(ours.names) == {"ridge-loo"}
+    np.testing.assert_allclose(ours.held_out, theirs.held_out)
+    shared = [theirs.names.index(name) for name in ours.names]
+    np.testing.assert_allclose(ours.ratios, theirs.ratios[:, shared], rtol=1e-6)
+    # By hand: the same regressor, given standardised batches.
+    X, Z = (pd.read_csv(path)[["area", "garden", "lift"]].to_numpy() for path in tables)
+    y = pd.read_csv(tables[0])["price"].to_numpy()
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    X, Z = (X - mean) / spread, (Z - mean) / spread
+    by_hand = pyspar.BayesSpARRegressor().fit_batches((X[i : i + 70], y[i : i + 70]) for i in range(0, 600, 70))
+    np.testing.assert_allclose(by_hand.adapt(Z).predict(Z), predictions, rtol=1e-8)
+    np.testing.assert_allclose(by_hand.rule_scores_.votes, ours.votes, rtol=1e-6)
+    # What is saved goes on as if it had been fitted to rows.
+    more = [est.partial_fit(X[:50] + 0.5, y[:50]).adapt(Z).rule_scores_.ratios for est in (model, by_hand)]
+    np.testing.assert_allclose(*more, rtol=1e-6)
+
+
+def test_a_long_stream_chooses_as_memory_does(files, tmp_path, monkeypatch):
+    tables = files(clustered(6000, 0, later=False), clustered(300, 1, later=True))
+    asked = partial(Request, *map(Path, tables), "price")
+    whole, _, in_memory = cross_validated(asked(), tmp_path)
+    found = cross_validated(asked(stream=True), tmp_path, batch_bytes=20_000, monkeypatch=monkeypatch)
+    account, model, predictions = found
+    assert sum(cell.rows for cell in model._cells.occupied()) == 6000
+    assert model.rule_scores_.ratios.shape[0] == 3
+    spread = np.std(in_memory)
+    assert np.sqrt(np.mean((predictions - in_memory) ** 2)) < 0.1 * spread  # other cells, and one candidate less
+    assert account.scored.rmse == pytest.approx(whole.scored.rmse, rel=0.1)
+
+
+def test_an_inspected_stream_holds_out_rows_too(files, monkeypatch):
+    tables = files(clustered(600, 0, later=False), clustered(200, 1, later=True))
+    asked = Request(*map(Path, tables), "price", stream=True)
+    forecast = inspect_files(asked).inspection.outputs[0].forecast("Bayes-SpAR")
+    assert forecast.rmse == pytest.approx(adapt_files(asked).expected.after.rmse, rel=1e-9)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100)  # no room for rows to hold out
+    fixed = inspect_files(asked).inspection.outputs[0].forecast("Bayes-SpAR")
+    assert fixed.bias != pytest.approx(forecast.bias, rel=0.1)
+
+
+def test_what_needs_no_rows_held_out_gathers_none(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(through_moments, "Gathering", lambda *_: pytest.fail("rows were gathered"))
+    tables = files(clustered(100, 0, later=False), clustered(50, 1, later=True))
+    asked = partial(Request, *map(Path, tables), "price", stream=True)
+    for method in ("spar", "ols", "pcr"):
+        adapt_files(asked(), method=method)
+    assert adapt_files(asked(alpha=0.9)).chosen == "the paper's rule at alpha 0.9"
+    monkeypatch.setattr(memory, "free_memory", lambda: 100)
+    account = adapt_files(asked())
+    assert "as fixed" in account.chosen
+    assert "3 columns are too many to keep groups of rows in memory" in "; ".join(account.notes)
 
 
 def test_inspecting_a_stream_gives_what_memory_gives(numbers, small_batches):

@@ -77,11 +77,11 @@ def test_the_label_need_not_be_named_again(spar, summarised, tmp_path):
 
 
 def test_a_model_can_be_saved_without_any_rows(spar, summarised, target, tmp_path):
-    rows, _, source, target_summary = summarised
+    _, rows_of_target, source, target_summary = summarised
     result = spar("adapt", source, target_summary, "--save", tmp_path / "m.skops")
     assert result.exit_code == 0, result.output
     assert "the target is a summary, without rows" in result.stdout
-    adapt_files(Request(rows, summarised[1], "price", drop=("home",), stream=True), output=tmp_path / "p.npy")
+    adapt_files(Request(source, rows_of_target, "price"), output=tmp_path / "p.npy")
     np.testing.assert_allclose(
         pyspar.load(tmp_path / "m.skops").predict(target), np.load(tmp_path / "p.npy"), rtol=1e-9
     )

@@ -62,8 +62,8 @@ def test_a_polite_end_leaves_no_partial_file(tables):
         process.send_signal(signal.SIGTERM)
         seen.add(process.wait(timeout=60))
         assert set(os.listdir(tables / "out")) <= {"p.csv"}
-    # Done, stopped, or not yet started; CPython ends itself by SIGINT, 130 to a shell, where text was being exec'd.
-    assert seen <= {0, 130, -signal.SIGTERM, -signal.SIGINT}
+    # Done, stopped, or not yet started.
+    assert seen <= {0, 130, -signal.SIGTERM}
 
 
 def test_a_float32_column_does_not_coarsen_its_neighbours(tables):

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_matrix
 
-from pyspar import Moments, PCRRegressor, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor
 
 NAMES = list("abcde")
 
@@ -177,3 +178,44 @@ def test_text_among_the_features_is_told_how_to_be_encoded():
     frame = pd.DataFrame({"area": [1.0, 2.0, 3.0, 4.0], "town": ["Chur", "Bern", "Chur", "Bern"]})
     with pytest.raises(ValueError, match=r"Got text in 'town' \(.*Chur.*OneHotEncoder.*spar adapt"):
         SpARRegressor().fit(frame, [1.0, 2.0, 3.0, 5.0])
+
+
+ASKED = {
+    "predict": lambda est, Z: est.predict(Z),
+    "predict with std": lambda est, Z: est.predict(Z, return_std=True),
+    "predict_interval": lambda est, Z: est.predict_interval(Z),
+    "adapt": lambda est, Z: est.adapt(Z),
+    "expected_rmse": lambda est, Z: est.expected_rmse(Z),
+    "partial_fit": lambda est, Z: est.partial_fit(Z, np.arange(len(Z))),
+    "fit_batches": lambda est, Z: est.fit_batches([(Z, np.arange(len(Z)))]),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_text_and_dates_are_refused_alike_wherever_rows_are_given(asked):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["area", "town"])
+    est = BayesSpARRegressor().fit(X, X["area"] + X["town"] ** 2)
+    before = est.coef_.copy()
+    with pytest.raises(ValueError, match=r"must be numbers. Got text in 'town' \(.*Chur.*OneHotEncoder"):
+        ASKED[asked](est, X.assign(town="Chur"))
+    with pytest.raises(TypeError, match=r"must be numbers. Got something else in 'town' \(.*OneHotEncoder"):
+        ASKED[asked](est, X.assign(town=pd.Timestamp("2024-05-01")))
+    np.testing.assert_array_equal(est.coef_, before)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_labels_that_are_text_are_not_blamed_on_the_features(form):
+    X = form(np.random.default_rng(0).normal(size=(4, 2)))
+    with pytest.raises(ValueError, match=r"^y must hold numbers. Got text \(.*'low'"):
+        SpARRegressor().fit(X, np.array(["low", "high", "low", "high"], dtype=object))
+
+
+def test_cells_of_other_rows_are_refused(shift):
+    moments = Moments.of(shift.X, shift.y)
+    est = BayesSpARRegressor().fit(shift.X[:, :3], shift.y)
+    cells, before = est._cells, est.coef_.copy()
+    with pytest.raises(ValueError, match="cells have 3 features, the moments have 5"):
+        est.fit_moments(moments, cells=cells)
+    with pytest.raises(TypeError, match=r"must be Cells of the rows behind the moments. Got list"):
+        est.fit_moments(moments, cells=[moments])
+    np.testing.assert_array_equal(est.coef_, before)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import pyspar
 from pyspar import BayesSpARRegressor, SpARRegressor, inspect
+from pyspar.core.evidence import Limit
+from pyspar.findings import LIMITS
 
 
 def data(n=400, m=300, d=4, noise=1.0, seed=0):
@@ -91,6 +94,22 @@ def test_evidence_at_a_limit_is_told(calm):
     assert "no-noise" in codes(SpARRegressor().fit(X, X @ [1.0, 2.0, 3.0, 4.0]), Z)["SPAR007"].text
     assert "no-signal" in codes(SpARRegressor().fit(X, np.ones(len(X))), Z)["SPAR007"].text
     assert "SPAR007" not in calm
+
+
+def test_rows_that_repeat_others_are_told():
+    rng = np.random.default_rng(0)
+    turn = np.geomspace(1.0, 1e-3, 90)[:, None] * np.linalg.qr(rng.normal(size=(90, 90)))[0]
+    X = rng.normal(size=(40, 90)) @ turn
+    y = X @ rng.normal(size=90) + 0.5 * rng.normal(size=40)
+    copies = np.r_[np.arange(40), np.arange(0, 40, 5)]
+    found = codes(BayesSpARRegressor().fit(X[copies], y[copies]), X + 0.1)["SPAR007"]
+    assert "repeat others" in found.text
+    assert "copies" in found.advice
+
+
+def test_every_limit_that_the_evidence_may_end_at_is_explained():
+    inside, given = {"interior"}, {"fixed", "flat"}  # nothing to tell, and nothing that was found
+    assert set(get_args(Limit)) - inside - given == set(LIMITS)
 
 
 def test_that_most_of_the_target_was_taken_away_is_told(calm):

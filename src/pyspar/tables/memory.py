@@ -32,5 +32,10 @@ def size_of(path: Path) -> int:
 
 def too_large(path: Path) -> bool:
     """Say whether a file is larger than a quarter of the free memory."""
+    return scarce(size_of(path))
+
+
+def scarce(n_bytes: int) -> bool:
+    """Say whether so many bytes are more than a quarter of the free memory."""
     free = free_memory()
-    return free is not None and size_of(path) > free // _SHARE
+    return free is not None and n_bytes > free // _SHARE
