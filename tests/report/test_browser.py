@@ -5,13 +5,31 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
+
+from pyspar import BayesSpARRegressor, SpARRegressor, report
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 selenium = pytest.importorskip("selenium", reason="selenium drives the browser; it comes with the extra dev")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs Debian's chromium and chromium-driver")
 
 ACTIONS = "return [...document.querySelectorAll('.plane .wide circle')].map(c => c.getAttribute('class')).join(' ')"
+TROUBLE = """
+const found = [];
+for (const svg of document.querySelectorAll('svg')) {
+  const box = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+  if (box.width) texts.forEach(([words, a], i) => {
+    if (a.left < box.left - 1 || a.right > box.right + 1 || a.top < box.top - 1 || a.bottom > box.bottom + 1)
+      found.push('cut: ' + words);
+    for (const [other, b] of texts.slice(i + 1))
+      if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+        found.push(words + ' over ' + other);
+  });
+}
+return found;
+"""
 RULE = "return document.querySelector('.plane .wide [id$=\"-rule\"] path').getAttribute('d')"
 
 
@@ -171,6 +189,88 @@ def test_nothing_is_wider_than_a_telephone(page):
         assert set(page.execute_script(shown)) == {"narrow"}
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.fixture(scope="module")
+def awkward():
+    """Pages whose names are long or foreign, whose numbers are huge or tiny, or of which little is to be said."""
+    rng = np.random.default_rng(0)
+    names = ["<script>alert(1)</script>", "a" * 200, "مساحة البيت", "温度", 'say "x"', "$y$", "C:\\temp", "tram"]
+    X, Z = rng.normal(size=(60, 8)), rng.normal(size=(90, 8)) * [1, 30, 1, 1, 1, 1, 1, 9]
+    y = 3e5 + 1e5 * X[:, 0] + 4e4 * rng.normal(size=60)
+    groups = np.array(["<b>the north</b> beyond the river", "شمال", "e"])[np.arange(90) % 3]
+    given = {"the model in use since last spring": (np.full(8, 1e4), 0.0)}
+    thin = X * np.geomspace(1, 1e-10, 8)
+    labels = np.column_stack([y, np.ones(60)])
+    return {
+        "prices": report(
+            BayesSpARRegressor().fit(X, y), Z, columns=names, groups=groups, weights=given, outputs=["price" * 30]
+        ),
+        "tiny": report(BayesSpARRegressor().fit(X[:30, :2], X[:30, 0] + X[30:, 0]), Z[:20, :2]),
+        "far": report(SpARRegressor().fit(thin, thin @ np.ones(8) + 0.1 * X[:, 1]), X),
+        "two": report(BayesSpARRegressor().fit(X, labels), Z, groups=groups),
+    }
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["prices", "tiny", "far", "two"])
+def test_nothing_overlaps_is_cut_or_has_to_be_scrolled_sideways(driver, awkward, tmp_path, name, width):
+    awkward[name].save(tmp_path / "report.html")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        driver.get_log("browser")
+        driver.get((tmp_path / "report.html").as_uri())
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        assert driver.execute_script(TROUBLE) == []
+        inner = "return [...document.querySelectorAll('.groups')].map(t => t.parentElement)"
+        for box in driver.execute_script(inner):
+            assert driver.execute_script("return arguments[0].scrollWidth - arguments[0].clientWidth", box) <= 0
+        assert driver.get_log("browser") == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_paper_shows_whole_tables_in_light_colours_without_controls(driver, awkward, tmp_path):
+    awkward["prices"].save(tmp_path / "report.html")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [_theme("dark")]})
+    # The width of A4 between margins of a centimetre.
+    size = {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        driver.get((tmp_path / "report.html").as_uri())
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 718
+        assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        hidden = (
+            "return ['input', '.reset', '#theme', '.print-hidden', '.narrow'].every(w => !document.querySelector(w)"
+        )
+        assert driver.execute_script(hidden + ".getClientRects().length)")
+        whole = (
+            "return [...document.querySelectorAll('figure, .interactive')].map(e => getComputedStyle(e).breakInside)"
+        )
+        assert set(driver.execute_script(whole)) == {"avoid"}
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [_theme("light")]})
+
+
+def test_where_nothing_is_removed_no_share_or_name_is_told(page):
+    parts = "return [...document.querySelectorAll('.some')].map(e => e.getClientRects().length > 0)"
+    _move(page, 3.0)
+    assert all(page.execute_script(parts))
+    _move(page, 0.0)
+    assert not any(page.execute_script(parts))
+    assert "directions removed. Expected RMSE" in page.find_element("css selector", ".outcome").text
+
+
+def test_script_and_page_write_numbers_alike(driver, awkward, tmp_path):
+    awkward["prices"].save(tmp_path / "report.html")
+    driver.get((tmp_path / "report.html").as_uri())
+    outcome = driver.find_element("css selector", ".outcome")
+    before = outcome.text
+    assert "," in driver.find_element("css selector", ".after").text
+    driver.find_element("css selector", ".reset").click()
+    assert outcome.text == before
 
 
 def _move(page, place: float) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import pyspar
 from pyspar import BayesSpARRegressor, InputError, MissingExtraError, Moments, Report, SpARRegressor, report
+from pyspar.reporting.page import page
 from pyspar.wording import between, number
 
 
@@ -144,6 +145,17 @@ def test_five_hundred_features_stay_under_three_megabytes(large):
     assert len(html.encode()) < 3_000_000
     assert "The 400 costliest of 512 directions are drawn" in html
     assert len(json.loads(large.json())["outputs"][0]["directions"]) == 512
+
+
+def test_many_outputs_with_many_columns_of_long_names_stay_under_three_megabytes(large):
+    found = large.as_dict()
+    (output,) = found["outputs"]
+    for direction in output["directions"]:
+        direction["loads"] = [[name + "_and_so_on" * 30, share] for name, share in direction["loads"]]
+    found["outputs"] = [output] * 6
+    html = page(found)
+    assert len(html.encode()) < 3_000_000
+    assert "The 200 costliest of 512 directions are drawn" in html
 
 
 def test_several_outputs_have_a_section_each_up_to_six(shifted):

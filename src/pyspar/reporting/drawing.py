@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ THEME = {
     "#00000f": "var(--third)",
 }
 INK, MUTED, LINE, KEEP, REMOVE, THIRD = THEME
-WIDE, NARROW = 7.4, 4.1
+WIDE, NARROW = 7.4, 3.9
 """Width of a figure in inches, for a screen and for a telephone: text must be readable in both."""
 
 _STYLE: dict[Any, Any] = {
@@ -78,7 +79,11 @@ def drawn(name: str, label: str, draw: Draw, heights: tuple[float, float]) -> st
 
 
 def _one(name: str, label: str, draw: Draw, size: tuple[float, float], *, narrow: bool) -> str:
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # The browser finds the letters that matplotlib's own font has not.
+        warnings.filterwarnings(
+            "ignore", message=r"(?s)(Glyph|Matplotlib currently does not support)", category=UserWarning
+        )
         figure = Figure(figsize=size, dpi=72, layout="constrained")
         over = draw(figure, narrow)
         text = io.StringIO()

@@ -3,11 +3,20 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const tip = document.getElementById("tip");
   const REACH = 22; // how near, in pixels of the screen, a pointer must come to a point
-  const show = (x) => (x === null ? "unknown" : x === 0 ? "0" : Math.abs(x) >= 1e-4 && Math.abs(x) < 1e5
-    ? String(Number(x.toPrecision(4))) : x.toExponential(3).replace(/\.?0+e/, "e"));
-  const percent = (x) => (x === null ? "unknown" : (100 * x).toFixed(1) + "\u00a0%");
+  const raised = (power) => [...String(power)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("");
+  const show = (x) => {
+    if (x === null) return "unknown";
+    const rounded = Number(x.toPrecision(4)), size = Math.abs(rounded);
+    if (size === 0 || (size >= 1e-4 && size < 1e4)) return String(rounded);
+    if (size >= 1e4 && size < 1e9) return rounded.toLocaleString("en-US");
+    const [digits, power] = rounded.toExponential().split("e");
+    return digits + "·10" + raised(Number(power));
+  };
+  const percent = (x) => (x === null ? "unknown" : (x === 0 || Math.abs(x - 1) < 2e-6 ? String(100 * Math.round(x)) : x < 5e-4 ? "under 0.1" : x > 0.9995 ? "over 99.9" : (100 * x).toFixed(1)) + "\u00a0%");
+  // Names may be written from right to left: an isolate keeps that from turning the words around them.
+  const brief = (name) => "\u2068" + name + "\u2069";
   const CERTAIN = 399; // stands for alpha = 1
-  const alphaText = (s) => (s >= CERTAIN ? "1" : s >= 6 ? "1 − " + Math.pow(10, -s).toExponential(1) : String(Number((1 - Math.pow(10, -s)).toFixed(Math.ceil(s) + 2))));
+  const alphaText = (s) => (s >= CERTAIN ? "1" : s >= 6 ? "1 − " + show(Number(Math.pow(10, -s).toPrecision(2))) : String(Number((1 - Math.pow(10, -s)).toFixed(Math.ceil(s) + 2))));
 
   // Theme: the system's, until the button says otherwise.
   const theme = document.getElementById("theme");
@@ -21,6 +30,7 @@
     const own = data.outputs[Number(article.dataset.output)];
     const find = (what) => article.querySelector(what);
     const slider = find("input[type=range]");
+    if (!slider) continue; // nothing to weigh
     const pictures = [...article.querySelectorAll(".plane svg, .inflation svg")].map((svg) => ({
       svg, circles: [...svg.querySelectorAll(".points circle")],
       rule: svg.querySelector("[id$='-rule'] path"),
@@ -45,7 +55,7 @@
       while (count < own.steps.length && own.steps[count][0] <= s + 1e-9) count++;
       const last = count ? own.steps[count - 1] : [0, own.base === null ? null : own.base * own.base, 0];
       if (moved) {
-        find(".count").textContent = String(count);
+        find(".count").textContent = count.toLocaleString("en-US");
         find(".energy").textContent = percent(last[2]);
         find(".after").textContent = own.base === null ? "unknown" : show(Math.sqrt(Math.max(last[1], 0)));
         find(".alpha").textContent = alphaText(s);
@@ -53,8 +63,10 @@
       slider.setAttribute("aria-valuetext", `alpha ${find(".alpha").textContent}, ${count} directions removed`);
       const shares = new Map();
       own.points.forEach((p, i) => { if (gone[i]) for (const [n, share] of p[6]) shares.set(n, (shares.get(n) || 0) + share * (p[1] || 0)); });
-      const top = [...shares].sort((one, other) => other[1] - one[1]).slice(0, 6).map(([n]) => own.names[n]);
-      find(".names").textContent = top.length ? "on " + top.join(", ") : "nothing: every direction is kept";
+      const all = [...shares].sort((one, other) => other[1] - one[1]), total = all.reduce((sum, [, share]) => sum + share, 0);
+      const large = all.filter(([, share]) => share >= 0.05 * total).slice(0, 6);
+      find(".names").textContent = (large.length ? large : all.slice(0, 3)).map(([n]) => brief(own.names[n])).join(", ");
+      article.querySelectorAll(".some").forEach((part) => { part.hidden = count === 0; });
     };
     const moved = () => draw(Number(slider.value), true);
     slider.addEventListener("input", moved);
@@ -68,7 +80,7 @@
         `keeping costs ${show(keeping)}, removing ${show(removing)}`,
         `inflation ${show(inflation)}` + (outside >= 0.005 ? `, ${percent(outside)} outside the source` : ""),
         place === null || place >= CERTAIN ? "kept at every α below 1" : `removed from α = ${alphaText(place)} on`,
-        "loads on " + loads.map(([n, share]) => `${own.names[n]} ${(100 * share).toFixed(0)} %`).join(", "),
+        "loads on " + loads.filter(([, share], i) => i === 0 || share >= 0.005).map(([n, share]) => `${brief(own.names[n])} ${(100 * share).toFixed(0)}\u00a0%`).join(", "),
       ].join("\n");
     };
     for (const picture of pictures) {
@@ -106,7 +118,7 @@
       const down = head.getAttribute("aria-sort") !== "descending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const value = (row) => { const x = Number(row.cells[column].textContent); return Number.isNaN(x) ? -Infinity : x; };
+      const value = (row) => { const cell = row.cells[column], x = Number(cell.dataset.value ?? cell.textContent); return Number.isNaN(x) ? -Infinity : x; };
       [...body.rows].sort((one, other) => (down ? value(other) - value(one) : value(one) - value(other))).forEach((row) => body.append(row));
     }));
   }

@@ -10,12 +10,19 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
-from pyspar.reporting import figures
-from pyspar.wording import between, number
+from pyspar.reporting import figures, words
+from pyspar.wording import number
 
 OUTPUTS = 6
-DIRECTIONS = 400
+DIRECTIONS, DIRECTIONS_IN_ALL = 400, 1200
+"""How many directions are drawn for an output, and for all of them together, so that the file stays small."""
 GROUPS = 40
+ALSO = 3
+"""How many further findings the first thing on the page names."""
+TOUCHED = 0.01
+"""Where no direction lost more than this share of its weight, adapting is said to have changed next to nothing."""
+SLACK = 1e-6
+ORDER = ("serious", "warning", "info", "good")
 SLIDER = 16.0
 STEP = 0.05
 CERTAIN = 399.0
@@ -27,46 +34,59 @@ def page(found: dict[str, Any]) -> str:
     """Return the report as HTML. ``found`` is what ``Report.as_dict`` returns."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        number=number, between=between, percent=_percent, count=_count, tidy=_tidy, hundredths=_hundredths
-    )
+        number=number, shown=words.shown, between=words.shown_between, percent=words.percent, count=words.count,
+        tidy=words.tidy, hundredths=words.hundredths, confidence=words.confidence, shortened=words.shortened,
+    )  # fmt: skip
     shown = found["outputs"][:OUTPUTS]
+    most = min(DIRECTIONS, DIRECTIONS_IN_ALL // max(len(shown), 1))
     marks = [_slider_mark(STEP * i) for i in range(round(SLIDER / STEP) + 1)]
     return str(
         environment.from_string(_file("page.html")).render(
             report=found,
-            outputs=[_section(found, output, k) for k, output in enumerate(shown)],
+            outputs=[_section(found, output, k, most) for k, output in enumerate(shown)],
             hidden=len(found["outputs"]) - len(shown),
             css=Markup(_file("page.css")),
             js=Markup(_file("page.js")),
-            slider={"most": SLIDER, "step": STEP, "lines": marks, "shown": DIRECTIONS},
+            slider={"most": SLIDER, "step": STEP, "lines": marks, "shown": most},
+            touched=TOUCHED,
         )
     )
 
 
-def _section(found: dict[str, Any], output: dict[str, Any], k: int) -> dict[str, Any]:
-    """Gather what one output's section shows."""
+def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -> dict[str, Any]:
+    """Gather what one output's section shows, with so many directions at most."""
     alpha, directions = found["alpha"], output["directions"]
-    shown = directions[:DIRECTIONS]
+    shown = directions[:most]
     order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
     rank = {j: place for place, j in enumerate(order, 1)}
     ranks = [rank[j] for j in range(len(shown))]
     named = {f["name"]: f for f in output["forecasts"]}
-    groups = sorted(output["groups"].items(), key=lambda item: -(item[1][-1]["rmse"] or 0.0))
+    place = list(named).index("Bayes-SpAR")
+    groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     gone = [d for d in directions if d["goes"]]
+    first, *others = output["findings"]
+    others = sorted([*others, *found["findings"]], key=lambda finding: ORDER.index(finding["severity"]))
+    whose = next((name for name in ("BayesSpARRegressor", "SpARRegressor") if name in found["estimator"]), "regressor")
     return {
         **output,
         "id": f"o{k}",
         "named": named,
+        "whose": whose,
         "alpha": alpha,
         "start": min(SLIDER, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER,
-        "headline": output["findings"][0],
-        "all_findings": output["findings"] + found["findings"],
+        "headline": first,
+        "astray": [name for name in ("OLS", "Bayes-SpAR") if _outside(named[name])],
+        "also": [finding for finding in others if finding["severity"] in ORDER[:2]][:ALSO],
+        "all_findings": [first, *others],
         "shown": shown,
         "n_directions": len(directions),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
         "n_gone": len(gone),
         "energy_gone": sum(d["energy"] or 0.0 for d in gone),
-        "ratio": _ratio(named["OLS"]["rmse"], output["in_distribution"]),
+        "touched": max((d["removed"] or 0.0 for d in directions), default=0.0),
+        "taken": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
+        "n_rest": len(found["columns"]) - len(output["columns"]),
+        "rest": 1.0 - sum(share for _, share in output["columns"]),
         "groups": groups[:GROUPS],
         "n_groups": len(groups),
         "data": _for_script(output, directions, shown, alpha),
@@ -74,7 +94,7 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int) -> dict[str,
         "parts": Markup(figures.error_parts(output, f"o{k}-parts")),
         "inflation": Markup(figures.inflation(shown, ranks, found["n_source"], f"o{k}-inflation")),
         "plane": Markup(figures.plane(shown, f"o{k}-plane", alpha, _quantile(alpha))),
-        "scatter": Markup(figures.predictions(output, f"o{k}-predictions")) if output["predictions"] else None,
+        "scatter": Markup(figures.predictions(output, f"o{k}-predictions", whose)) if output["predictions"] else None,
     }
 
 
@@ -89,6 +109,7 @@ def _for_script(
         squared, energy = squared + change, energy + share
         steps.append([_rounded(place), _rounded(squared), _rounded(energy)])
     names = sorted({name for d in shown for name, _ in d["loads"]})
+    brief = [words.shortened(name, 40) for name in names]
     place_of = {name: i for i, name in enumerate(names)}
     points = [
         [
@@ -98,7 +119,13 @@ def _for_script(
         for d in shown
     ]  # fmt: skip
     start = CERTAIN if alpha >= 1.0 else -math.log10(1.0 - alpha)
-    return {"base": base, "start": start, "total": len(directions), "steps": steps, "names": names, "points": points}
+    return {"base": base, "start": start, "total": len(directions), "steps": steps, "names": brief, "points": points}
+
+
+def _outside(forecast: dict[str, Any]) -> bool:
+    """Say whether an expected error lies outside its own interval, which is drawn from more beliefs than one."""
+    value, (low, high) = forecast["rmse"], forecast["interval95"]
+    return None not in (value, low, high) and not low * (1.0 - SLACK) <= value <= high * (1.0 + SLACK)
 
 
 def _place(direction: dict[str, Any]) -> float | None:
@@ -121,27 +148,6 @@ def _quantile(alpha: float, doubt: float | None = None) -> float:
 
 def _rounded(value: float | None, digits: int = 6) -> Any:
     return None if value is None else float(f"{value:.{digits}g}")
-
-
-def _ratio(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
-
-
-def _percent(value: float | None, digits: int = 1) -> str:
-    return "unknown" if value is None else f"{100.0 * value:.{digits}f}\N{NO-BREAK SPACE}%"
-
-
-def _hundredths(value: float | None) -> str:
-    return number(None if value is None else float(f"{100.0 * value:.3g}"))
-
-
-def _tidy(text: str) -> str:
-    """Keep a percent sign with its number."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 def _file(name: str) -> str:
