@@ -93,6 +93,36 @@ def test_the_expectation_is_the_mean_of_the_draws(rng):
     assert (found.bias + found.variance) / forecaster.posterior.unit[0] ** 2 == pytest.approx(errors.mean(), rel=0.05)
 
 
+@pytest.mark.parametrize(("d", "louder"), [(30, 3), (100, 8), (300, 8)])
+def test_units_that_the_labels_speak_against_do_not_forecast(d, louder):
+    """In units of the target the loud columns, which matter as much as the others, would hardly matter at all."""
+    rng = np.random.default_rng(2)
+    X, w = rng.normal(size=(900, d)), 0.2 * rng.normal(size=d)
+    y = X @ w + rng.normal(size=900)
+    Z = rng.normal(size=(500, d)) * np.where(np.arange(d) < louder, 10.0, 1.0)
+    est = SpARRegressor(0.0).fit(X, y)
+    forecaster, weights = forecaster_for(est.moments_, Moments.of(Z), fit_intercept=True), (est.coef_[:, None],)
+    found = forecaster.of("OLS", *weights, np.atleast_1d(est.intercept_))
+    assert found.interval95[0] < found.rmse < found.interval95[1]
+    truth = np.sqrt(1.0 + np.mean((Z @ (est.coef_ - w) + est.intercept_) ** 2))
+    assert found.rmse == pytest.approx(
+        truth, rel=0.2
+    )  # one draw of the labels; the wrong units have 1.6 to 3.3 times it
+    assert found.bias + found.variance + found.noise == pytest.approx(found.rmse**2)
+
+
+def test_the_expectation_over_several_beliefs_is_the_mean_of_their_draws(rng):
+    X, y, Z, *_ = shifted(rng)
+    forecaster = forecaster_for(Moments.of(X, y), Moments.of(Z), fit_intercept=True)
+    w = rng.normal(size=8)
+    shares = forecaster._shares(0)
+    bias, variance, _ = forecaster._split(w, 0.5, 0, shares)
+    drawn, _ = forecaster._errors(w, 0.5, 0)
+    assert bias + variance == pytest.approx(drawn.mean(), rel=0.05)  # of 2,000 draws
+    alone = [sum(forecaster._split(w, 0.5, 0, one)[:2]) for one in np.eye(3)]
+    assert bias + variance == pytest.approx(shares @ alone)
+
+
 @pytest.mark.parametrize("factor", [1e-100, 1e-3, 1e100])
 def test_units_do_not_matter(rng, factor):
     X, y, Z, *_ = shifted(rng)

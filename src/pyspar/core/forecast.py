@@ -69,7 +69,8 @@ class Forecaster:
         Of the target's features.
     beside : Posteriors, optional
         The same source in other units. Which units make features alike is a guess; intervals are drawn from all of
-        them, each as often as the source's labels speak for it, so that they hold where the first guess is wrong.
+        them, each as often as the source's labels speak for it, so that they hold where the first guess is wrong. Where
+        it is so wrong that its expectation lies outside them, the expectation is taken over all of them, too.
     seed : int
         Of the draws behind the intervals; the same seed gives the same digits.
     """
@@ -81,7 +82,7 @@ class Forecaster:
         self._weight = target.weight
         self.rows = target.weight if target.weight >= 1.0 else float(target.rows)  # shares of one are no counts
         self._beliefs = [(each, _factor(each, target)) for each in (posterior, *beside)]
-        self._factor = self._beliefs[0][1]
+        self._first = np.eye(len(self._beliefs))[0]
         self._rng = np.random.default_rng(seed)
         self._noise_seed = seed + 1
         self._drawn: dict[int, list[tuple[Posterior, Matrix, Matrix, Vector]]] = {}
@@ -90,7 +91,6 @@ class Forecaster:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
         unit = float(self.posterior.unit[output])
         pair = coef[:, output], float(intercept[output])
-        bias, variance, noise = self._split(_given(self.posterior, *pair, output), output)
         mean2, sigma = self._errors(*pair, output)
         rng = np.random.default_rng(self._noise_seed)  # the same noise for every set of weights: they are compared
         # The noise along the error adds to it before it is squared; that in the other M - 1 directions comes on top.
@@ -99,6 +99,9 @@ class Forecaster:
         quiet, loud = (np.sqrt(each) * unit for each in (mean2, noisy2))
         low, high = (_interval(loud, level) for level in LEVELS)
         low_quiet, high_quiet = (_interval(quiet, level) for level in LEVELS)
+        bias, variance, noise = self._split(*pair, output, self._first)
+        if not high[0] <= np.sqrt(bias + variance + noise) * unit <= high[1]:
+            bias, variance, noise = self._split(*pair, output, self._shares(output))
         return Forecast(
             name=name,
             rmse=float(np.sqrt(bias + variance + noise)) * unit,
@@ -119,23 +122,22 @@ class Forecaster:
         w = np.column_stack(columns) * (inverse(p.spread) / p.reach)[:, None]
         return w, np.asarray(p.y_mean - p.x_mean @ w)
 
-    def _split(self, given: Vector, output: int) -> tuple[float, float, float]:
-        """Return what the expected squared error of a row consists of: bias, variance, noise."""
-        p, T = self.posterior, self._factor
-        weight, noise2 = p.weight[:, output], p.noise2(output)
-        along = T[:, 1:] @ p.V
-        means = along @ p.shrunk(output)  # one column for every kappa
-        away = (T @ given)[:, None] - means
-        overall = float(((away**2).sum(axis=0)) @ weight)  # the expectation over kappa of the squared distance
-        bias = float(((away @ weight) ** 2).sum())
-        energy = (along**2).sum(axis=0)
-        spread = (energy[:, None] / (p.data.lam[:, None] ** 2 + p.kappa)).sum(axis=0)
-        if p.unseen:
-            seen = T[:, 1:] * (p.spread > 0.0)
-            spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
-        spread = spread + p.mean_share * float((T[:, 0] ** 2).sum())
-        variance = float((noise2 * spread) @ weight) + max(overall - bias, 0.0)
-        return bias / self._weight, variance / self._weight, float(noise2 @ weight)
+    def _split(self, coef: Vector, intercept: float, output: int, shares: Vector) -> tuple[float, float, float]:
+        """Return what the expected squared error of a row consists of, beliefs by shares: bias, variance, noise."""
+        asked = [(share, *belief) for share, belief in zip(shares, self._beliefs, strict=True) if share > 0.0]
+        found = [_error(p, T, _given(p, coef, intercept, output), output) for _, p, T in asked]
+        away, square, unknown, noise = (
+            sum(share * each[part] for (share, *_), each in zip(asked, found, strict=True)) for part in range(4)
+        )
+        bias = float(np.sum(away**2))
+        # Apart from what is unknown under each belief, they differ about the mean: that is unknown, too.
+        return bias / self._weight, float(unknown + max(square - bias, 0.0)) / self._weight, float(noise)
+
+    def _shares(self, output: int) -> Vector:
+        """Return how much the source's labels speak for each belief."""
+        evidence = np.array([p.log_evidence[output] for p, _ in self._beliefs])
+        share = np.exp(evidence - evidence.max())
+        return np.asarray(share / share.sum())
 
     def _errors(self, coef: Vector, intercept: float, output: int) -> tuple[Vector, Vector]:
         """Draw the mean squared error on the noiseless labels, and the noise level that goes with it."""
@@ -149,9 +151,7 @@ class Forecaster:
 
     def _draw(self, output: int) -> list[tuple[Posterior, Matrix, Matrix, Vector]]:
         """Draw what the labels of the target may be, from each belief as often as the source speaks for it."""
-        evidence = np.array([p.log_evidence[output] for p, _ in self._beliefs])
-        share = np.exp(evidence - evidence.max())
-        counts = self._rng.multinomial(DRAWS, share / share.sum())
+        counts = self._rng.multinomial(DRAWS, self._shares(output))
         found = []
         for (p, T), count in zip(self._beliefs, counts, strict=True):
             weights, sigma = p.draw(output, int(count), self._rng)
@@ -165,6 +165,21 @@ def forecaster_for(source: Moments, target: Moments, *, fit_intercept: bool) -> 
     """Return what forecasts errors on a target, given the moments of a labelled source."""
     first, *others = posteriors_for(source, target, fit_intercept=fit_intercept)
     return Forecaster(first, target, beside=others)
+
+
+def _error(p: Posterior, T: Matrix, given: Vector, output: int) -> tuple[Vector, float, float, float]:
+    """Return, under one belief: the expected error on the target's root and its square, the unknown, the noise."""
+    weight, noise2 = p.weight[:, output], p.noise2(output)
+    along = T[:, 1:] @ p.V
+    away = (T @ given)[:, None] - along @ p.shrunk(output)  # one column for every kappa
+    energy = (along**2).sum(axis=0)
+    spread = (energy[:, None] / (p.data.lam[:, None] ** 2 + p.kappa)).sum(axis=0)
+    if p.unseen:
+        seen = T[:, 1:] * (p.spread > 0.0)
+        spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
+    spread = spread + p.mean_share * float((T[:, 0] ** 2).sum())
+    square = float((away**2).sum(axis=0) @ weight)  # over kappa
+    return away @ weight, square, float((noise2 * spread) @ weight), float(noise2 @ weight)
 
 
 def _given(p: Posterior, coef: Vector, intercept: float, output: int) -> Vector:
