@@ -11,6 +11,7 @@ from pyspar.core.arrays import Vector
 from pyspar.core.cells import LOOKED_AT, Cells
 from pyspar.core.leave_one_out import caution
 from pyspar.core.moments import Moments, Solver, measured_eps
+from pyspar.core.partition import moments_of_groups
 from pyspar.core.ridge import RidgeBelief
 from pyspar.core.scaling import inverse
 from pyspar.sources import kind_of, moments_of
@@ -25,26 +26,25 @@ def cells_of(before: Cells | None, X: Any, y: Any, sample_weight: Any, *, solver
     kind = kind_of(X)
     if kind == "dask":
         return None
-    eps = measured_eps(X) if kind == "rows" else None
+    eps = measured_eps(X)
     X, y, weight = _plain(X, kind), _plain(y, kind_of(y)), None if sample_weight is None else np.asarray(sample_weight)
     cells = Cells.around(_first_rows(X, kind)) if before is None else before
     place = _nearest(cells, X, kind)
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(len(cells.moments) + 1))
+    groups = [order[start:stop] for start, stop in pairwise(bounds)]
+    # A strength is chosen among a few and needs no tenth digit: the rows of a cell are multiplied once.
+    once: Solver = "qr" if solver == "qr" else "gram"
+    if kind == "rows":
+        return cells.plus(moments_of_groups(X, y, weight, groups, eps, solver=once))
     found: list[Moments | None] = []
-    for start, stop in pairwise(bounds):
-        index = order[start:stop]
+    for index in groups:
         part = None if weight is None else weight[index]
         if not len(index) or (part is not None and not part.any()):
             found.append(None)
             continue
-        # A strength is chosen among a few and needs no tenth digit: the rows of a cell are multiplied once. Where they
-        # are fewer than the columns, QR is as cheap and its root has no more rows than they.
-        once: Solver = "qr" if solver == "qr" or len(index) <= X.shape[1] else "gram"
-        if kind == "rows":
-            found.append(Moments.of(X[index], y[index], part, solver=once, eps=eps))
-        else:
-            found.append(moments_of(X[index], y[index], part, solver=once))
+        # Where rows are fewer than the columns, QR is as cheap and its root has no more rows than they.
+        found.append(moments_of(X[index], y[index], part, solver="qr" if len(index) <= X.shape[1] else once))
     return cells.plus(found)
 
 

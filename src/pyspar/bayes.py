@@ -21,7 +21,7 @@ from pyspar.core.extrapolation import average, moved_to
 from pyspar.core.moments import Moments, Solver
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import chi2_rule, positive_part_rule
-from pyspar.core.scaling import in_units_of, inverse, spread_of_features
+from pyspar.core.scaling import all_in_units_of, in_units_of, inverse, spread_of_features
 from pyspar.core.votes import RuleScores
 
 RuleName = Literal["auto", "positive-part", "chi2"]
@@ -150,7 +150,7 @@ class BayesSpARRegressor(AdaptableRegressor):
             self._belief,
             target,
             found.z,
-            [in_units_of(cell, self.scale_) for cell in cells],
+            all_in_units_of(cells, self.scale_),
             scale=bool(self.scale),
             alpha=float(self.alpha),
             caution=self._caution,

@@ -148,3 +148,14 @@ def test_least_squares_on_exactly_collinear_columns_is_that_of_the_pseudoinverse
         assert ours.x.rank == np.linalg.matrix_rank(A, tol=1e-8 * np.linalg.norm(A))
         # The directions there are have condition numbers below 1e2.
         np.testing.assert_allclose(ours.w_hat[:, 0], reference, atol=1e-10 * np.abs(reference).max(), rtol=0)
+
+
+@pytest.mark.parametrize("smallest", [0.5, 1e-2, 2e-3, 1e-4, 1e-9])
+def test_fewer_rows_than_columns_have_the_spectrum_of_an_svd(rng, smallest):
+    U, V = np.linalg.qr(rng.normal(size=(20, 20)))[0], np.linalg.qr(rng.normal(size=(50, 20)))[0]
+    truth = np.geomspace(1.0, smallest, 20)
+    ours = Spectrum.of(Moments.of((U * truth) @ V.T))
+    # Rows round to 1e-16 of the largest value, and squares to that of its square, down to a thousandth of it.
+    np.testing.assert_allclose(ours.lam, truth, rtol=max(1e-10, 1e-14 / smallest))
+    np.testing.assert_allclose(ours.V.T @ ours.V, np.eye(20), atol=1e-14)
+    np.testing.assert_allclose(V @ (V.T @ ours.V), ours.V, atol=max(1e-12, 1e-14 / smallest))

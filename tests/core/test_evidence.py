@@ -232,3 +232,19 @@ def test_noise_is_seen_beside_directions_that_are_hardly_there(seed):
     found = ridge_belief(Moments.of(X, y), fit_intercept=True).evidence
     assert found.limit == ("interior",)
     assert found.sigma[0] == pytest.approx(1e-3, rel=0.4)  # five standard errors of 60 to 79 degrees of freedom
+
+
+@pytest.mark.parametrize("shape", [(60, 7), (9, 20)])
+def test_outputs_together_find_what_each_finds_alone(shape):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=shape)
+    signal = X @ rng.normal(size=(shape[1], 4)) * [1.0, 0.1, 10.0, 0.0]
+    Y = signal + rng.normal(size=(shape[0], 4)) * [1.0, 1.0, 1e-3, 1.0]
+    together = ridge_belief(Moments.of(X, Y), fit_intercept=True)
+    for j in range(4):
+        alone = ridge_belief(Moments.of(X, Y[:, j]), fit_intercept=True)
+        assert together.evidence.limit[j] == alone.evidence.limit[0]
+        for name in ("sigma", "tau", "kappa", "log_evidence"):  # the root of a slope, to its rounding
+            found = getattr(together.evidence, name)[j], getattr(alone.evidence, name)[0]
+            np.testing.assert_allclose(*found, rtol=1e-9)
+        np.testing.assert_allclose(together.w_hat[:, j], alone.w_hat[:, 0], rtol=1e-8, atol=1e-12)

@@ -105,9 +105,7 @@ def test_units_that_the_labels_speak_against_do_not_forecast(d, louder):
     found = forecaster.of("OLS", *weights, np.atleast_1d(est.intercept_))
     assert found.interval95[0] < found.rmse < found.interval95[1]
     truth = np.sqrt(1.0 + np.mean((Z @ (est.coef_ - w) + est.intercept_) ** 2))
-    assert found.rmse == pytest.approx(
-        truth, rel=0.2
-    )  # one draw of the labels; the wrong units have 1.6 to 3.3 times it
+    assert found.rmse == pytest.approx(truth, rel=0.2)  # one draw; the wrong units have 1.6 to 3.3 times it
     assert found.bias + found.variance + found.noise == pytest.approx(found.rmse**2)
 
 

@@ -12,7 +12,7 @@ the scatter about the mean. So centring is dropping the first row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -68,6 +68,48 @@ def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
         root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
         root[1:, 1:] = factor / frame.scale
     return root, conditioned and centred
+
+
+def conditioned(square: Matrix, spread: float) -> bool:
+    """Tell whether the smallest singular value behind a product is surely at least such a share of the largest."""
+    with np.errstate(under="ignore"):
+        return bool(_cholesky(square)[1] >= spread**2)
+
+
+def squares_are_safe(squares: Vector, parts: Iterable[Matrix]) -> bool:
+    """Tell whether sums of squares of columns stayed in range; one that is small may be that of a column of zeros."""
+    low, high = SAFE_SQUARES
+    if not np.maximum.reduce(squares, initial=0.0) < high:
+        return False
+    small = squares <= low
+    return not small.any() or not any(rows[:, small].any() for rows in parts)
+
+
+def root_of_sum(scatter: Matrix, parts: Sequence[Matrix], *, blurred: bool) -> Matrix | None:
+    """Return a root of a scatter that is the product of all parts; None where that would cost digits.
+
+    Parts that are ``blurred`` have lost those digits already.
+    """
+    squares = scatter.diagonal()
+    if not squares_are_safe(squares, parts):
+        return None
+    empty = squares <= SAFE_SQUARES[0]
+    lengths = np.sqrt(np.where(empty, 1.0, squares))
+    unit = scatter / lengths[:, None]
+    unit /= lengths
+    np.fill_diagonal(unit, 1.0)  # an empty column overlaps with none, and is made empty again below
+    factor, condition = _cholesky(unit)
+    if factor is None or condition < (BLUR if blurred else GRAM_SPREAD) ** 2:
+        factor = pivoted_root(unit) if blurred else None
+    return None if factor is None else factor * np.where(empty, 0.0, lengths)
+
+
+def pivoted_root(unit: Matrix) -> Matrix:
+    """Return a root with as many rows as there are independent columns, by a Cholesky factor that looks for them."""
+    factor, places, rank, _ = lapack.dpstrf(unit)
+    root = np.zeros((rank, len(unit)))
+    root[:, places - 1] = np.triu(factor)[:rank]
+    return root
 
 
 def folded(root: Matrix, block: Matrix) -> Matrix:
@@ -130,17 +172,21 @@ def scatter_of(product: Matrix) -> tuple[Vector, Matrix]:
 def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
     """Return a root of the scatter and whether it is accurate in every direction."""
     lengths, unit = _equilibrated(scatter)
-    try:
-        factor = np.linalg.cholesky(unit).T
-    except np.linalg.LinAlgError:
-        condition = 0.0
-    else:
-        condition, _ = lapack.dpocon(factor, np.abs(unit).sum(axis=0).max(initial=0.0))
-    if condition == 0.0:
+    factor, condition = _cholesky(unit)
+    if factor is None or condition == 0.0:
         lam, V = _eigen(unit)
         factor = lam[:, None] * V.T
         factor[:, np.diag(scatter) == 0.0] = 0.0  # eigenvectors carry rounding; a column of zeros must stay one
     return factor * lengths, bool(condition >= GRAM_SPREAD**2)
+
+
+def _cholesky(unit: Matrix) -> tuple[Matrix | None, float]:
+    """Return the triangular factor and the condition of the square; None and zero where it is singular."""
+    try:
+        factor: Matrix = np.asarray(np.linalg.cholesky(unit).T, dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None, 0.0
+    return factor, float(lapack.dpocon(factor, np.abs(unit).sum(axis=0).max(initial=0.0))[0])
 
 
 def refined(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], scatter: Matrix) -> Matrix | None:

@@ -6,6 +6,7 @@ Everything in the core is 2-D: ``Matrix`` for rows, roots, eigenvectors (columns
 
 from __future__ import annotations
 
+from math import frexp, isfinite, ldexp
 from typing import TypeAlias
 
 import numpy as np
@@ -29,9 +30,9 @@ def power_of_two(size: float) -> float:
     >>> power_of_two(5.0), power_of_two(0.0)
     (4.0, 1.0)
     """
-    if not np.isfinite(size) or size <= 0.0:
+    if not isfinite(size) or size <= 0.0:
         return 1.0
-    return float(2.0 ** np.clip(np.floor(np.log2(size)), -1000, 1000))
+    return ldexp(1.0, min(max(frexp(size)[1] - 1, -1000), 1000))
 
 
 def squared(values: Vector) -> Vector:
@@ -50,9 +51,8 @@ def root_sum_squares(columns: Matrix) -> Vector:
     >>> root_sum_squares(np.array([[3e200], [4e200]]))
     array([5.e+200])
     """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->j", columns, columns)
-    if ((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])).all():
+    squares = np.einsum("ij,ij->j", columns, columns)  # which warns of nothing
+    if squares.size and SAFE_SQUARES[0] < np.minimum.reduce(squares) and np.maximum.reduce(squares) < SAFE_SQUARES[1]:
         return np.asarray(np.sqrt(squares))
     largest = np.abs(columns).max(axis=0, initial=0.0)
     safe = np.where(largest > 0.0, largest, 1.0)

@@ -166,8 +166,18 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
+    return gain_of(x, algebra().overlap_sums(x.V, directions, gain_weights(x)))
+
+
+def gain_weights(x: Spectrum) -> Matrix:
+    """Return what ``noise_gain`` weighs squared overlaps by, the first by ``1 / lambda^2``, relative to the largest."""
     lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
-    gain, reach = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
+    return np.vstack([lam**-2, lam**2])
+
+
+def gain_of(x: Spectrum, sums: Matrix) -> Vector:
+    """Return the noise gain from the two sums of squared overlaps."""
+    gain, reach = np.sqrt(sums)
     gain = gain / x.lam[0]
     # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
     return np.where(reach <= max(x.floor / x.lam[0], 4.0 * EPS64), 0.0, gain)

@@ -13,15 +13,16 @@ of greatest evidence, beside ridge in the source's own units, with and without a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector, root_sum_squares
-from pyspar.core.belief import FlatBelief, flat_belief
+from pyspar.core.belief import FlatBelief, flat_belief, noise_gain
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import RidgeBelief, ridge_belief
-from pyspar.core.risk import terms_of
+from pyspar.core.risk import Terms
 from pyspar.core.rules import chi2_rule, positive_part_rule
 from pyspar.core.scaling import in_units_of, spread_of_features
 from pyspar.core.spectrum import Spectrum
@@ -67,13 +68,21 @@ def at_penalty(belief: RidgeBelief, multiple: float | Vector) -> Matrix:
     >>> at_penalty(belief, 0.0).round(6).ravel()    # 6.3 / 6
     array([1.05])
     """
+    return at_penalties(belief, [multiple])[0]
+
+
+def at_penalties(belief: RidgeBelief, multiples: Sequence[float | Vector]) -> list[Matrix]:
+    """Return the posterior mean at each of several penalties, from one product."""
     kappa = belief.evidence.kappa
     if belief.x.rank == 0 or np.isinf(kappa).all():
-        return belief.w_hat
+        return [belief.w_hat] * len(multiples)
     lam2 = ((belief.x.lam / belief.x.lam[0]) ** 2)[:, None]
     finite = np.where(np.isinf(kappa), 0.0, kappa)  # where only noise was found the weights are zero at every penalty
-    factor = (lam2 + finite) / (lam2 + multiple * finite)
-    return np.asarray(belief.x.V @ ((belief.x.V.T @ belief.w_hat) * factor))
+    along = belief.x.V.T @ belief.w_hat
+    penalties = np.array([each * finite for each in multiples])  # multiples x outputs
+    shrunk = along[:, None] * ((lam2 + finite)[:, None] / (lam2[:, None] + penalties))
+    w = belief.x.V @ shrunk.reshape(len(along), -1)
+    return list(w.reshape(len(w), *penalties.shape).swapaxes(0, 1))
 
 
 def candidate_weights(
@@ -86,24 +95,27 @@ def candidate_weights(
     """
     units = target_units(source, target, fit_intercept=belief.centred)
     there = ridge_belief(in_units_of(source, units), fit_intercept=belief.centred)
-    found = {name: at_penalty(there, multiple) / units[:, None] for name, multiple in PENALTIES.items()}
-    flat = _flat(belief, source)
+    at = at_penalties(there, list(PENALTIES.values()))
+    found = {name: w / units[:, None] for name, w in zip(PENALTIES, at, strict=True)}
+    least_squares, *careful = at_penalties(belief, [0.0] if caution is None else [0.0, caution])
+    flat = _flat(belief, source, least_squares)
+    std, gain = belief.std_and_gain_along(z.V)
     if flat.degrees_of_freedom > 0:  # else there is no noise to compare with, and the paper's rule removes nothing
-        terms = terms_of(flat, z)
+        gain = gain if flat.x is belief.x else noise_gain(flat.x, z.V)
+        terms = Terms(z.lam, z.V.T @ flat.w_hat, np.outer(gain, flat.sigma))
         found[SPAR] = flat.w_hat - z.V @ (chi2_rule(terms, alpha=alpha) * terms.mean)
     found[RIDGE] = belief.w_hat
-    terms = terms_of(belief, z)
+    terms = Terms(z.lam, z.V.T @ belief.w_hat, std)
     found[SHRUNK] = belief.w_hat - z.V @ (positive_part_rule(terms, c=1.0) * terms.mean)
-    if caution is not None:
-        found[CAREFUL] = at_penalty(belief, caution)
+    if careful:
+        found[CAREFUL] = careful[0]
     return found
 
 
-def _flat(belief: RidgeBelief, source: Moments) -> FlatBelief:
-    """Return the flat belief of the same source; its spectrum is there already."""
+def _flat(belief: RidgeBelief, source: Moments, w_hat: Matrix) -> FlatBelief:
+    """Return the flat belief of the same source, given its weights; its spectrum is there already."""
     if belief.weight != source.weight or np.isinf(belief.evidence.kappa).any():
         return flat_belief(source, fit_intercept=belief.centred)
-    w_hat = at_penalty(belief, 0.0)
     flat = FlatBelief(
         w_hat,
         np.zeros(source.n_outputs),
@@ -118,4 +130,5 @@ def _flat(belief: RidgeBelief, source: Moments) -> FlatBelief:
         return flat
     root = source.root_about(np.concatenate([belief.x_mean, belief.y_mean]))
     d = source.n_features
-    return replace(flat, sigma=root_sum_squares(root[:, d:] - root[:, :d] @ w_hat) / np.sqrt(source.weight))
+    sigma = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat) / np.sqrt(source.weight)
+    return replace(flat, sigma=sigma)

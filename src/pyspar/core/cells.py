@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
-from pyspar.core.accumulate import folded
+from pyspar.core.accumulate import folded, root_of_sum
 from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.blocks import row_slices
 from pyspar.core.moments import Moments
@@ -48,10 +50,12 @@ class Cells:
         count = int(np.clip(NUMBERS_KEPT // d**2, FEWEST_CELLS, MOST_CELLS))
         count = int(np.clip(n // ROWS_PER_CELL, 1, count))
         middle = rows.mean(axis=0)
-        spread = root_sum_squares(rows - middle) / np.sqrt(n)
+        centred = rows - middle
+        spread = root_sum_squares(centred) / np.sqrt(n)
         with np.errstate(divide="ignore"):
             unit = np.where(spread > 0.0, 1.0 / spread, 0.0)
-        centres = _k_means((rows - middle) * unit, count)
+        centred *= unit
+        centres = _k_means(centred, count)
         slopes = unit[:, None] * centres.T
         offsets = middle @ slopes + 0.5 * (centres**2).sum(axis=1)
         return cls(slopes, offsets, (None,) * count)
@@ -60,7 +64,9 @@ class Cells:
         """Return the cell of each row, of an array or a sparse matrix."""
         place = np.empty(rows.shape[0], dtype=np.intp)
         for some in row_slices(*rows.shape):
-            place[some] = np.argmax(rows[some] @ self.slopes - self.offsets, axis=1)
+            scores = rows[some] @ self.slopes
+            scores -= self.offsets
+            place[some] = np.argmax(scores, axis=1)
         return place
 
     def plus(self, found: Sequence[Moments | None]) -> Cells:
@@ -74,36 +80,101 @@ class Cells:
 
 
 def together(parts: Sequence[Moments]) -> Moments:
-    """Return the moments of all rows of several parts, by one QR of their roots about the common mean."""
+    """Return the moments of all rows of several parts, from their roots about the common mean."""
     if len(parts) == 1:
         return parts[0]
-    weight = sum(part.root[0, 0] ** 2 for part in parts)
-    mean = np.asarray(sum(part.root[0, 1:] * (part.root[0, 0] / weight) for part in parts))
-    stacked = np.vstack([part.root for part in parts])
-    starts = np.cumsum([0, *(len(part.root) for part in parts[:-1])])
-    stacked[starts, 1:] -= stacked[starts, :1] * mean
-    root = folded(stacked[:0], stacked)
-    root[0, 1:] += root[0, 0] * mean
+    head, between = _means_of(np.array([part.root[0] for part in parts]))
+    body = np.vstack([between, *(part.root[1:, 1:] for part in parts)])
+    return _summary(parts, head, body if len(body) <= body.shape[1] else folded(body[:0], body))
+
+
+def both_sides(groups: Sequence[Sequence[Moments]]) -> list[tuple[Moments, Moments]]:
+    """Return the moments of all parts before and after each border between successive groups.
+
+    Products add up, so that every part is multiplied once; where a product would cost digits that the parts have, their
+    roots are merged instead.
+    """
+    parts = [part for group in groups for part in group]
+    first = [0, *accumulate(map(len, groups))]
+    heads = np.array([part.root[0] for part in parts])
+    within = [np.concatenate([part.root[1:, 1:] for part in group]) for group in groups]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        products = [rows.T @ rows for rows in within]
+    merged: dict[int, Moments] = {}
+
+    def side(start: int, stop: int) -> Moments:
+        here = slice(first[start], first[stop])
+        inside = parts[here]
+        head, between = _means_of(heads[here])
+        rows = [between, *within[start:stop]]
+        if sum(map(len, rows)) > between.shape[1]:
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                scatter = sum(products[start:stop], between.T @ between)
+            body = root_of_sum(scatter, rows, blurred=any(part.blur > 0.0 for part in inside))
+            if body is not None:
+                return _summary(inside, head, body)
+        for place in range(start, stop):
+            if place not in merged:
+                merged[place] = together(groups[place])
+        return together([merged[place] for place in range(start, stop)])
+
+    return [(side(0, border), side(border, len(groups))) for border in range(1, len(groups))]
+
+
+def _means_of(heads: Matrix) -> tuple[Vector, Matrix]:
+    """Return the first row of the common root of parts, given theirs, and a root of the scatter of their means."""
+    length = np.sqrt(heads[:, 0] @ heads[:, 0])
+    ones = heads[:, 0] / length
+    head = ones @ heads
+    between = heads[:, 1:] - ones[:, None] * head[1:]
+    # One of these rows is a combination of the others; the reflection that turns the ones into (-1, 0, ...) drops it.
+    return head, between[1:] - (ones[1:, None] / (1.0 + ones[0])) * between[0]
+
+
+def _summary(parts: Sequence[Moments], head: Vector, body: Matrix) -> Moments:
+    """Return the moments of all parts, given the first row of their root and what is below."""
+    root = np.zeros((1 + len(body), len(head)))
+    root[0], root[1:, 1:] = head, body
+    first = parts[0].eps
     return replace(
         parts[0],
         root=root,
         rows=sum(part.rows for part in parts),
         weight=sum(part.weight for part in parts),
-        eps=np.max([part.eps for part in parts], axis=0),
+        eps=first if all(part.eps is first for part in parts) else np.max([part.eps for part in parts], axis=0),
         blur=max(part.blur for part in parts),
     )
 
 
 def _k_means(rows: Matrix, count: int) -> Matrix:
-    """Return centres by a few rounds of Lloyd's algorithm from rows spread over the sample; nothing is random."""
+    """Return centres by a few rounds of Lloyd's algorithm from rows spread over the sample; nothing is random.
+
+    Soon few rows change sides: only their share of the sums, and what belongs to centres that moved, is computed anew.
+    """
     order = np.argsort(rows @ np.ones(rows.shape[1]), kind="stable")
     centres: Matrix = rows[order[((np.arange(count) + 0.5) / count * len(rows)).astype(int)]]
+    cells, moved, before = np.arange(count)[:, None], np.arange(count), np.full(len(rows), -1)
+    sums, sizes, scores = np.zeros_like(centres), np.zeros(count), np.empty((len(rows), count))
     for _ in range(_ROUNDS):
-        near = np.argmax(rows @ centres.T - 0.5 * (centres**2).sum(axis=1), axis=1)
-        sizes = np.bincount(near, minlength=count)
-        sums = (near == np.arange(count)[:, None]).astype(np.float64) @ rows
-        moved = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
-        if np.array_equal(moved, centres):
+        if 2 * len(moved) > count:
+            np.matmul(rows, centres.T, out=scores)
+            scores -= 0.5 * (centres**2).sum(axis=1)
+        else:
+            scores[:, moved] = rows @ centres[moved].T - 0.5 * (centres[moved] ** 2).sum(axis=1)
+        near = scores.argmax(axis=1)
+        changed = np.flatnonzero(near != before)
+        if not len(changed):
             break
-        centres = moved
+        if before[0] < 0:
+            change = csc_array((np.ones(len(rows)), near, np.arange(len(rows) + 1)), shape=(count, len(rows)))
+            sums, sizes = change @ rows, np.bincount(near, minlength=count).astype(np.float64)
+            moved = np.flatnonzero(sizes)
+        else:
+            change = (near[changed] == cells).astype(np.float64)
+            change -= before[changed] == cells
+            sums += change @ rows[changed]
+            sizes += change.sum(axis=1)
+            moved = np.flatnonzero(change.any(axis=1) & (sizes > 0.0))
+        centres[moved] = sums[moved] / sizes[moved, None]
+        before = near
     return centres

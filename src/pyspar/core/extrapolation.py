@@ -16,13 +16,13 @@ from itertools import pairwise
 import numpy as np
 
 from pyspar.core.adapt import Adaptation, share_moved, share_taken, spectrum_about
-from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.candidates import REFERENCE, SPAR, candidate_weights
-from pyspar.core.cells import together
-from pyspar.core.mixture import Mixture
+from pyspar.core.cells import both_sides
+from pyspar.core.mixture import Mixture, lengths
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import RidgeBelief, ridge_belief
-from pyspar.core.scaling import in_units_of, spread_of_features
+from pyspar.core.scaling import in_units_of, inverse, spread_of_features
 from pyspar.core.spectrum import Spectrum
 from pyspar.core.votes import RuleScores, near_ridge, votes_of
 
@@ -108,7 +108,7 @@ def held_out(
     missing = np.array([name not in found for name in names])[:, None]
     mixture = Mixture.on((found.get(name, found[REFERENCE]) for name in names), rest, belief, there)
     root = held.root_about(np.concatenate([belief.x_mean, belief.y_mean]))
-    errors = np.array([root_sum_squares(root[:, :d] @ w - root[:, d:]) for w in mixture.weights])
+    errors = lengths(root[:, :d], mixture.weights, root[:, d:])
     return np.where(missing, np.inf, errors / np.sqrt(held.weight)), mixture
 
 
@@ -122,9 +122,10 @@ def likeness(source: Moments, cells: Sequence[Moments], target: Moments) -> Vect
     root = np.vstack([part.root_about(None) / np.sqrt(2.0 * part.weight) for part in (x, z)])
     scatter = root.T @ root
     varying = max(int((spread > 0.0).sum()), 1)
-    scatter[np.diag_indices_from(scatter)] += max(_STEADY * float(np.trace(scatter)) / varying, 1e-300)
+    scatter.flat[:: len(scatter) + 1] += max(_STEADY * float(np.trace(scatter)) / varying, 1e-300)
     slope = np.linalg.solve(scatter, z.mean - x.mean)
-    means = np.array([in_units_of(cell.without_outputs(), spread).mean for cell in cells])
+    heads = np.array([cell.root[0, : len(spread) + 1] for cell in cells])
+    means = heads[:, 1:] / heads[:, :1] * inverse(spread)
     return np.asarray((means - x.mean) @ slope)
 
 
@@ -136,9 +137,9 @@ def _splits(source: Moments, cells: Sequence[Moments], target: Moments) -> tuple
     weights = np.array([cells[j].weight for j in order])
     cuts = _cuts(weights, SHARES)
     bounds = [0, *sorted(cuts), len(cells)]
-    chunks = [together([cells[j] for j in order[a:b]]) for a, b in pairwise(bounds)]
+    sides = both_sides([[cells[j] for j in order[a:b]] for a, b in pairwise(bounds)])
     places = [bounds.index(cut) for cut in cuts]
-    splits = [(together(chunks[place:]), together(chunks[:place])) for place in places]
+    splits = [sides[place - 1][::-1] for place in places]
     return splits, np.array([weights[:cut].sum() / weights.sum() for cut in cuts])
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scipy.linalg import svd
-
 from pyspar.core.moments import Moments
+from pyspar.core.singular import thin_svd
 
 FAINTEST = 1e-3
 """However many rows there are, what is longer than this share of the longest direction is never called faint."""
@@ -38,7 +37,7 @@ def without_faint(features: Moments, cutoff: float) -> Moments:
     [2, 1]
     """
     d = features.n_features
-    _, lam, Vt = svd(features.root[:, 1 : d + 1], full_matrices=False, check_finite=False)
+    _, lam, Vt = thin_svd(features.root[:, 1 : d + 1])
     kept = Vt[lam > cutoff * lam[0]]
     if len(kept) == len(Vt):
         return features

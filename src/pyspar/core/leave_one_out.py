@@ -26,6 +26,9 @@ MULTIPLES = np.logspace(0.0, 4.0, 17)
 MOST_ROWS = 8192
 """Of more rows than this every second, third, … is asked: the error is a mean, and a mean needs no more."""
 
+_BLOCK_BYTES = 250_000
+"""What comes of a block is looked at several times, and should stay in the cache."""
+
 _LEAST_LEFT = 1e-6
 """A row of which less than this share is not its own doing says nothing of the others."""
 
@@ -40,21 +43,33 @@ def caution(belief: RidgeBelief, unit: Vector, X: Any, Y: Matrix, weight: Vector
         return np.ones(len(kappa))
     step = -(-X.shape[0] // MOST_ROWS)
     X, Y, weight = X[::step], Y[::step], None if weight is None else weight[::step]
-    lam = belief.x.lam / belief.x.lam[0]
+    lam2 = ((belief.x.lam / belief.x.lam[0]) ** 2)[:, None]
     penalties = np.where(np.isinf(kappa), 0.0, kappa)[:, None] * MULTIPLES  # outputs x multiples
-    kept = lam[:, None] ** 2 / (lam[:, None] ** 2 + penalties.ravel())
-    slope = at_penalty(belief, 0.0)  # least squares
-    along = np.repeat(belief.x.V.T @ slope, len(MULTIPLES), axis=1) * kept
-    to_scores = unit[:, None] * belief.x.V  # rows times this are their coordinates along the source's directions
-    origin = belief.x_mean @ belief.x.V
-    leverage = kept / lam[:, None] ** 2
-    size = np.repeat(np.where(belief.sigma > 0.0, belief.sigma, 1.0), len(MULTIPLES))  # so that no square overflows
+    leverage = 1.0 / (lam2 + penalties.ravel())
+    size = np.where(belief.sigma > 0.0, belief.sigma, 1.0)  # of an error, so that no square overflows
+    slope = belief.x.V.T @ at_penalty(belief, 0.0) * (belief.x.lam[0] / size)  # least squares
+    # An error is minus the label plus the prediction, of one row of [scores | labels] times one column of this.
+    to_errors = np.vstack([np.repeat(slope, len(MULTIPLES), axis=1) * (lam2 * leverage), -_by_output(penalties)])
+    # Rows times this are their coordinates along the source's directions, in units of the largest singular value.
+    to_scores = (unit[:, None] * belief.x.V) / belief.x.lam[0]
+    origin = (belief.x_mean @ belief.x.V) / belief.x.lam[0]
     total = np.zeros(penalties.size)
-    for some in row_slices(*X.shape):
-        rows = X[some]
-        along_rows = (rows.toarray() if issparse(rows) else np.asarray(rows)) @ to_scores - origin
-        error = np.repeat(np.asarray(Y[some]) - belief.y_mean, len(MULTIPLES), axis=1) - along_rows @ along
-        left = 1.0 - belief.mean_share - (along_rows / belief.x.lam[0]) ** 2 @ leverage
-        part = (error / (size * np.maximum(left, _LEAST_LEFT))) ** 2
-        total += part.sum(axis=0) if weight is None else weight[some] @ part
+    for some in row_slices(X.shape[0], X.shape[1] + 2 * penalties.size, _BLOCK_BYTES):
+        rows = X[some].toarray() if issparse(X) else np.asarray(X[some])
+        both = np.empty((len(rows), len(to_errors)))
+        scores, labels = both[:, : len(lam2)], both[:, len(lam2) :]
+        np.matmul(rows, to_scores, out=scores)
+        scores -= origin
+        np.divide(np.asarray(Y[some]) - belief.y_mean, size, out=labels)
+        error = both @ to_errors
+        left = np.square(scores, out=scores) @ leverage
+        np.subtract(1.0 - belief.mean_share, left, out=left)
+        error /= np.maximum(left, _LEAST_LEFT, out=left)
+        np.square(error, out=error)
+        total += error.sum(axis=0) if weight is None else weight[some] @ error
     return np.asarray(MULTIPLES[np.argmin(total.reshape(penalties.shape), axis=1)])
+
+
+def _by_output(penalties: Matrix) -> Matrix:
+    """Return outputs x penalties, one where a penalty is the output's own and zero elsewhere."""
+    return np.repeat(np.eye(len(penalties)), penalties.shape[1], axis=1)

@@ -42,7 +42,16 @@ class Mixture:
 
     def apart(self, place: int) -> Matrix:
         """Return how far each candidate's predictions are from those of the one at ``place``, candidates x outputs."""
-        return np.array([self._length(w) for w in self.weights - self.weights[place]])
+        return np.asarray(lengths(self.root, self.weights - self.weights[place]) / self.spread)
 
     def _length(self, w: Matrix) -> Vector:
         return np.asarray(root_sum_squares(self.root @ w) / self.spread)
+
+
+def lengths(root: Matrix, weights: Matrix, outputs: Matrix | None = None) -> Matrix:
+    """Return how long the predictions of each candidate are, less the outputs, in one product: candidates x outputs."""
+    count, d, k = weights.shape
+    found = root @ weights.swapaxes(0, 1).reshape(d, count * k)
+    if outputs is not None:
+        found -= np.tile(outputs, count)
+    return root_sum_squares(found).reshape(count, k)

@@ -131,7 +131,11 @@ class Moments:
 
     def without_outputs(self) -> Moments:
         """Return the Moments of the features alone."""
-        return replace(self, root=self.root[:, : self.n_features + 1])
+        return self.with_root(self.root[:, : self.n_features + 1])
+
+    def with_root(self, root: Matrix) -> Moments:
+        """Return the same with another root; ``replace`` would take longer than many a product."""
+        return Moments(root, self.n_features, self.rows, self.weight, self.eps, self.blur, self.names)
 
     def discounted(self, share: float) -> Moments:
         """Return the Moments of the same rows with every weight multiplied by a share.

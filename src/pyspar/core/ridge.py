@@ -16,7 +16,15 @@ from typing import ClassVar
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.belief import LeastSquares, counted_rows, flat_covariance, least_squares, noise_gain
+from pyspar.core.belief import (
+    LeastSquares,
+    counted_rows,
+    flat_covariance,
+    gain_of,
+    gain_weights,
+    least_squares,
+    noise_gain,
+)
 from pyspar.core.eigen import algebra
 from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
 from pyspar.core.moments import Moments
@@ -57,9 +65,25 @@ class RidgeBelief:
         if self._flat:
             return np.outer(noise_gain(self.x, directions), self.sigma)
         shares, unit = self._shares()
-        *inside, seen = algebra().overlap_sums(self.x.V, directions, np.vstack([shares, np.ones((1, self.x.rank))]))
-        outside = self._outside(np.einsum("ij,ij->j", directions, directions), seen)
-        return np.asarray(np.hypot(np.sqrt(np.array(inside)).T * unit, np.sqrt(outside)[:, None] * self.tau))
+        weights = np.concatenate([shares, np.ones((1, self.x.rank))])
+        return self._std_of(algebra().overlap_sums(self.x.V, directions, weights), unit, directions)
+
+    def std_and_gain_along(self, directions: Matrix) -> tuple[Matrix, Vector]:
+        """Return ``std_along``, and the noise gain of least squares on the same source, from one product."""
+        if self._flat or self.x.rank == 0:
+            return self.std_along(directions), noise_gain(self.x, directions)
+        shares, unit = self._shares()
+        weights = np.concatenate([gain_weights(self.x), shares, np.ones((1, self.x.rank))])
+        sums = algebra().overlap_sums(self.x.V, directions, weights)
+        return self._std_of(sums[2:], unit, directions), gain_of(self.x, sums[:2])
+
+    def _std_of(self, sums: Matrix, unit: Vector, directions: Matrix) -> Matrix:
+        """Return the standard deviations from sums of squared overlaps, by the shares and, last, by one."""
+        inside = np.sqrt(sums[:-1]).T * unit
+        if self.x.rank == self.x.n_features:
+            return inside
+        outside = self._outside(np.einsum("ij,ij->j", directions, directions), sums[-1])
+        return np.asarray(np.hypot(inside, np.sqrt(outside)[:, None] * self.tau))
 
     def covariance_along(self, directions: Matrix) -> Matrix:
         """Return ``E' Sigma E`` for the columns E, outputs x columns x columns."""
@@ -86,8 +110,6 @@ class RidgeBelief:
 
     def _outside(self, length: Vector, seen: Vector) -> Vector:
         """Return the squared length of each direction that the source does not span."""
-        if self.x.rank == self.x.n_features:
-            return np.zeros_like(seen)
         left = length - seen
         return np.where(left > 64.0 * EPS64 * length, left, 0.0)
 
@@ -108,7 +130,7 @@ def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None
         sigma, tau, kappa, value, limit = maximum_evidence(data)
     else:
         sigma, tau, kappa, value, limit = _at_fixed(data, (np.sqrt(k) / x.lam[0]) ** 2 if x.rank else 0.0, weight)
-    counted = np.where(np.array(limit) == "repeated-rows", x.rank, data.n)
+    counted = np.array([x.rank if one == "repeated-rows" else data.n for one in limit])
     with np.errstate(invalid="ignore", divide="ignore"):
         value = value - counted * np.log(unit * stretch)
     evidence = Evidence(sigma * unit * stretch, tau * unit_tau, kappa, value, limit)
@@ -132,7 +154,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
     steep = lam**2 * root_sum_squares(from_weights) > lam[0]
     along = np.where(steep, from_labels, from_weights)
-    dependent = fit.x.rank < int(fit.x.V.any(axis=1).sum())
+    dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
     data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
     return data, unit, along * (unit / size)
 

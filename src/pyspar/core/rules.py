@@ -7,7 +7,8 @@ the mask of the set S, or fractions between 0 and 1.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import gammaincinv
+from scipy.stats import norm
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.risk import Terms, bias_terms, variance_terms
@@ -30,7 +31,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     _check_confidence(alpha)
     if alpha == 1.0:  # chi2.ppf(1) is infinite, and infinity times a standard deviation of zero is not a number
         return np.ones(terms.mean.shape, dtype=bool)
-    threshold = np.sqrt(chi2.ppf(alpha, df=1))
+    threshold = _threshold(alpha)
     # A standard deviation of zero means a perfect fit or a direction outside the source: there is nothing to gain.
     return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
 
@@ -53,7 +54,7 @@ def positive_part_rule(terms: Terms, *, c: float) -> Matrix:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.sqrt(c) * (terms.std / np.abs(terms.mean))
     # As in the chi-squared rule: where the belief is certain there is nothing to gain.
-    return np.where(terms.std > 0.0, np.minimum(np.nan_to_num(ratio, nan=1.0), 1.0) ** 2, 0.0)
+    return np.where(terms.std > 0.0, np.fmin(ratio, 1.0) ** 2, 0.0)
 
 
 def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:
@@ -101,8 +102,13 @@ def inclusion_probability(bias: Matrix, var: Matrix, alpha: float) -> Matrix:
         return np.ones(bias.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(bias > 0.0, np.sqrt(bias) / np.sqrt(var), 0.0)
-    threshold = np.sqrt(chi2.ppf(alpha, df=1))
+    threshold = _threshold(alpha)
     return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
+
+
+def _threshold(alpha: float) -> float:
+    """Return the root of the quantile of a chi-squared variable with one degree of freedom, as ``chi2.ppf`` has it."""
+    return float(np.sqrt(2.0 * gammaincinv(0.5, alpha)))
 
 
 def _check_confidence(alpha: float) -> None:

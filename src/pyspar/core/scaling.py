@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -38,6 +39,14 @@ def inverse(spread: Vector) -> Vector:
 
 def in_units_of(moments: Moments, spread: Vector) -> Moments:
     """Return the moments that the rows would have, had each feature been divided by its spread."""
-    root = moments.root.copy()
-    root[:, 1 : moments.n_features + 1] *= inverse(spread)
-    return replace(moments, root=root)
+    return all_in_units_of([moments], spread)[0]
+
+
+def all_in_units_of(parts: Sequence[Moments], spread: Vector) -> list[Moments]:
+    """Return the same of several moments with the same features, in one go."""
+    if not parts:
+        return []
+    every = np.concatenate([part.root for part in parts])
+    every[:, 1 : len(spread) + 1] *= inverse(spread)
+    starts = accumulate((len(part.root) for part in parts), initial=0)
+    return [part.with_root(every[start : start + len(part.root)]) for part, start in zip(parts, starts, strict=False)]
