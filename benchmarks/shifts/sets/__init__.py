@@ -7,6 +7,11 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     fresh_by_group,
     fresh_by_range,
     fresh_by_time,
+    last_health,
+    last_nature,
+    last_people,
+    last_society,
+    last_work,
     sealed_health,
     sealed_nature,
     sealed_play,
@@ -14,6 +19,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import HALVES, Task, tasks
+from benchmarks.shifts.sets.tasks import CLOSED, HALVES, Task, tasks
 
-__all__ = ["HALVES", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["CLOSED", "HALVES", "REGISTER", "Shift", "Task", "tasks"]

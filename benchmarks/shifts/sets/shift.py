@@ -1,4 +1,4 @@
-"""A data set with the place where its source ends, as data: the register, its four parts, the columns as numbers."""
+"""A data set with the place where its source ends, as data: the register, its parts, the columns as numbers."""
 
 from __future__ import annotations
 
@@ -30,19 +30,16 @@ class Shift:
     origin: str
     licence: str
     load: Callable[[], Loaded]
-    fresh: bool = False
-    sealed: bool = False
+    part: str | None = None
 
     @property
     def half(self) -> str:
-        """Say to which part the set belongs: sealed or fresh if it came later, else by the parity of its name's hash.
+        """Say to which part the set belongs: the part it came with, else a half by the parity of its name's hash.
 
         The hash knows nothing of any result, and a set that comes later moves no other.
         """
-        if self.sealed:
-            return "sealed"
-        if self.fresh:
-            return "fresh"
+        if self.part is not None:
+            return self.part
         return "design" if hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0 else "held-back"
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -59,21 +56,21 @@ class Shift:
 
 
 def shift(
-    name: str, *, y: str, rule: str, origin: str, licence: str, fresh: bool = False, sealed: bool = False
+    name: str, *, y: str, rule: str, origin: str, licence: str, part: str | None = None
 ) -> Callable[[Callable[[], Loaded]], Shift]:
     """Register the function below as the loader of a set."""
 
     def register(load: Callable[[], Loaded]) -> Shift:
         if name in REGISTER:
             raise ValueError(f"a set's name must be its own. Got {name!r} twice instead.")
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load, fresh, sealed)
+        REGISTER[name] = Shift(name, y, rule, origin, licence, load, part)
         return REGISTER[name]
 
     return register
 
 
 # Sets collected after both halves had been opened.
-fresh = partial(shift, fresh=True)
+fresh = partial(shift, part="fresh")
 
 
 def last_third(clock: pd.Series) -> pd.Series:
