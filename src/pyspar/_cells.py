@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Vector
+from pyspar.core.candidates import Asked
 from pyspar.core.cells import LOOKED_AT, Cells
-from pyspar.core.leave_one_out import caution
+from pyspar.core.leave_one_out import ask
 from pyspar.core.moments import Moments, Solver, measured_eps
 from pyspar.core.partition import moments_of_groups
 from pyspar.core.ridge import RidgeBelief
@@ -48,8 +49,8 @@ def cells_of(before: Cells | None, X: Any, y: Any, sample_weight: Any, *, solver
     return cells.plus(found)
 
 
-def caution_of(belief: RidgeBelief, scale: Vector, X: Any, y: Any, sample_weight: Any) -> Vector | None:
-    """Return the multiple of the penalty that leave-one-out asks for; None where the rows lie elsewhere."""
+def asked_of(belief: RidgeBelief, scale: Vector, X: Any, y: Any, sample_weight: Any) -> Asked | None:
+    """Return the penalties that leave-one-out asks for; None where the rows lie elsewhere."""
     kind = kind_of(X)
     if kind == "dask":
         return None
@@ -60,7 +61,7 @@ def caution_of(belief: RidgeBelief, scale: Vector, X: Any, y: Any, sample_weight
     if weight is not None and not weight.all():  # a row of weight zero is absent, whatever it holds
         there = np.flatnonzero(weight)
         X, y, weight = X[there], y[there], weight[there]
-    return caution(belief, inverse(scale), X, y, weight)
+    return ask(belief, inverse(scale), X, y, weight)
 
 
 class Gathering:

@@ -12,10 +12,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pyspar._adaptable import AdaptableRegressor
-from pyspar._cells import Gathering, caution_of, cells_of
+from pyspar._cells import Gathering, asked_of, cells_of
 from pyspar._checks import batch_moments, check_alpha, check_choice, check_strength, warn_if_scales_are_too_far_apart
 from pyspar.core.adapt import Adaptation, Rule, adapt
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Matrix
+from pyspar.core.candidates import Asked
 from pyspar.core.cells import Cells
 from pyspar.core.extrapolation import average, moved_to
 from pyspar.core.moments import Moments, Solver
@@ -91,7 +92,7 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     _belief: RidgeBelief
     _cells: Cells | None
-    _caution: Vector | None
+    _asked: Asked | None
 
     def __init__(
         self,
@@ -153,14 +154,14 @@ class BayesSpARRegressor(AdaptableRegressor):
             all_in_units_of(cells, self.scale_),
             scale=bool(self.scale),
             alpha=float(self.alpha),
-            caution=self._caution,
+            asked=self._asked,
         )
         return moved_to(found, w)
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
         super()._absorb(X, y, sample_weight, first=first, min_rows=min_rows)
         if first and self.rule == "auto":
-            self._caution = caution_of(self._belief, self.scale_, X, y, sample_weight)
+            self._asked = asked_of(self._belief, self.scale_, X, y, sample_weight)
         return self
 
     def _look_at_rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> None:
@@ -199,7 +200,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.sigma2_ = self._per_output(self.evidence_.sigma2)
         self.tau2_ = self._per_output(self.evidence_.tau2)
         self.rank_ = self._belief.x.rank
-        self._caution = None  # known where all rows are at hand
+        self._asked = None  # known where all rows are at hand
         self.reset()
 
     def _publish(self, w: Matrix) -> None:

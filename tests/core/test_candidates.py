@@ -9,10 +9,12 @@ from pyspar.core.adapt import spectrum_about
 from pyspar.core.candidates import (
     CAREFUL,
     PENALTIES,
+    PLAIN,
     REFERENCE,
     RIDGE,
     SHRUNK,
     SPAR,
+    Asked,
     at_penalty,
     candidate_weights,
     target_units,
@@ -20,11 +22,11 @@ from pyspar.core.candidates import (
 from pyspar.core.ridge import ridge_belief
 
 
-def weights(shift, *, fit_intercept=True, caution=None):
+def weights(shift, *, fit_intercept=True, asked=None):
     source, target = Moments.of(shift.X, shift.y), Moments.of(shift.Z)
     belief = ridge_belief(source, fit_intercept=fit_intercept)
     z = spectrum_about(target, belief.x_mean)
-    return belief, candidate_weights(source, belief, target, z, alpha=0.999, caution=caution)
+    return belief, candidate_weights(source, belief, target, z, alpha=0.999, asked=asked)
 
 
 @pytest.mark.parametrize("multiple", [0.1, 1.0, 100.0])
@@ -47,12 +49,13 @@ def test_the_reference_is_the_ridge_belief_of_features_divided_by_the_larger_spr
 
 
 def test_one_of_them_is_the_regressor_of_the_paper_and_one_the_belief_itself(shift):
-    belief, found = weights(shift, caution=np.array([1.0]))
+    belief, found = weights(shift, asked=Asked(np.array([1.0]), np.array([0.0])))
     paper = SpARRegressor(0.999).fit(shift.X, shift.y).adapt(shift.Z)
     np.testing.assert_allclose(found[SPAR][:, 0], paper.coef_, rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(found[RIDGE], belief.w_hat)
     np.testing.assert_allclose(found[CAREFUL], belief.w_hat, rtol=1e-10)
-    assert set(found) == {*PENALTIES, SPAR, RIDGE, SHRUNK, CAREFUL}
+    np.testing.assert_allclose(found[PLAIN], at_penalty(belief, 0.0), rtol=1e-10)
+    assert set(found) == {*PENALTIES, SPAR, RIDGE, SHRUNK, CAREFUL, PLAIN}
 
 
 def test_a_feature_that_is_quiet_in_both_keeps_its_units_and_one_without_spread_too():

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_t
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar._forecasting import weights_of
 from pyspar.core.forecast import Forecaster, forecaster_for
-from pyspar.core.posterior import posterior_of
+from pyspar.core.posterior import posterior_of, posteriors_for
 from pyspar.core.predictive import predictive
 from pyspar.core.risk import ols_risk
 from pyspar.core.spectrum import Spectrum
@@ -113,7 +113,7 @@ def test_the_expectation_over_several_beliefs_is_the_mean_of_their_draws(rng):
     X, y, Z, *_ = shifted(rng)
     forecaster = forecaster_for(Moments.of(X, y), Moments.of(Z), fit_intercept=True)
     w = rng.normal(size=8)
-    shares = forecaster._shares(0)
+    shares = forecaster._draws.shares(0)
     bias, variance, _ = forecaster._split(w, 0.5, 0, shares)
     drawn, _ = forecaster._errors(w, 0.5, 0)
     assert bias + variance == pytest.approx(drawn.mean(), rel=0.05)  # of 2,000 draws
@@ -243,3 +243,17 @@ def test_where_one_feature_of_many_carries_everything_intervals_of_adapted_weigh
         missed["above"] += rmse > high
     assert missed[side] >= 10  # one of twenty is what they promise
     assert not missed["above" if side == "below" else "below"]
+
+
+def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_asked_for_alone(rng):
+    X, y, Z, *_ = shifted(rng)
+    source = Moments.of(X, np.column_stack([y, y[::-1]]))
+    est = SpARRegressor().fit_moments(source)
+    first, *others = posteriors_for(source, Moments.of(Z), fit_intercept=True)
+    whole = Forecaster(first, Moments.of(Z), beside=others)
+    for rows in (Z[:1], Z[20:27], Z):
+        part, alone = whole.on(Moments.of(rows)), Forecaster(first, Moments.of(rows), beside=others)
+        for output in (0, 1):
+            assert part.of("OLS", *weights_of(est), output) == alone.of("OLS", *weights_of(est), output)
+    again = whole.of("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
+    assert again == Forecaster(first, Moments.of(Z), beside=others).of("OLS", *weights_of(est), 0)

@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspar import BayesSpARRegressor, Moments
-from pyspar.core.candidates import CAREFUL, REFERENCE
+from pyspar.core.candidates import PLAIN, REFERENCE
 from pyspar.core.mixture import Mixture
 from pyspar.core.ridge import ridge_belief
-from pyspar.core.votes import BACK, BEYOND, near_ridge
+from pyspar.core.votes import BACK, BEYOND, LONG, near_ridge
 
-NAMES = (REFERENCE, CAREFUL)
+NAMES = (REFERENCE, PLAIN)
 lengths = st.floats(0.01, 100.0)
 
 
-def on_a_line(reference: float, careful: float) -> Mixture:
+def on_a_line(reference: float, plain: float) -> Mixture:
     """Return two candidates whose predictions are multiples of each other: one feature, one row at one."""
-    return Mixture(np.array([[[reference]], [[careful]]]), np.ones((1, 1)), np.ones(1))
+    return Mixture(np.array([[[reference]], [[plain]]]), np.ones((1, 1)), np.ones(1))
 
 
 def test_lengths_are_those_of_predictions_in_spreads_of_the_labels(rng):
@@ -65,8 +65,8 @@ def test_predictions_longer_than_labels_are_may_be_brought_back():
     assert near_ridge(NAMES, votes, on_a_line(0.0, 50.0), [])[1] == 1.0
     assert near_ridge(NAMES, votes, on_a_line(50.0, 1.0), [])[1] == 0.0  # never the other way round
     assert near_ridge(NAMES, votes, on_a_line(-50.0, 50.0), [])[1] == 0.0  # as long as before
-    # What is shorter than labels are counts no further: 0.2 of the 1.2 is too long.
-    assert near_ridge(NAMES, votes, on_a_line(0.0, 1.2), [])[1] == pytest.approx(BACK * 0.2 / 1.2)
+    # What is shorter than that counts no further: a tenth of a spread is too long.
+    assert near_ridge(NAMES, votes, on_a_line(0.0, LONG + 0.1), [])[1] == pytest.approx(BACK * 0.1 / (LONG + 0.1))
 
 
 def test_where_leave_one_out_could_not_be_asked_the_votes_stay():

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,9 +38,19 @@ PENALTIES = {"target-ridge/10": 0.1, REFERENCE: 1.0, "target-ridge*10": 10.0, "t
 SPAR = "spar"
 """The paper's rule on least squares."""
 
-RIDGE, SHRUNK, CAREFUL = "ridge", "ridge, positive part", "ridge-loo"
-"""Ridge in the source's units: as the evidence has it, each target direction shrunk by its doubt, and at the penalty of
-leave-one-out."""
+RIDGE, SHRUNK, CAREFUL, PLAIN = "ridge", "ridge, positive part", "ridge-loo", "ridge-cv"
+"""Ridge in the source's units: as the evidence has it; each target direction shrunk by its doubt; at the penalty of
+leave-one-out, but none below that of the evidence; and at that penalty whatever it is, as everybody has it."""
+
+NO_NOISE = 1e-2
+"""The unit of penalties, as a share of the largest squared singular value, where the evidence found no noise at all."""
+
+
+class Asked(NamedTuple):
+    """The penalties of least leave-one-out error, in units of the belief's own: at least one, and any; per output."""
+
+    careful: Vector
+    plain: Vector
 
 
 def target_units(source: Moments, target: Moments, *, fit_intercept: bool) -> Vector:
@@ -68,36 +79,49 @@ def at_penalty(belief: RidgeBelief, multiple: float | Vector) -> Matrix:
     >>> at_penalty(belief, 0.0).round(6).ravel()    # 6.3 / 6
     array([1.05])
     """
-    return at_penalties(belief, [multiple])[0]
+    return at_penalties(belief, [multiple * penalty(belief)])[0]
 
 
-def at_penalties(belief: RidgeBelief, multiples: Sequence[float | Vector]) -> list[Matrix]:
-    """Return the posterior mean at each of several penalties, from one product."""
+def penalty(belief: RidgeBelief) -> Vector:
+    """Return the belief's penalty as a share of the largest squared singular value, per output.
+
+    Where only noise was found it is zero: the weights are so at every penalty.
+    """
     kappa = belief.evidence.kappa
-    if belief.x.rank == 0 or np.isinf(kappa).all():
-        return [belief.w_hat] * len(multiples)
+    return np.where(np.isinf(kappa), 0.0, kappa)
+
+
+def unit_of_penalties(belief: RidgeBelief) -> Vector:
+    """Return what leave-one-out measures penalties in: the belief's own, and a fixed one where it has none."""
+    kappa = belief.evidence.kappa
+    return np.where(kappa == 0.0, NO_NOISE, penalty(belief))
+
+
+def at_penalties(belief: RidgeBelief, penalties: Sequence[Vector]) -> list[Matrix]:
+    """Return the posterior mean at each of several penalties, from one product."""
+    if belief.x.rank == 0 or np.isinf(belief.evidence.kappa).all():
+        return [belief.w_hat] * len(penalties)
     lam2 = ((belief.x.lam / belief.x.lam[0]) ** 2)[:, None]
-    finite = np.where(np.isinf(kappa), 0.0, kappa)  # where only noise was found the weights are zero at every penalty
     along = belief.x.V.T @ belief.w_hat
-    penalties = np.array([each * finite for each in multiples])  # multiples x outputs
-    shrunk = along[:, None] * ((lam2 + finite)[:, None] / (lam2[:, None] + penalties))
+    shrunk = along[:, None] * ((lam2 + penalty(belief))[:, None] / (lam2[:, None] + np.array(penalties)))
     w = belief.x.V @ shrunk.reshape(len(along), -1)
-    return list(w.reshape(len(w), *penalties.shape).swapaxes(0, 1))
+    return list(w.reshape(len(w), len(penalties), -1).swapaxes(0, 1))
 
 
 def candidate_weights(
-    source: Moments, belief: RidgeBelief, target: Moments, z: Spectrum, *, alpha: float, caution: Vector | None
+    source: Moments, belief: RidgeBelief, target: Moments, z: Spectrum, *, alpha: float, asked: Asked | None
 ) -> dict[str, Matrix]:
     """Return the weights of every candidate, features x outputs, in the units of ``source``.
 
-    ``belief`` is the ridge belief of ``source``, ``z`` the spectrum of the target about its mean. ``caution`` is the
-    multiple of the belief's penalty that leave-one-out asks for, per output, where it is known.
+    ``belief`` is the ridge belief of ``source``, ``z`` the spectrum of the target about its mean. ``asked`` are
+    the penalties that leave-one-out asks for, where they are known.
     """
     units = target_units(source, target, fit_intercept=belief.centred)
     there = ridge_belief(in_units_of(source, units), fit_intercept=belief.centred)
-    at = at_penalties(there, list(PENALTIES.values()))
+    at = at_penalties(there, [multiple * penalty(there) for multiple in PENALTIES.values()])
     found = {name: w / units[:, None] for name, w in zip(PENALTIES, at, strict=True)}
-    least_squares, *careful = at_penalties(belief, [0.0] if caution is None else [0.0, caution])
+    unit = unit_of_penalties(belief)
+    least_squares, *by_rows = at_penalties(belief, [0.0 * unit, *(multiple * unit for multiple in asked or ())])
     flat = _flat(belief, source, least_squares)
     std, gain = belief.std_and_gain_along(z.V)
     if flat.degrees_of_freedom > 0:  # else there is no noise to compare with, and the paper's rule removes nothing
@@ -107,9 +131,7 @@ def candidate_weights(
     found[RIDGE] = belief.w_hat
     terms = Terms(z.lam, z.V.T @ belief.w_hat, std)
     found[SHRUNK] = belief.w_hat - z.V @ (positive_part_rule(terms, c=1.0) * terms.mean)
-    if careful:
-        found[CAREFUL] = careful[0]
-    return found
+    return found | dict(zip((CAREFUL, PLAIN), by_rows, strict=bool(by_rows)))
 
 
 def _flat(belief: RidgeBelief, source: Moments, w_hat: Matrix) -> FlatBelief:

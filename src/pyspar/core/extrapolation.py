@@ -17,7 +17,7 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation, share_moved, share_taken, spectrum_about
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.candidates import REFERENCE, SPAR, candidate_weights
+from pyspar.core.candidates import REFERENCE, SPAR, Asked, candidate_weights
 from pyspar.core.cells import both_sides
 from pyspar.core.mixture import Mixture, lengths
 from pyspar.core.moments import Moments
@@ -45,7 +45,7 @@ def average(
     *,
     scale: bool,
     alpha: float,
-    caution: Vector | None = None,
+    asked: Asked | None = None,
 ) -> tuple[Matrix, RuleScores]:
     """Return the averaged weights for a target, features x outputs, and the votes.
 
@@ -53,7 +53,7 @@ def average(
     units of ``belief``; ``z`` is the spectrum of the target about its mean. ``scale`` says whether a fit on part of the
     source measures features in spreads of that part.
     """
-    found = candidate_weights(source, belief, target, z, alpha=alpha, caution=caution)
+    found = candidate_weights(source, belief, target, z, alpha=alpha, asked=asked)
     splits, shares = _splits(source, cells, target)
     if not splits:
         found.pop(SPAR, None)  # unlike ridge it has no bound of its own, and nothing here that would show it
@@ -63,9 +63,7 @@ def average(
     ratios, tested = np.zeros((2, len(splits), *distances.shape))
     trials = []
     for split, (rest, held) in enumerate(splits):
-        errors, trial = held_out(
-            rest, held, names, fit_intercept=belief.centred, scale=scale, alpha=alpha, caution=caution
-        )
+        errors, trial = held_out(rest, held, names, fit_intercept=belief.centred, scale=scale, alpha=alpha, asked=asked)
         trials.append(trial)
         apart = trial.apart(names.index(REFERENCE))
         ratios[split] = _ratio(errors, names)
@@ -92,7 +90,7 @@ def held_out(
     fit_intercept: bool,
     scale: bool,
     alpha: float,
-    caution: Vector | None = None,
+    asked: Asked | None = None,
 ) -> tuple[Matrix, Mixture]:
     """Fit on the rest and adapt to the features of the held-out part; return RMSEs, candidates x outputs, and mixture.
 
@@ -104,7 +102,7 @@ def held_out(
     belief = ridge_belief(rest, fit_intercept=fit_intercept)
     there = held.without_outputs()
     z = spectrum_about(there, belief.x_mean)
-    found = candidate_weights(rest, belief, there, z, alpha=alpha, caution=caution)
+    found = candidate_weights(rest, belief, there, z, alpha=alpha, asked=asked)
     missing = np.array([name not in found for name in names])[:, None]
     mixture = Mixture.on((found.get(name, found[REFERENCE]) for name in names), rest, belief, there)
     root = held.root_about(np.concatenate([belief.x_mean, belief.y_mean]))

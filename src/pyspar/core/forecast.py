@@ -8,8 +8,10 @@ expectation of least squares is ``thm:ols_loss``.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -78,14 +80,25 @@ class Forecaster:
     def __init__(
         self, posterior: Posterior, target: Moments, *, beside: Sequence[Posterior] = (), seed: int = 0
     ) -> None:
-        self.posterior = posterior
+        self._draws = _Draws((posterior, *beside), seed)
+        self._noise_seed = seed + 1
+        self._look_at(target)
+
+    @property
+    def posterior(self) -> Posterior:
+        """What expectations are taken over."""
+        return self._draws.posteriors[0]
+
+    def on(self, target: Moments) -> Forecaster:
+        """Return forecasts for other rows by the same beliefs and draws; what does not depend on the rows is kept."""
+        found = copy.copy(self)
+        found._look_at(target)
+        return found
+
+    def _look_at(self, target: Moments) -> None:
         self._weight = target.weight
         self.rows = target.weight if target.weight >= 1.0 else float(target.rows)  # shares of one are no counts
-        self._beliefs = [(each, _factor(each, target)) for each in (posterior, *beside)]
-        self._first = np.eye(len(self._beliefs))[0]
-        self._rng = np.random.default_rng(seed)
-        self._noise_seed = seed + 1
-        self._drawn: dict[int, list[tuple[Posterior, Matrix, Matrix, Vector]]] = {}
+        self._views = [_View(each, _factor(each, target)) for each in self._draws.posteriors]
 
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
@@ -99,9 +112,9 @@ class Forecaster:
         quiet, loud = (np.sqrt(each) * unit for each in (mean2, noisy2))
         low, high = (_interval(loud, level) for level in LEVELS)
         low_quiet, high_quiet = (_interval(quiet, level) for level in LEVELS)
-        bias, variance, noise = self._split(*pair, output, self._first)
+        bias, variance, noise = self._split(*pair, output, np.eye(len(self._views))[0])
         if not high[0] <= np.sqrt(bias + variance + noise) * unit <= high[1]:
-            bias, variance, noise = self._split(*pair, output, self._shares(output))
+            bias, variance, noise = self._split(*pair, output, self._draws.shares(output))
         return Forecast(
             name=name,
             rmse=float(np.sqrt(bias + variance + noise)) * unit,
@@ -124,41 +137,18 @@ class Forecaster:
 
     def _split(self, coef: Vector, intercept: float, output: int, shares: Vector) -> tuple[float, float, float]:
         """Return what the expected squared error of a row consists of, beliefs by shares: bias, variance, noise."""
-        asked = [(share, *belief) for share, belief in zip(shares, self._beliefs, strict=True) if share > 0.0]
-        found = [_error(p, T, _given(p, coef, intercept, output), output) for _, p, T in asked]
-        away, square, unknown, noise = (
-            sum(share * each[part] for (share, *_), each in zip(asked, found, strict=True)) for part in range(4)
-        )
+        asked = [(share, view) for share, view in zip(shares, self._views, strict=True) if share > 0.0]
+        found = [(share, view.error(coef, intercept, output)) for share, view in asked]
+        away, square, unknown, noise = (sum(share * each[part] for share, each in found) for part in range(4))
         bias = float(np.sum(away**2))
         # Apart from what is unknown under each belief, they differ about the mean: that is unknown, too.
         return bias / self._weight, float(unknown + max(square - bias, 0.0)) / self._weight, float(noise)
 
-    def _shares(self, output: int) -> Vector:
-        """Return how much the source's labels speak for each belief."""
-        evidence = np.array([p.log_evidence[output] for p, _ in self._beliefs])
-        share = np.exp(evidence - evidence.max())
-        return np.asarray(share / share.sum())
-
     def _errors(self, coef: Vector, intercept: float, output: int) -> tuple[Vector, Vector]:
         """Draw the mean squared error on the noiseless labels, and the noise level that goes with it."""
-        if output not in self._drawn:
-            self._drawn[output] = self._draw(output)
-        found = [
-            (np.square((T @ _given(p, coef, intercept, output))[:, None] - truth).sum(axis=0) / self._weight, sigma)
-            for p, T, truth, sigma in self._drawn[output]
-        ]
-        return np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
-
-    def _draw(self, output: int) -> list[tuple[Posterior, Matrix, Matrix, Vector]]:
-        """Draw what the labels of the target may be, from each belief as often as the source speaks for it."""
-        counts = self._rng.multinomial(DRAWS, self._shares(output))
-        found = []
-        for (p, T), count in zip(self._beliefs, counts, strict=True):
-            weights, sigma = p.draw(output, int(count), self._rng)
-            truth = T[:, 1:] @ weights
-            truth += np.outer(T[:, 0], np.sqrt(p.mean_share) * sigma * self._rng.standard_normal(int(count)))
-            found.append((p, T, truth, sigma))
-        return found
+        drawn = self._draws.of(output)
+        squares = [view.squares(coef, intercept, output, each) for view, each in zip(self._views, drawn, strict=True)]
+        return np.concatenate(squares) / self._weight, np.concatenate([each.sigma for each in drawn])
 
 
 def forecaster_for(source: Moments, target: Moments, *, fit_intercept: bool) -> Forecaster:
@@ -167,19 +157,85 @@ def forecaster_for(source: Moments, target: Moments, *, fit_intercept: bool) -> 
     return Forecaster(first, target, beside=others)
 
 
-def _error(p: Posterior, T: Matrix, given: Vector, output: int) -> tuple[Vector, float, float, float]:
-    """Return, under one belief: the expected error on the target's root and its square, the unknown, the noise."""
-    weight, noise2 = p.weight[:, output], p.noise2(output)
-    along = T[:, 1:] @ p.V
-    away = (T @ given)[:, None] - along @ p.shrunk(output)  # one column for every kappa
-    energy = (along**2).sum(axis=0)
-    spread = (energy[:, None] / (p.data.lam[:, None] ** 2 + p.kappa)).sum(axis=0)
-    if p.unseen:
-        seen = T[:, 1:] * (p.spread > 0.0)
-        spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
-    spread = spread + p.mean_share * float((T[:, 0] ** 2).sum())
-    square = float((away**2).sum(axis=0) @ weight)  # over kappa
-    return away @ weight, square, float((noise2 * spread) @ weight), float(noise2 @ weight)
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Draws from one belief: weights (features x draws), what is added to the mean label, and noise levels."""
+
+    weights: Matrix
+    offset: Vector
+    sigma: Vector
+
+
+class _Draws:
+    """What the source leaves possible, from each belief as often as the labels speak for it; drawn once an output."""
+
+    def __init__(self, posteriors: Sequence[Posterior], seed: int) -> None:
+        self.posteriors = tuple(posteriors)
+        self._rng = np.random.default_rng(seed)
+        self._found: dict[int, list[_Drawn]] = {}
+
+    def shares(self, output: int) -> Vector:
+        """Return how much the source's labels speak for each belief."""
+        evidence = np.array([p.log_evidence[output] for p in self.posteriors])
+        share = np.exp(evidence - evidence.max())
+        return np.asarray(share / share.sum())
+
+    def of(self, output: int) -> list[_Drawn]:
+        """Return the draws from each belief."""
+        if output not in self._found:
+            counts = self._rng.multinomial(DRAWS, self.shares(output))
+            self._found[output] = [self._draw(p, output, int(n)) for p, n in zip(self.posteriors, counts, strict=True)]
+        return self._found[output]
+
+    def _draw(self, p: Posterior, output: int, count: int) -> _Drawn:
+        weights, sigma = p.draw(output, count, self._rng)
+        return _Drawn(weights, np.sqrt(p.mean_share) * sigma * self._rng.standard_normal(count), sigma)
+
+
+class _View:
+    """One belief as a target sees it. What does not depend on the weights in question is computed once.
+
+    Of what depends on the output only the last is kept: for many targets and outputs all of it may be gigabytes.
+    """
+
+    def __init__(self, posterior: Posterior, T: Matrix) -> None:
+        self._posterior, self._T = posterior, T
+        self._truth: tuple[int, Matrix] = (-1, T)
+        self._means: tuple[int, Matrix, Vector] = (-1, T, T[0])
+
+    def squares(self, coef: Vector, intercept: float, output: int, drawn: _Drawn) -> Vector:
+        """Return the squared error of weights on the target's root, for each draw of what the labels may be."""
+        if self._truth[0] != output:
+            truth = self._T[:, 1:] @ drawn.weights
+            truth += np.outer(self._T[:, 0], drawn.offset)
+            self._truth = output, truth
+        labels = self._T @ _given(self._posterior, coef, intercept, output)
+        return np.asarray(np.square(labels[:, None] - self._truth[1]).sum(axis=0))
+
+    def error(self, coef: Vector, intercept: float, output: int) -> tuple[Vector, float, float, float]:
+        """Return the expected error on the target's root and its square, the unknown, the noise."""
+        p = self._posterior
+        if self._means[0] != output:
+            self._means = output, self._along @ p.shrunk(output), p.noise2(output)  # for every kappa
+        (_, means, noise2), weight = self._means, p.weight[:, output]
+        away = (self._T @ _given(p, coef, intercept, output))[:, None] - means
+        square = float((away**2).sum(axis=0) @ weight)  # over kappa
+        return away @ weight, square, float((noise2 * self._spread) @ weight), float(noise2 @ weight)
+
+    @cached_property
+    def _along(self) -> Matrix:
+        """The target's root along the source's directions."""
+        return np.asarray(self._T[:, 1:] @ self._posterior.V)
+
+    @cached_property
+    def _spread(self) -> Vector:
+        """What the weights leave open on the target's root for every kappa, in units of the noise."""
+        p, energy = self._posterior, (self._along**2).sum(axis=0)
+        spread = (energy[:, None] / (p.data.lam[:, None] ** 2 + p.kappa)).sum(axis=0)
+        if p.unseen:
+            seen = self._T[:, 1:] * (p.spread > 0.0)
+            spread = spread + max(float((seen**2).sum() - energy.sum()), 0.0) / p.kappa
+        return np.asarray(spread + p.mean_share * float((self._T[:, 0] ** 2).sum()))
 
 
 def _given(p: Posterior, coef: Vector, intercept: float, output: int) -> Vector:

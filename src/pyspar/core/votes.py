@@ -3,7 +3,7 @@
 Nobody wins outright: each candidate has a vote that falls as a power of its held-out error, and what it did well counts
 as far as it was tested. Ridge at the penalty of leave-one-out is what one would use without a target. The average may
 depart from its predictions half as far as it did where that could be tested, and beyond that only to bring
-predictions back that are longer than labels are.
+predictions back that are longer than labels usually are.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.candidates import CAREFUL, PENALTIES, RIDGE, SHRUNK, SPAR
+from pyspar.core.candidates import CAREFUL, PENALTIES, PLAIN, RIDGE, SHRUNK, SPAR
 from pyspar.core.mixture import Mixture
 
-PRIOR = dict.fromkeys(PENALTIES, 1.0) | {"target-ridge*100": 0.5, SPAR: 2.0, RIDGE: 1.0, SHRUNK: 1.0, CAREFUL: 4.0}
-"""The votes before anything is held out; the most has what one would use without a target."""
+PRIOR = dict.fromkeys(PENALTIES, 1.0) | {"target-ridge*100": 0.5, SPAR: 2.0, RIDGE: 1.0, SHRUNK: 1.0}
+PRIOR |= {CAREFUL: 4.0, PLAIN: 0.0}
+"""The votes before anything is held out. Plain ridge has none, but is where the average starts from."""
 
 POWER = 8.0
 """A candidate that errs twice as much has one vote instead of 2^8; one that errs 5 % more has two thirds."""
@@ -30,9 +31,12 @@ BEYOND = 0.5
 """How far the average may depart from ridge on the target, in departures where it was tested."""
 
 BACK = 2.0
-"""How much further, for each spread of the labels by which it shortens predictions that exceed one spread."""
+"""How much further, for each spread of the labels by which it shortens predictions."""
 
-_BOLD = ("target-ridge/10", SPAR, RIDGE, SHRUNK, CAREFUL)
+LONG = 1.5
+"""How many spreads of the labels predictions must be long, root mean square, before that counts."""
+
+_BOLD = ("target-ridge/10", SPAR, RIDGE, SHRUNK, CAREFUL, PLAIN)
 """Candidates that shrink less than the reference where the target is loud."""
 
 
@@ -54,7 +58,7 @@ class RuleScores:
     votes : array of shape (candidates, outputs)
         The share of each candidate in the weights; they sum to one.
     kept : array of shape (outputs,)
-        How much of the way from "ridge-loo" to the average by held-out errors the weights go; one is all of it.
+        How much of the way from "ridge-cv" to the average by held-out errors the weights go; one is all of it.
     held_out : array of shape (splits,)
         How much of the source was held out in each split.
     why : str
@@ -113,7 +117,9 @@ def votes_of(names: Sequence[str], ratios: Matrix, tested: Matrix, distances: Ma
     log = log.mean(axis=0) if len(ratios) else np.zeros(distances.shape)
     bold = np.array([name in _BOLD for name in names])[:, None]
     log = log + np.where(bold, np.log(np.maximum(distances / FAR, 1.0)), 0.0)
-    vote = np.array([PRIOR[name] for name in names])[:, None] * np.exp(-POWER * (log - log.min(axis=0)))
+    prior = np.array([PRIOR[name] for name in names])[:, None]
+    log = np.where(prior > 0.0, log, np.inf)
+    vote = prior * np.exp(-POWER * (log - log.min(axis=0)))
     return np.asarray(vote / vote.sum(axis=0))
 
 
@@ -122,13 +128,13 @@ def near_ridge(names: Sequence[str], votes: Matrix, there: Mixture, trials: Sequ
 
     ``there`` is the target, ``trials`` are the held-out parts. Where leave-one-out could not be asked the votes stay.
     """
-    if CAREFUL not in names:
+    if PLAIN not in names:
         return votes, np.ones(votes.shape[1])
     ridge = np.zeros_like(votes)
-    ridge[names.index(CAREFUL)] = 1.0
+    ridge[names.index(PLAIN)] = 1.0
     way = votes - ridge
     tested = np.max([np.zeros(votes.shape[1]), *(trial.length(way) for trial in trials)], axis=0)
-    back = np.maximum(there.length(ridge) - np.maximum(there.length(votes), 1.0), 0.0)
+    back = np.maximum(there.length(ridge) - np.maximum(there.length(votes), LONG), 0.0)
     allowed, apart = BEYOND * tested + BACK * back, there.length(way)
     kept = np.divide(allowed, apart, out=np.ones_like(apart), where=apart > allowed)
     return ridge + kept * way, kept
