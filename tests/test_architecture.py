@@ -40,7 +40,7 @@ MAY = {
     "grouped": ({"core", "errors"}, {"numpy"}),
     "findings": ({"core", "directions", "verdicts", "wording"}, set()),
     "sampled": ({"core", "sources"}, {"numpy"}),
-    "compared": ({"core", "errors", "_forecasting", "estimators", "bayes", "findings"}, {"numpy"}),
+    "compared": ({"core", "errors", "_forecasting", "estimators", "bayes", "directions", "findings"}, {"numpy"}),
     "inspection": (
         {
             "core",
@@ -89,7 +89,7 @@ MAY = {
         {"__init__", "core", "errors", "atomic", "estimators", "bayes", "data", "nn", "bench", "stopping"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib"},
     ),
-    "show": ({"errors", "inspection", "stopping", "tables", "show_inspection"}, {"rich", "typer"}),
+    "show": ({"errors", "inspection", "stopping", "tables", "show_inspection", "wording"}, {"rich", "typer"}),
     "show_inspection": ({"inspection", "wording"}, set()),
     "show_progress": (set(), {"rich"}),
     "show_bench": ({"bench"}, {"rich"}),

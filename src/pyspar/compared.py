@@ -15,15 +15,18 @@ from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.scaling import in_units_of, inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
+from pyspar.directions import by_column
 from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
-from pyspar.findings import MOVED, DataFacts
+from pyspar.findings import MOVED, DataFacts, Leader
 
 Weights = Mapping[str, tuple[Any, Any]]
 Pair = tuple[Matrix, Vector]
 _ROUNDING = 3e-14
 """A share of the largest weight that is nothing."""
-OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
+AS_FITTED = "SpAR as fitted"
+"""A SpARRegressor's own weights where directions are to be judged in other units than its own."""
+OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR", AS_FITTED)
 
 
 class Compared:
@@ -65,6 +68,11 @@ class Compared:
             "SpAR": _in_own_units(paper, back),
             "Bayes-SpAR": weights_of(ours_adapted),
         }
+        self.adapted = "Bayes-SpAR"
+        """Under which of these names the weights stand that adapting the estimator gives."""
+        if isinstance(estimator, SpARRegressor):
+            self.adapted = AS_FITTED if scale else "SpAR"
+            self.candidates[self.adapted] = self.own
 
 
 def units_of(estimator: Any) -> Vector:
@@ -129,3 +137,20 @@ def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Comp
         moved=tuple(dict(reversed(moved)).items())[::-1],
         apart=float(own.max() / own.min()) if own.size else 1.0,
     )
+
+
+def leaders_of(estimator: Any, target: Moments, names: Sequence[str], models: Compared) -> tuple[Leader | None, ...]:
+    """Return for each output the column that carries most of what the features explain, by the weights of ridge."""
+    source, d = estimator.moments_, target.n_features
+    spread = spread_of_features(source, fit_intercept=True)
+    there = target.without_outputs()
+    reach = root_sum_squares(there.root_about(source.mean[:d])) / np.sqrt(there.weight) * inverse(spread)
+    carried = models.candidates["ridge"][0] * spread[:, None]
+    columns, squares = by_column(carried / np.abs(carried).max(axis=0, initial=1e-300), names)
+    found: list[Leader | None] = []
+    for each in squares.T:
+        total, place = float(each.sum()), int(np.argmax(each))
+        far = max(float(reach[i]) for i, name in enumerate(names) if name == columns[place])
+        known = 0.0 < total < np.inf
+        found.append(Leader(columns[place], float(each[place]) / total, len(columns), far) if known else None)
+    return tuple(found)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pyspar.directions import Direction
 from pyspar.verdicts import HURTS_MUCH, Judgement
-from pyspar.wording import between
+from pyspar.wording import between, number, percent, times
 
 Severity = Literal["good", "info", "warning", "serious"]
 
@@ -27,6 +27,10 @@ MOVED = 3.0
 WIDE = 3.0
 """How many times its lower end the upper end of a 95 % interval may be."""
 FAR_APART = 1e6
+DECIDES, EVEN = 0.25, 10.0
+"""A column decides the label if it carries this share of what the features explain, and so many times an even share."""
+FAR_OUT = 3.0
+"""How many times as far from the source's mean it may lie in the target before errors are likely larger than told."""
 
 LIMITS = {
     "no-signal": (
@@ -94,12 +98,34 @@ class DataFacts:
 
 
 @dataclass(frozen=True)
+class Leader:
+    """The column that carries most of what the features explain of a label on the source.
+
+    Attributes
+    ----------
+    column : str
+    share : float
+        Of the squared contributions of all columns.
+    columns : int
+        How many there are.
+    reach : float
+        How many times as far from the source's mean it lies in the target as in the source.
+    """
+
+    column: str
+    share: float
+    columns: int
+    reach: float
+
+
+@dataclass(frozen=True)
 class LabelFacts:
-    """What is known for one label: what its forecasts come to, the directions, and the evidence's limit."""
+    """What is known for one label: what its forecasts come to, the directions, the evidence's limit, who leads."""
 
     judgement: Judgement
     directions: tuple[Direction, ...]
     limit: str
+    leader: Leader | None = None
 
 
 def findings_in_data(facts: DataFacts) -> tuple[Finding, ...]:
@@ -109,7 +135,9 @@ def findings_in_data(facts: DataFacts) -> tuple[Finding, ...]:
 
 def findings_in_label(facts: LabelFacts) -> tuple[Finding, ...]:
     """Return what one label gives reason to say; whether the shift hurts comes first."""
-    return _there(_harm(facts), _price(facts), _ties(facts), _limit(facts), _most_removed(facts), _wide(facts))
+    return _there(
+        _harm(facts), _price(facts), _ties(facts), _limit(facts), _most_removed(facts), _wide(facts), _decided(facts)
+    )
 
 
 def _there(*found: Finding | None) -> tuple[Finding, ...]:
@@ -127,7 +155,8 @@ def _harm(facts: LabelFacts) -> Finding:
             "Check the units of the columns that the target is far away in.",
         )
     numbers = (
-        f"least squares is expected to err by {least.rmse:.4g} on the target and by {found.home:.4g} on the source"
+        f"least squares is expected to err by {number(least.rmse)} on the target and by {number(found.home)} on the "
+        "source"
     )
     best = found.advised
     if not found.hurts:
@@ -139,16 +168,16 @@ def _harm(facts: LabelFacts) -> Finding:
         f"Label some rows of the target first, above all rows that differ {_where(facts)}: no other weights promise "
         "much less."
         if best is None
-        else f"Use {best.name}: {best.rmse:.4g} is expected of it."
+        else f"Use {best.name}: {number(best.rmse)} is expected of it."
     )
     severity: Severity = "serious" if ratio >= HURTS_MUCH else "warning"
-    return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {ratio:.3g} times as much.", cure)
+    return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {number(ratio, 3)} times as much.", cure)
 
 
 def _price(facts: LabelFacts) -> Finding | None:
     if not facts.judgement.costs:  # also where either is unknown
         return None
-    before, after = facts.judgement.before.rmse, facts.judgement.after.rmse
+    before, after = facts.judgement.before, facts.judgement.after
     advice = (
         "Until rows of the target are labelled, keep the weights as they are if you trust that the labels are linear "
         "in the features; the adapted ones stray less far if they are not."
@@ -159,7 +188,8 @@ def _price(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR012",
         "info",
-        f"Adapting is insurance with a price: {after:.4g} is expected of Bayes-SpAR and {before:.4g} of least squares.",
+        f"Adapting is insurance with a price: {number(after.rmse)} is expected of {after.name} and "
+        f"{number(before.rmse)} of least squares.",
         advice,
     )
 
@@ -170,7 +200,7 @@ def _outside(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR003",
         "serious" if facts.outside >= MUCH_OUTSIDE else "warning",
-        f"{facts.outside:.1%} of the target's energy lies outside the span of the source: no label speaks of it.",
+        f"{percent(facts.outside)} of the target's energy lies outside the span of the source: no label speaks of it.",
         "Label rows that vary there, or leave out the columns that only the target varies in.",
     )
 
@@ -197,8 +227,8 @@ def _few_rows(facts: DataFacts) -> Finding | None:
         else "which leaves the weights and the noise uncertain"
     )
     text = (
-        f"The source has {facts.rows:,.0f} rows for {facts.rank:,} directions ({facts.rows / facts.rank:.3g} each), "
-        f"{what}."
+        f"The source has {facts.rows:,.0f} rows for {facts.rank:,} directions "
+        f"({number(facts.rows / facts.rank, 3)} each), {what}."
     )
     return Finding(
         "SPAR005",
@@ -211,7 +241,7 @@ def _few_rows(facts: DataFacts) -> Finding | None:
 def _moved(facts: DataFacts) -> Finding | None:
     if not facts.moved:
         return None
-    named = ", ".join(f"{name} by {distance:.3g}" for name, distance in facts.moved[:3])
+    named = ", ".join(f"{name} by {number(distance, 3)}" for name, distance in facts.moved[:3])
     count = _count(len(facts.moved), "column's mean lies", "columns' means lie")
     return Finding(
         "SPAR009",
@@ -228,8 +258,8 @@ def _apart(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR011",
         "warning",
-        f"The largest column varies {facts.apart:.2g} times as much as the smallest, so what a direction is depends on "
-        "their units.",
+        f"The largest column varies {times(facts.apart)} times as much as the smallest, so what a direction is "
+        "depends on their units.",
         "Standardise the features, or use BayesSpARRegressor(scale=True).",
     )
 
@@ -265,20 +295,43 @@ def _most_removed(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR008",
         "warning",
-        f"{share:.0%} of the target's energy was taken away: what varies most in it no longer moves predictions.",
+        f"{percent(share, 0)} of the target's energy was taken away: what varies most in it no longer moves "
+        "predictions.",
         "What is left is what the source can speak of; label some target rows to learn the rest.",
     )
 
 
 def _wide(facts: LabelFacts) -> Finding | None:
-    low, high = facts.judgement.after.interval95
+    after = facts.judgement.after
+    low, high = after.interval95
     if not (low > 0.0 and WIDE * low <= high < math.inf):
         return None
     return Finding(
         "SPAR010",
         "warning",
-        f"The forecast says little: the RMSE of Bayes-SpAR may lie anywhere from {between((low, high))} (95 %).",
+        f"The forecast says little: the RMSE of {after.name} may lie anywhere from {between((low, high))} (95 %).",
         "Labels of the target would narrow it, above all of rows with a wide interval (predict_interval).",
+    )
+
+
+def _decided(facts: LabelFacts) -> Finding | None:
+    """The beliefs behind a forecast expect many columns to matter; one that decides is the case they are wrong in."""
+    leader = facts.leader
+    if leader is None or leader.share < max(DECIDES, EVEN / leader.columns):
+        return None
+    far = leader.reach >= FAR_OUT
+    text = (
+        f"One column decides: {leader.column} carries {percent(leader.share, 0)} of what {leader.columns:,} columns "
+        "explain of the label. Forecasts do not expect that of one column, and the intervals of adapted weights may "
+        "miss to either side"
+    )
+    if far:
+        text += f"; since it reaches {times(leader.reach)} times as far in the target, errors above them are likely"
+    return Finding(
+        "SPAR013",
+        "warning" if far else "info",
+        f"{text}.",
+        f"Label some rows in which {leader.column} lies far out before trusting an interval of adapted weights.",
     )
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar._checks import target_moments
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.compared import Compared, Weights, facts_of, given_weights
+from pyspar.compared import Compared, Weights, facts_of, given_weights, leaders_of
 from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments
@@ -82,12 +82,16 @@ class OutputInspection:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All of it. ``as_dict`` gives plain Python for JSON."""
+    """All of it. ``as_dict`` gives plain Python for JSON.
+
+    ``adapted`` names the forecast of the weights that adapting the estimator gives.
+    """
 
     n_source: float
     n_target: float
     columns: tuple[str, ...]
     estimator: str
+    adapted: str
     alpha: float
     rank: int
     outside_energy: float
@@ -188,18 +192,19 @@ def _inspection(
     centred = bool(estimator.fit_intercept)
     first, plain, raw = posteriors_for(estimator.moments_, target, fit_intercept=centred)
     whole = Forecaster(first, target, beside=(plain, raw))
-    by_group = {name: Forecaster(first, moments, beside=(plain, raw)) for name, moments in parts.items()}
+    by_group = {name: whole.on(moments) for name, moments in parts.items()}
     at_home = Forecaster(plain, estimator.moments_.without_outputs())
     guess = whole.guess()[0] * models.units[:, None]
     predictions = predictions_of(Z, candidates["OLS"], models.own)
     d, about = len(models.units), estimator.moments_
     label_std = root_sum_squares(about.root_about(None)[:, d:]) / np.sqrt(about.weight)
+    leaders = leaders_of(estimator, target, names, models)
     found = []
     for k, label in enumerate(labels):
         forecasts = tuple(whole.of(name, *pair, k) for name, pair in candidates.items())
         directions = directions_of(models.paper, models.removed, guess, names, k)
         home = at_home.of("source", *candidates["OLS"], k).rmse
-        judgement = judged(forecasts, home)
+        judgement = judged(forecasts, home, models.adapted)
         found.append(
             OutputInspection(
                 name=label,
@@ -212,7 +217,7 @@ def _inspection(
                 label_std=float(label_std[k]),
                 worth=judgement.worth,
                 verdict=verdict_of(judgement),
-                findings=findings_in_label(LabelFacts(judgement, directions, models.limits[k])),
+                findings=findings_in_label(LabelFacts(judgement, directions, models.limits[k], leaders[k])),
                 predictions=None if predictions is None else predictions[k],
             )
         )
@@ -221,6 +226,7 @@ def _inspection(
         n_target=target.weight,
         columns=tuple(dict.fromkeys(names)),
         estimator=repr(estimator),
+        adapted=models.adapted,
         alpha=models.alpha,
         rank=int(estimator.rank_),
         outside_energy=models.paper.outside_energy,

@@ -17,6 +17,7 @@ from typer import Exit
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.show_inspection import finding_lines, forecast_lines, verdict
 from pyspar.stopping import STOPPED
+from pyspar.wording import between, number, percent, without_raised
 
 if TYPE_CHECKING:
     from pyspar.inspection import OutputInspection
@@ -60,14 +61,14 @@ def adapt_account(account: AdaptAccount) -> None:
     _expectation(rows, account.expected, account.method, scored=account.scored is not None)
     if account.scored is not None:
         least, score = account.scored.rmse_least_squares, account.scored
-        change = "" if account.method == "ols" else f"{_number(least)} (least squares) → "
+        change = "" if account.method == "ols" else f"{number(least)} (least squares) → "
         rows.add(
             "true",
-            f"{change}{_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} with "
+            f"{change}{number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} with "
             "a label, which was used for nothing else",
         )
     if account.expected.outside >= _NOTICEABLE:
-        outside = f"{account.expected.outside:.1%} of the target's energy is outside the source's span"
+        outside = f"{percent(account.expected.outside)} of the target's energy is outside the source's span"
         rows.add("outside", f"{outside}; no label speaks of it")
     _surprises(rows, account.tables, account.notes)
     n = account.tables.n_target
@@ -123,12 +124,13 @@ def _directions(output: OutputInspection, top: int) -> None:
     table.add_column("loads on", overflow="fold")
     total = sum(direction.keeping for direction in output.directions)
     for place, direction in enumerate(output.directions[:top], 1):
-        loads = ", ".join(f"{name} {share:.0%}" for name, share in direction.loads[:3] if share >= 0.005)
-        outside = f" ({direction.outside:.0%} outside the source)" if direction.outside >= 0.005 else ""
+        loads = ", ".join(f"{name} {_whole(share)}" for name, share in direction.loads[:3] if share >= 0.005)
+        outside = f" ({_whole(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
         share = direction.keeping / total if total > 0.0 else 0.0
         table.add_row(
-            str(place), _number(direction.keeping), _number(direction.removing), f"{share:.1%}",
-            f"{direction.removed:.0%}", Text("remove" if direction.goes else "keep"), Text(printable(loads + outside)),
+            str(place), *(Text(_legible(number(cost))) for cost in (direction.keeping, direction.removing)),
+            f"{100.0 * share:.1f} %", _whole(direction.removed), Text("remove" if direction.goes else "keep"),
+            Text(printable(loads + outside)),
         )  # fmt: skip
     console = Console(highlight=False)
     console.print()
@@ -156,7 +158,7 @@ class _Rows:
         self._grid.add_column(overflow="fold")
 
     def add(self, name: str, text: str) -> None:
-        self._grid.add_row(Text(name), Text(printable(text)))
+        self._grid.add_row(Text(name), Text(_legible(printable(text))))
 
     def several(self, name: str, texts: list[str]) -> None:
         for text in texts[:_LINES]:
@@ -202,11 +204,10 @@ def _expectation(rows: _Rows, expected: Expected, method: str, *, scored: bool) 
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
         rows.add("expected", "error unknown: it is larger than can be computed")
         return
-    least = "" if method == "ols" else f"{_number(before.rmse)} (least squares) → "
-    low, high = map(_number, after.interval95)
-    rows.add("expected", f"{least}{_number(after.rmse)} ({method}; 95 %: {low} to {high}) RMSE; {_IF}")
+    least = "" if method == "ols" else f"{number(before.rmse)} (least squares) → "
+    rows.add("expected", f"{least}{number(after.rmse)} ({method}; 95 %: {between(after.interval95)}) RMSE; {_IF}")
     beside = "; 'expected' and 'true' include it" if scored else ", which 'expected' includes"
-    rows.add("noise", f"{_number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
+    rows.add("noise", f"{number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
 
 
 def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
@@ -229,8 +230,17 @@ def _count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0.0 else f"{value:.3e}"
+def _whole(share: float) -> str:
+    return f"{100.0 * share:.0f} %"
+
+
+def _legible(text: str) -> str:
+    """Return a text whose numbers the terminal can show: an arrow may become a question mark, a power must not."""
+    try:
+        text.encode(Console().encoding)
+    except (UnicodeEncodeError, LookupError):
+        return without_raised(text)
+    return text
 
 
 def printable(text: str) -> str:

@@ -14,6 +14,7 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     TextColumn,
+    TimeElapsedColumn,
     TransferSpeedColumn,
 )
 
@@ -58,7 +59,7 @@ class _Live:
         self._shown: Progress | None = None
 
     def __call__(self, text: str) -> None:
-        self._show(SpinnerColumn(), _WHAT).add_task(text, total=None)
+        self._show(SpinnerColumn(), _WHAT, TimeElapsedColumn()).add_task(text, total=None)
 
     def reading(self, text: str, n_bytes: int) -> Callable[[int, int], None]:
         rows = TextColumn("{task.fields[rows]:,} rows")

@@ -7,21 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspar.core.forecast import Forecast
-from pyspar.wording import between
+from pyspar.wording import between, number, times
 
 ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
 HURTS, HURTS_MUCH = 1.1, 2.0
 """The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
 WORTH = 0.98
 """Other weights are worth it where they leave at most this share of the expected error."""
+FEW, MANY = 0.05, 2.0
+"""Below this share of the error, and above this multiple of it, it is told how many times less or more there is."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The forecasts of one label by name, and the expected error of least squares on rows like the source's."""
+    """The forecasts of one label by name, the expected error of least squares on rows like the source's, and whose
+    weights the estimator in hand gets by adapting."""
 
     forecasts: dict[str, Forecast]
     home: float
+    adapted: str
 
     @property
     def before(self) -> Forecast:
@@ -30,8 +34,8 @@ class Judgement:
 
     @property
     def after(self) -> Forecast:
-        """The forecast of the adapted weights."""
-        return self.forecasts["Bayes-SpAR"]
+        """The forecast of the weights that adapting this estimator gives."""
+        return self.forecasts[self.adapted]
 
     @property
     def ratio(self) -> float:
@@ -67,9 +71,9 @@ class Judgement:
         return self.after if best.rmse >= WORTH * self.after.rmse else best
 
 
-def judged(forecasts: Sequence[Forecast], home: float) -> Judgement:
-    """Return the judgement of some forecasts, among them those of ``OLS`` and ``Bayes-SpAR``."""
-    return Judgement({found.name: found for found in forecasts}, home)
+def judged(forecasts: Sequence[Forecast], home: float, adapted: str) -> Judgement:
+    """Return the judgement of some forecasts, among them that of ``OLS`` and that of the adapted weights, by name."""
+    return Judgement({found.name: found for found in forecasts}, home, adapted)
 
 
 def verdict_of(found: Judgement) -> str:
@@ -77,26 +81,37 @@ def verdict_of(found: Judgement) -> str:
     before, after, advised = found.before, found.after, found.advised
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
         return "Whether adapting is worth it is unknown: the expected errors are larger than can be computed."
+    least, adapted = number(before.rmse), f"{number(after.rmse)} with {after.name}"
     range95 = f"95 %: {between(after.interval95)}"
-    both = f"an expected RMSE of {before.rmse:.4g} as it is and {after.rmse:.4g} adapted ({range95})"
+    both = f"an expected RMSE of {least} with least squares and {adapted} ({range95})"
     if advised is None and found.hurts:
-        what = f"Label some rows of the new world first: the shift hurts and adapting does not mend it, {both}"
+        what = f"Label some rows of the target first: the shift hurts and adapting does not mend it, {both}"
     elif found.worth:
-        still = "" if advised is None or advised is after else f"; {advised.name} promises {advised.rmse:.4g}"
+        still = "" if advised is None or advised is after else f"; {advised.name} promises {number(advised.rmse)}"
         what = (
-            f"Adapting is worth it: the expected RMSE falls from {before.rmse:.4g} to {after.rmse:.4g} "
-            f"({100.0 * (1.0 - found.share):.0f} % less; {range95}{still})"
+            f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} "
+            f"({_change(found.share)}; {range95}{still})"
         )
     elif advised is not None:
         what = (
-            f"Use {advised.name} rather than least squares: the expected RMSE falls from {before.rmse:.4g} to "
-            f"{advised.rmse:.4g} (95 %: {between(advised.interval95)}); adapted it would be {after.rmse:.4g}"
+            f"Use {advised.name} rather than least squares: the expected RMSE falls from {least} to "
+            f"{number(advised.rmse)} ({_change(advised.rmse / before.rmse)}; 95 %: {between(advised.interval95)}); "
+            f"adapting would leave {adapted}"
         )
     elif not found.costs:
         what = f"Adapting changes little: {both}"
     else:
         what = (
-            f"Adapting is insurance that costs: the expected RMSE rises from {before.rmse:.4g} to {after.rmse:.4g} "
-            f"({100.0 * (found.share - 1.0):.0f} % more; {range95})"
+            f"Adapting is insurance that costs: the expected RMSE rises from {least} to {adapted} "
+            f"({_change(found.share)}; {range95})"
         )
     return f"{what}, {ASSUMPTION}."
+
+
+def _change(share: float) -> str:
+    """Say how much less or more a share of an error is: in per cent, unless it is another order of size."""
+    if 0.0 < share < FEW:
+        return f"{times(1.0 / share)} times smaller"
+    if share > MANY:
+        return f"{times(share)} times as much"
+    return f"{100.0 * abs(1.0 - share):.0f} % {'less' if share < 1.0 else 'more'}"

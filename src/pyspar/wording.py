@@ -1,25 +1,87 @@
-"""Wording: numbers as the terminal, the page and its figures write them, so that all three show the same digits."""
+"""Wording: numbers as the terminal, the page, its figures and every sentence write them: the same digits everywhere."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
+PLAIN = 9
+"""From this power of ten on a number is written as a power; smaller ones with commas."""
+_EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
+_POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+_DIGITS, _RAISED = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_ROUNDING = 1e-9
 
-def number(value: float | None) -> str:
-    """Return a number with four digits, or say that it is unknown.
 
-    >>> number(12.34567), number(None)
-    ('12.35', 'unknown')
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with four digits unless told otherwise, or say that it is unknown.
+
+    >>> number(12.34567), number(251234.0), number(3e12), number(None)
+    ('12.35', '251,200', '3·10¹²', 'unknown')
     """
-    return "unknown" if value is None or not math.isfinite(value) else f"{value:.4g}"
+    return "unknown" if value is None or not math.isfinite(value) else spelt(f"{value:.{digits}g}")
 
 
 def between(ends: Sequence[float | None]) -> str:
     """Return an interval as text.
 
-    >>> between((1.0, 2.5))
-    '1 to 2.5'
+    >>> between((1.0, 2.5e5))
+    '1 to 250,000'
     """
     low, high = map(number, ends)
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Return a share of one in per cent; what rounds to nothing is not called nothing, nor what rounds to all all.
+
+    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.99999)
+    ('12.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
+    """
+    if value is None:
+        return "unknown"
+    least, hundred = 10.0**-digits, 100.0 * value
+    if abs(value - round(value)) < _ROUNDING:  # none or all of it
+        text = f"{hundred:.0f}"
+    elif 0.0 < hundred < least / 2.0:
+        text = f"under {least:g}"
+    elif 100.0 - least / 2.0 < hundred < 100.0:
+        text = f"over {100.0 - least:g}"
+    else:
+        text = f"{hundred:.{digits}f}"
+    return f"{text} %"
+
+
+def times(factor: float) -> str:
+    """Return how many times, with two digits: more would be read as if they were sure.
+
+    >>> times(17123456.0), times(3.14), times(1e12)
+    ('17,000,000', '3.1', '10¹²')
+    """
+    return number(factor, 2).removeprefix("1·")
+
+
+def spelt(text: str, plain: int = PLAIN) -> str:
+    """Write the exponents in a text as people do: with commas below a power of ten, as powers from there on.
+
+    >>> spelt("2.512e+04 of 3e+12, 4.1e-07")
+    '25,120 of 3·10¹², 4.1·10⁻⁷'
+    """
+    return _EXPONENT.sub(lambda found: _spelt(found, plain), text)
+
+
+def without_raised(text: str) -> str:
+    """Write powers of ten with an e again, for a terminal that has no raised digits.
+
+    >>> without_raised("25,120 of 3·10¹², 4.1·10⁻⁷")
+    '25,120 of 3e12, 4.1e-7'
+    """
+    return _POWER.sub(lambda found: "e" + found[1].translate(str.maketrans(_RAISED, _DIGITS)), text)
+
+
+def _spelt(found: re.Match[str], plain: int) -> str:
+    digits, exponent = found[1], int(found[2])
+    if 0 <= exponent < plain:
+        return f"{float(found[0]):,.0f}"
+    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _RAISED))}"

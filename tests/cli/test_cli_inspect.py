@@ -16,7 +16,7 @@ def test_the_worst_direction_is_named_by_its_raw_column(spar, files, source, tar
     assert result.exit_code == 0, result.output
     worst = next(line for line in result.stdout.splitlines() if line.startswith("1 "))
     assert "remove" in worst
-    assert "garden 100%" in worst
+    assert "garden 100 %" in worst
     assert result.stderr == ""
 
 

@@ -31,6 +31,15 @@ def test_a_terminal_without_arrows_is_no_failure(tables):
     assert b"least squares" in done.stdout
 
 
+def test_a_terminal_without_raised_digits_gets_numbers_that_can_be_read(tables):
+    frame = pd.read_csv(tables / "s.csv")
+    frame.assign(y=3e20 * frame.y).to_csv(tables / "s.csv", index=False)
+    for encoding, power in (("cp1252", b"e20"), ("ascii", b"e20"), ("utf-8", "·10²⁰".encode())):
+        done = spar("adapt", "s.csv", "t.csv", "--label", "y", cwd=tables, PYTHONIOENCODING=encoding)
+        assert done.returncode == 0
+        assert power in done.stdout
+
+
 def test_names_cannot_command_the_terminal(tables):
     for name in ("s.csv", "t.csv"):
         frame = pd.read_csv(tables / name).rename(columns={"b": "\x1b[31mred"})

@@ -56,7 +56,7 @@ def test_target_energy_outside_the_source_is_found(calm):
     X[:, 3] = X[:, 2]
     found = codes(SpARRegressor().fit(X, y), Z)
     share = np.mean((Z[:, 3] - Z[:, 2]) ** 2) / 2 / np.sum(np.mean((Z - X.mean(axis=0)) ** 2, axis=0))
-    assert f"{share:.1%}" in found["SPAR003"].text
+    assert f"{100 * share:.1f} % of" in found["SPAR003"].text
     assert "SPAR003" not in calm
 
 
@@ -148,6 +148,35 @@ def test_the_price_of_adapting_is_told(calm):
     found = codes(BayesSpARRegressor(rule="chi2", alpha=1.0).fit(X, y), Z)  # alpha 1 takes everything away
     assert found["SPAR012"].severity == "info"
     assert "SPAR012" not in calm
+
+
+@pytest.mark.parametrize(("reach", "severity"), [(1.0, "info"), (6.0, "warning")])
+def test_a_column_that_alone_decides_the_label_is_named(reach, severity):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 50)), rng.normal(size=(200, 50))
+    Z[:, 7] *= reach
+    noise = rng.normal(size=300)
+    found = codes(BayesSpARRegressor().fit(X, 2.0 * X[:, 7] + noise), Z)["SPAR013"]
+    assert found.severity == severity
+    assert "x7 carries" in found.text
+    assert "of what 50 columns explain" in found.text
+    assert ("errors above them are likely" in found.text) == (reach > 3.0)
+    assert "SPAR013" not in codes(BayesSpARRegressor().fit(X, X @ rng.normal(size=50) + noise), Z)
+
+
+def test_one_of_a_few_columns_may_lead_without_a_word():
+    X, _, Z = data()
+    assert "SPAR013" not in codes(SpARRegressor().fit(X, X[:, 0] + np.random.default_rng(1).normal(size=len(X))), Z)
+
+
+def test_features_of_one_column_lead_together():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))
+    y = X[:, :10].sum(axis=1) + rng.normal(size=300)
+    names = ["town"] * 10 + [f"x{i}" for i in range(50)]
+    for columns, told in ((names, True), (None, False)):
+        found = inspect(BayesSpARRegressor().fit(X, y), X, columns=columns).outputs[0].findings
+        assert any(each.code == "SPAR013" and "town carries" in each.text for each in found) == told
 
 
 def test_every_code_is_documented_and_no_other():

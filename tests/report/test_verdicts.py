@@ -5,33 +5,33 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, inspect
+from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
 from pyspar.findings import LabelFacts, findings_in_label
 from pyspar.verdicts import judged, verdict_of
 
 
-def told(home, **rmse):
+def told(home, adapted="Bayes-SpAR", **rmse):
     """Return the verdict and the findings by code, for expected errors that are given."""
     forecasts = [
         Forecast(name.replace("_", "-"), value, *[(0.9 * value, 1.1 * value)] * 2, value, *[(0.0, value)] * 2, 0, 0, 0)
         for name, value in rmse.items()
     ]
-    found = judged(forecasts, home)
+    found = judged(forecasts, home, adapted)
     return verdict_of(found), {f.code: f for f in findings_in_label(LabelFacts(found, (), "interior"))}
 
 
 def test_a_shift_that_hurts_and_that_adapting_mends():
     verdict, findings = told(1.0, OLS=5.0, ridge=4.0, Bayes_SpAR=2.0)
     assert "Use Bayes-SpAR" in findings["SPAR001"].advice
-    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 2 (60 % less")
+    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 2 with Bayes-SpAR (60 % less")
 
 
 @pytest.mark.parametrize("adapted", [4.95, 5.0, 7.0])
 def test_a_shift_that_hurts_and_that_nothing_mends_asks_for_labels_first(adapted):
     verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=adapted)
     assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
-    assert verdict.startswith("Label some rows of the new world first: the shift hurts")
+    assert verdict.startswith("Label some rows of the target first: the shift hurts")
     assert "Adapting changes little" not in verdict
     assert ("SPAR012" in findings) == (adapted > 5.2)
 
@@ -58,6 +58,54 @@ def test_without_harm_adapting_changes_little_or_costs():
     verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.5)
     assert verdict.startswith("Adapting is insurance that costs")
     assert "SPAR012" in findings
+
+
+def test_the_verdict_speaks_of_the_weights_in_hand_and_names_better_ones():
+    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=3.0, Bayes_SpAR=4.0)
+    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 3 with SpAR (40 % less")
+    assert "Bayes-SpAR" not in verdict
+    assert "Use SpAR: 3" in findings["SPAR001"].advice
+    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=4.0, Bayes_SpAR=3.0)
+    assert "falls from 5 to 4 with SpAR" in verdict
+    assert "Bayes-SpAR promises 3" in verdict
+    assert "Use Bayes-SpAR: 3" in findings["SPAR001"].advice
+    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=6.0, Bayes_SpAR=3.0)
+    assert verdict.startswith(
+        "Use Bayes-SpAR rather than least squares: the expected RMSE falls from 5 to 3 (40 % less"
+    )
+    assert "adapting would leave 6 with SpAR" in verdict
+    assert "6 is expected of SpAR" in findings["SPAR012"].text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (2.9e7, 1.7, "falls from 29,000,000 to 1.7 with Bayes-SpAR (17,000,000 times smaller"),
+        (100.0, 6.0, "(94 % less"),
+        (100.0, 4.0, "(25 times smaller"),
+        (100.0, 0.0, "(100 % less"),
+        (1.0, 1.5, "(50 % more"),
+        (1.0, 250.0, "(250 times as much"),
+    ],
+)
+def test_how_much_less_or_more_is_told_as_a_person_would(before, after, change):
+    assert change in told(before, OLS=before, Bayes_SpAR=after)[0]
+
+
+def test_each_regressor_is_judged_by_its_own_weights(shifted):
+    X, y, Z = shifted
+    spar = SpARRegressor().fit(X, y)
+    for est, scale, name in (
+        (BayesSpARRegressor().fit(X, y), None, "Bayes-SpAR"),
+        (spar, None, "SpAR"),
+        (spar, False, "SpAR"),
+        (spar, True, "SpAR as fitted"),  # "SpAR" is then the rule in units of the spread
+    ):
+        found = inspect(est, Z, scale=scale)
+        expected = float(est.adapted(Z).expected_rmse(Z))
+        assert found.adapted == name
+        assert found.outputs[0].forecast(name).rmse == pytest.approx(expected, rel=1e-9)
+        assert f"with {name}" in found.outputs[0].verdict
 
 
 def test_what_cannot_be_computed_is_unknown():

@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspar.reporting.axes import decades, linear, logarithmic, with_line
 from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, drawn
-from pyspar.reporting.words import count, shortened, shown, shown_between
+from pyspar.reporting.words import count, shortened
+from pyspar.wording import between, number
 
 DOTS = 500
 _SPREAD = 20.0
@@ -17,8 +18,11 @@ _CHEAP = 1e-3
 """Directions that multiply the noise by less than this share of what they would without a shift lie on the edge."""
 
 
-def expected_errors(output: dict[str, Any], name: str) -> str:
-    """Draw the expected RMSE of each set of weights, with labels as they come and without their noise."""
+def expected_errors(output: dict[str, Any], name: str, adapted: str) -> str:
+    """Draw the expected RMSE of each set of weights, with labels as they come and without their noise.
+
+    ``adapted`` names those that adapting the estimator gives.
+    """
     forecasts = [f for f in output["forecasts"] if f["rmse"] is not None][::-1]
     if not forecasts:
         return ""
@@ -31,7 +35,7 @@ def expected_errors(output: dict[str, Any], name: str) -> str:
         figure.get_layout_engine().set(**({"hspace": 0.08} if narrow else {"wspace": 0.07}))
         for ax, (title, suffix) in zip(axes, panels):
             at_home = None if suffix else home
-            _error_bars(ax, forecasts, suffix, at_home, narrow)
+            _error_bars(ax, forecasts, suffix, at_home, adapted, narrow)
             ax.set_title(title)
             if at_home is not None:
                 ax.axvline(at_home, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
@@ -45,13 +49,15 @@ def expected_errors(output: dict[str, Any], name: str) -> str:
         figure.supxlabel(f"expected RMSE, and\n{where}" if narrow else f"expected RMSE, and {where}", fontsize=9)
 
     label = "Expected RMSE on the target. " + "; ".join(
-        f"{f['name']} {shown(f['rmse'])}, 95 % interval {shown_between(f['interval95'])}" for f in forecasts[::-1]
+        f"{f['name']} {number(f['rmse'])}, 95 % interval {between(f['interval95'])}" for f in forecasts[::-1]
     )
     rows = len(forecasts)
     return drawn(name, label, draw, (1.25 + 0.36 * rows, 1.9 + 0.66 * rows))
 
 
-def _error_bars(ax: Any, forecasts: Sequence[dict[str, Any]], suffix: str, home: float | None, narrow: bool) -> None:
+def _error_bars(
+    ax: Any, forecasts: Sequence[dict[str, Any]], suffix: str, home: float | None, adapted: str, narrow: bool
+) -> None:
     values = [f["rmse" + suffix] or 0.0 for f in forecasts]
     highs = [_ends(f["interval95" + suffix], v)[1] for f, v in zip(forecasts, values)]
     positive = [v for v in (*values, home or 0.0) if v > 0.0]
@@ -64,13 +70,13 @@ def _error_bars(ax: Any, forecasts: Sequence[dict[str, Any]], suffix: str, home:
         ax.set_xlim(0.0, 1.3 * max([*highs, *positive, 0.0]) or 1.0)
         linear(ax.xaxis, 5 if narrow else 4)
     for place, (forecast, value, high) in enumerate(zip(forecasts, values, highs)):
-        colour = KEEP if forecast["name"] == "Bayes-SpAR" else THIRD
+        colour = KEEP if forecast["name"] == adapted else THIRD
         ax.barh(place, value, height=0.62, color=colour, alpha=0.28, linewidth=0)
         for level, width in (("interval95", 1.2), ("interval80", 4.0)):
             ax.plot(_ends(forecast[level + suffix], value), [place, place], color=colour, linewidth=width)
         ax.plot([value], [place], "o", color=INK, markersize=4)
         ax.annotate(
-            shown(value), (max(high, value), place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
+            number(value), (max(high, value), place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
         )
     ax.set_ylim(-0.5, len(forecasts) - 0.2)  # above the first bar stands a word
     _named(ax, forecasts)
@@ -104,7 +110,7 @@ def error_parts(output: dict[str, Any], name: str) -> str:
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
     label = "How the expected squared error divides. " + "; ".join(
-        f"{f['name']}: variance {shown(f['variance'])}, bias {shown(f['bias'])}, noise {shown(f['noise'])}"
+        f"{f['name']}: variance {number(f['variance'])}, bias {number(f['bias'])}, noise {number(f['noise'])}"
         for f in forecasts[::-1]
     )
     return drawn(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
@@ -132,7 +138,7 @@ def inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n_sour
     above = sum(v > even for v in values)
     label = (
         f"Spectral inflation of {count(len(directions))} target directions: {count(above)} cost more than they would "
-        f"without a shift, the largest {shown(max(values) / even)} times as much."
+        f"without a shift, the largest {number(max(values) / even)} times as much."
     )
     return drawn(name, label, draw, (3.2, 3.4))
 
@@ -197,8 +203,8 @@ def predictions(output: dict[str, Any], name: str, whose: str) -> str:
         return ax, Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
-        f"Predictions of {count(len(before))} target rows before and after. Before they run from {shown(min(before))} "
-        f"to {shown(max(before))}, after from {shown(min(after))} to {shown(max(after))}."
+        f"Predictions of {count(len(before))} target rows before and after. Before they run from {number(min(before))} "
+        f"to {number(max(before))}, after from {number(min(after))} to {number(max(after))}."
     )
     return drawn(name, label, draw, (3.6, 3.8))
 

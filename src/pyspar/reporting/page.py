@@ -11,7 +11,7 @@ from markupsafe import Markup
 from scipy.special import chdtri
 
 from pyspar.reporting import figures, words
-from pyspar.wording import number
+from pyspar.wording import between, number
 
 OUTPUTS = 6
 DIRECTIONS, DIRECTIONS_IN_ALL = 400, 1200
@@ -21,7 +21,6 @@ ALSO = 3
 """How many further findings the first thing on the page names."""
 TOUCHED = 0.01
 """Where no direction lost more than this share of its weight, adapting is said to have changed next to nothing."""
-SLACK = 1e-6
 ORDER = ("serious", "warning", "info", "good")
 SLIDER = 16.0
 STEP = 0.05
@@ -34,8 +33,8 @@ def page(found: dict[str, Any]) -> str:
     """Return the report as HTML. ``found`` is what ``Report.as_dict`` returns."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        number=number, shown=words.shown, between=words.shown_between, percent=words.percent, count=words.count,
-        tidy=words.tidy, hundredths=words.hundredths, confidence=words.confidence, shortened=words.shortened,
+        number=number, between=between, percent=words.percent, count=words.count, unbroken=words.unbroken,
+        hundredths=words.hundredths, confidence=words.confidence, shortened=words.shortened, sortable=words.sortable,
     )  # fmt: skip
     shown = found["outputs"][:OUTPUTS]
     most = min(DIRECTIONS, DIRECTIONS_IN_ALL // max(len(shown), 1))
@@ -61,7 +60,7 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -
     rank = {j: place for place, j in enumerate(order, 1)}
     ranks = [rank[j] for j in range(len(shown))]
     named = {f["name"]: f for f in output["forecasts"]}
-    place = list(named).index("Bayes-SpAR")
+    place = list(named).index(found["adapted"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     gone = [d for d in directions if d["goes"]]
     first, *others = output["findings"]
@@ -72,10 +71,10 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -
         "id": f"o{k}",
         "named": named,
         "whose": whose,
+        "numbers": _numbers(found["adapted"]),
         "alpha": alpha,
         "start": min(SLIDER, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER,
         "headline": first,
-        "astray": [name for name in ("OLS", "Bayes-SpAR") if _outside(named[name])],
         "also": [finding for finding in others if finding["severity"] in ORDER[:2]][:ALSO],
         "all_findings": [first, *others],
         "shown": shown,
@@ -90,12 +89,18 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -
         "groups": groups[:GROUPS],
         "n_groups": len(groups),
         "data": _for_script(output, directions, shown, alpha),
-        "errors": Markup(figures.expected_errors(output, f"o{k}-errors")),
+        "errors": Markup(figures.expected_errors(output, f"o{k}-errors", found["adapted"])),
         "parts": Markup(figures.error_parts(output, f"o{k}-parts")),
         "inflation": Markup(figures.inflation(shown, ranks, found["n_source"], f"o{k}-inflation")),
         "plane": Markup(figures.plane(shown, f"o{k}-plane", alpha, _quantile(alpha))),
         "scatter": Markup(figures.predictions(output, f"o{k}-predictions", whose)) if output["predictions"] else None,
     }
+
+
+def _numbers(adapted: str) -> list[tuple[str, str]]:
+    """Return the forecasts to show at the top, with titles: least squares, what adapting gives, and what it might."""
+    shown = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
+    return shown if adapted == "Bayes-SpAR" else [*shown, ("Bayes-SpAR", "Bayes-SpAR on the target")]
 
 
 def _for_script(
@@ -120,12 +125,6 @@ def _for_script(
     ]  # fmt: skip
     start = CERTAIN if alpha >= 1.0 else -math.log10(1.0 - alpha)
     return {"base": base, "start": start, "total": len(directions), "steps": steps, "names": brief, "points": points}
-
-
-def _outside(forecast: dict[str, Any]) -> bool:
-    """Say whether an expected error lies outside its own interval, which is drawn from more beliefs than one."""
-    value, (low, high) = forecast["rmse"], forecast["interval95"]
-    return None not in (value, low, high) and not low * (1.0 - SLACK) <= value <= high * (1.0 + SLACK)
 
 
 def _place(direction: dict[str, Any]) -> float | None:
