@@ -151,6 +151,7 @@ class BayesSpARRegressor(AdaptableRegressor):
             self._belief,
             target,
             found.z,
+            found.terms,
             all_in_units_of(cells, self.scale_),
             scale=bool(self.scale),
             alpha=float(self.alpha),

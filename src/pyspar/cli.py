@@ -170,6 +170,8 @@ def inspect(
         request = job.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
         with status() as line:
             account = job.inspect_files(request, top=top, report=report, json=json, watch=line)
+    written = "everything was written" if report or json else "nothing was written"
+    with show.guard(debug=debug, stopped=f"stopped; {written}"):
         show.inspect_account(account)
 
 

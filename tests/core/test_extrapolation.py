@@ -9,6 +9,7 @@ from pyspar.core.candidates import PENALTIES, REFERENCE, RIDGE, SHRUNK, SPAR
 from pyspar.core.cells import Cells, together
 from pyspar.core.extrapolation import NO_ROWS, TOO_FEW, average, held_out, likeness
 from pyspar.core.ridge import ridge_belief
+from pyspar.core.risk import terms_of
 from pyspar.core.votes import votes_of
 
 NAMES = (*PENALTIES, SPAR, RIDGE, SHRUNK)
@@ -29,7 +30,7 @@ def voted(cells, target, *, fit_intercept=False):
     whole = together(cells)
     belief = ridge_belief(whole, fit_intercept=fit_intercept)
     z = spectrum_about(target, belief.x_mean)
-    _, found = average(whole, belief, target, z, cells, scale=False, alpha=0.999)
+    _, found = average(whole, belief, target, z, terms_of(belief, z), cells, scale=False, alpha=0.999)
     return dict(zip(found.names, found.votes[:, 0], strict=True)), found
 
 

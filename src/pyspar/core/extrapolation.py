@@ -16,12 +16,13 @@ from itertools import pairwise
 import numpy as np
 
 from pyspar.core.adapt import Adaptation, share_moved, share_taken, spectrum_about
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Matrix, Vector, root_sum_squares
 from pyspar.core.candidates import REFERENCE, SPAR, Asked, candidate_weights
 from pyspar.core.cells import both_sides
 from pyspar.core.mixture import Mixture, lengths
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import RidgeBelief, ridge_belief
+from pyspar.core.risk import Terms
 from pyspar.core.scaling import in_units_of, inverse, spread_of_features
 from pyspar.core.spectrum import Spectrum
 from pyspar.core.votes import RuleScores, near_ridge, votes_of
@@ -41,6 +42,7 @@ def average(
     belief: RidgeBelief,
     target: Moments,
     z: Spectrum,
+    terms: Terms,
     cells: Sequence[Moments],
     *,
     scale: bool,
@@ -50,8 +52,8 @@ def average(
     """Return the averaged weights for a target, features x outputs, and the votes.
 
     ``source``, ``target`` and ``cells``, the parts of a partition of the source (none: it cannot be asked), are in the
-    units of ``belief``; ``z`` is the spectrum of the target about its mean. ``scale`` says whether a fit on part of the
-    source measures features in spreads of that part.
+    units of ``belief``; ``z`` is the spectrum of the target about its mean, ``terms`` what the belief says along it.
+    ``scale`` says whether a fit on part of the source measures features in spreads of that part.
     """
     found = candidate_weights(source, belief, target, z, alpha=alpha, asked=asked)
     splits, shares = _splits(source, cells, target)
@@ -68,7 +70,9 @@ def average(
         apart = trial.apart(names.index(REFERENCE))
         ratios[split] = _ratio(errors, names)
         tested[split] = np.divide(apart, distances, out=np.ones_like(apart), where=apart < distances)
-    votes, kept = near_ridge(names, votes_of(names, ratios, tested, distances), there, trials)
+    votes, kept = near_ridge(
+        names, votes_of(names, ratios, tested, distances), there, trials, _doubt(belief, terms, target, there)
+    )
     why = "by extrapolation cross-validation" if splits else TOO_FEW if cells else NO_ROWS
     return there.of(votes), RuleScores(names, ratios, tested, distances, votes, kept, shares, why)
 
@@ -139,6 +143,15 @@ def _splits(source: Moments, cells: Sequence[Moments], target: Moments) -> tuple
     places = [bounds.index(cut) for cut in cuts]
     splits = [sides[place - 1][::-1] for place in places]
     return splits, np.array([weights[:cut].sum() / weights.sum() for cut in cuts])
+
+
+def _doubt(belief: RidgeBelief, terms: Terms, target: Moments, there: Mixture) -> Vector:
+    """Return the squared error that a belief expects of its mean on a row of the target, in spreads of the labels."""
+    with np.errstate(over="ignore"):
+        unknown = root_sum_squares(terms.lam[:, None] * terms.std) / np.sqrt(target.weight)
+        return np.asarray(
+            (unknown / there.spread) ** 2 + (1.0 + belief.mean_share) * (belief.sigma / there.spread) ** 2
+        )
 
 
 def _cuts(weights: Vector, shares: Sequence[float]) -> list[int]:

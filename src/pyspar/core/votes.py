@@ -3,7 +3,7 @@
 Nobody wins outright: each candidate has a vote that falls as a power of its held-out error, and what it did well counts
 as far as it was tested. Ridge at the penalty of leave-one-out is what one would use without a target. The average may
 depart from its predictions half as far as it did where that could be tested, and beyond that only to bring
-predictions back that are longer than labels usually are.
+predictions back that are longer than labels usually are. Where ridge is sure of itself it may not be contradicted.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ BACK = 2.0
 
 LONG = 1.5
 """How many spreads of the labels predictions must be long, root mean square, before that counts."""
+
+SURE = 1.0
+"""Ridge is sure of itself where it expects to err on the target by less than so many spreads of the labels."""
+
+CONTRADICTED = 1.3
+"""Then the average goes no further than to where ridge expects it to err so many times as much."""
 
 _BOLD = ("target-ridge/10", SPAR, RIDGE, SHRUNK, CAREFUL, PLAIN)
 """Candidates that shrink less than the reference where the target is loud."""
@@ -123,10 +129,14 @@ def votes_of(names: Sequence[str], ratios: Matrix, tested: Matrix, distances: Ma
     return np.asarray(vote / vote.sum(axis=0))
 
 
-def near_ridge(names: Sequence[str], votes: Matrix, there: Mixture, trials: Sequence[Mixture]) -> tuple[Matrix, Vector]:
+def near_ridge(
+    names: Sequence[str], votes: Matrix, there: Mixture, trials: Sequence[Mixture], doubt: Vector
+) -> tuple[Matrix, Vector]:
     """Return votes that lead no further from ridge than was tested, and how much of the way they go, per output.
 
-    ``there`` is the target, ``trials`` are the held-out parts. Where leave-one-out could not be asked the votes stay.
+    ``there`` is the target, ``trials`` are the held-out parts, ``doubt`` is the squared error that the ridge belief
+    expects of its own mean on a row of the target, in squared spreads of the labels. Where leave-one-out could not be
+    asked the votes stay.
     """
     if PLAIN not in names:
         return votes, np.ones(votes.shape[1])
@@ -136,5 +146,26 @@ def near_ridge(names: Sequence[str], votes: Matrix, there: Mixture, trials: Sequ
     tested = np.max([np.zeros(votes.shape[1]), *(trial.length(way) for trial in trials)], axis=0)
     back = np.maximum(there.length(ridge) - np.maximum(there.length(votes), LONG), 0.0)
     allowed, apart = BEYOND * tested + BACK * back, there.length(way)
+    off = ridge.copy()
+    off[names.index(RIDGE)] -= 1.0
+    allowed = np.minimum(allowed, _not_contradicted(off, way, there, doubt))
     kept = np.divide(allowed, apart, out=np.ones_like(apart), where=apart > allowed)
     return ridge + kept * way, kept
+
+
+def _not_contradicted(off: Matrix, way: Matrix, there: Mixture, doubt: Vector) -> Vector:
+    """Return how far one may go where the belief is sure of itself; infinite where it is not.
+
+    A belief with mean m expects of weights w the squared error ``|w - m|**2 + doubt``. At a distance t from ridge along
+    the way that is ``C + 2 B t + t**2``, and shall be at most ``CONTRADICTED**2 * C``.
+    """
+    apart, start = there.length(way), there.length(off)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sure = (apart > 0.0) & (start**2 + doubt <= SURE**2)
+    if not sure.any():
+        return np.full(len(apart), np.inf)
+    start, doubt = np.where(sure, start, 0.0), np.where(sure, doubt, 0.0)
+    step = way / np.where(sure, apart, 1.0)
+    B = 0.5 * (there.length(off + step) ** 2 - start**2 - 1.0)
+    furthest = np.sqrt(B**2 + (CONTRADICTED**2 - 1.0) * (start**2 + doubt)) - B
+    return np.where(sure, furthest, np.inf)
