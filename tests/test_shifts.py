@@ -118,13 +118,10 @@ def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part
     assert not tables(True) & tables(False)
 
 
-OPEN = {"design", "held-back", "fresh", "sealed"}
-
-
 @pytest.mark.parametrize(
-    ("words", "parts"), [([], OPEN), (["--part", "last"], {"last"}), (["--half", "fresh"], {"fresh"})]
+    ("words", "parts"), [([], set(HALVES)), (["--part", "last"], {"last"}), (["--half", "fresh"], {"fresh"})]
 )
-def test_the_command_runs_a_closed_part_only_if_it_is_named(words, parts, monkeypatch):
+def test_the_command_runs_every_part_or_the_one_that_is_named(words, parts, monkeypatch):
     asked = []
     monkeypatch.setattr("benchmarks.shifts.run.run", lambda chosen, *_, **__: asked.extend(chosen))
     monkeypatch.setattr(sys, "argv", ["shifts", *words, "--peers"])  # with peers, nothing is printed or written
@@ -132,11 +129,11 @@ def test_the_command_runs_a_closed_part_only_if_it_is_named(words, parts, monkey
     assert {t.half for t in asked} == parts
 
 
-def test_the_command_refuses_a_set_of_a_closed_part_that_is_not_asked_for_by_its_part(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["shifts", "--sets", "irises", "airfoil"])
+def test_the_command_refuses_a_set_of_another_part(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["shifts", "--sets", "irises", "airfoil", "--part", "design"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "no sets ['irises'] in the open parts; a set of a closed part needs --part" in capsys.readouterr().err
+    assert "no sets ['irises'] in design; choose from ['" in capsys.readouterr().err
 
 
 def test_a_half_that_does_not_exist_is_refused():

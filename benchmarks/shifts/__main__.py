@@ -10,15 +10,14 @@ from benchmarks.shifts.methods import METHODS
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import OWN
 from benchmarks.shifts.records import PEERS as PEER_RECORDS
-from benchmarks.shifts.sets import CLOSED, HALVES, tasks
+from benchmarks.shifts.sets import HALVES, tasks
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
     parser.add_argument(
-        "--part", "--half", dest="half", choices=HALVES,
-        help=f"one part only; the table then shows no other. Closed parts ({', '.join(CLOSED)}) run only if named here",
-    )  # fmt: skip
+        "--part", "--half", dest="half", choices=HALVES, help="one part only; the table then shows no other"
+    )
     parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
@@ -37,7 +36,9 @@ def main() -> None:
     path = args.records or (PEER_RECORDS if args.peers else OWN)
     of_part = list(tasks(args.half, tuple(args.maps)))
     if strange := sorted(set(args.sets or ()) - {t.shift.name for t in of_part}):
-        parser.error(f"no sets {strange} in {args.half or 'the open parts'}; a set of a closed part needs --part")
+        parser.error(
+            f"no sets {strange} in {args.half or 'any part'}; choose from {sorted({t.shift.name for t in of_part})}"
+        )
     chosen = [t for t in of_part if not args.sets or t.shift.name in args.sets]
     if not args.no_run:
         from benchmarks.shifts.run import run

@@ -19,6 +19,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import CLOSED, HALVES, Task, tasks
+from benchmarks.shifts.sets.tasks import HALVES, Task, tasks
 
-__all__ = ["CLOSED", "HALVES", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["HALVES", "REGISTER", "Shift", "Task", "tasks"]

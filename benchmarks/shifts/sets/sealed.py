@@ -1,4 +1,4 @@
-"""The sealed part: sets chosen by a written rule, to be run once, with the method frozen, and by nobody before.
+"""The sealed part: sets chosen by a written rule before anything was run on them.
 
 A table could be taken only if all of this holds. Nothing was fitted to any table while choosing, so that no result can
 have spoken for or against one:
