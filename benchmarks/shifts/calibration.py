@@ -11,6 +11,9 @@ import numpy as np
 from benchmarks.shifts.records import Key, Record
 
 # Three maps, three colours that stay apart for the colour-blind, and three markers for print.
+NEAR = 30.0
+"""Where most forecasts lie, in noises; drawn once more by itself."""
+
 LOOK = {"raw": ("#0072b2", "o"), "poly2": ("#d55e00", "s"), "fourier": ("#009e73", "^")}
 
 
@@ -75,23 +78,27 @@ def draw(calibrations: list[Calibration], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(5.2 * len(calibrations), 4.8), layout="constrained")
+    picture = Figure(figsize=(5.2 * len(calibrations), 9.0), layout="constrained")
     FigureCanvasAgg(picture)
-    for axes, found in zip(np.atleast_1d(picture.subplots(1, len(calibrations))), calibrations, strict=True):
-        _panel(axes, found)
-    picture.savefig(path, dpi=110)
+    panels = picture.subplots(2, len(calibrations), squeeze=False)
+    for (whole, near), found in zip(panels.T, calibrations, strict=True):
+        _panel(whole, found)
+        whole.set_title(f"{found.method}: rank correlation {found.rank_correlation:.3f}", fontsize=11)
+        whole.legend(frameon=False, title="features")
+        _panel(near, found)
+        near.set(xlim=(0.5, NEAR), ylim=(0.5, NEAR))
+        near.set_title(f"{found.method}, forecasts below {NEAR:g} times the noise", fontsize=11)
+    picture.savefig(path, dpi=100)
 
 
 def _panel(axes: Any, found: Calibration) -> None:
     maps = np.array([r["map"] for r in found.records])
     for name, (colour, marker) in LOOK.items():
         own = maps == name
-        axes.scatter(found.expected[own], found.actual[own], s=22, c=colour, marker=marker, alpha=0.7, label=name)
+        axes.scatter(found.expected[own], found.actual[own], s=16, c=colour, marker=marker, alpha=0.5, label=name)
     most = 2.0 * max(found.actual.max(initial=1.0), found.expected.max(initial=1.0))
     axes.plot([0.5, most], [0.5, most], color="0.5", linewidth=1, zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="expected RMSE / noise, before any label", ylabel="actual RMSE / noise")
-    axes.set_title(f"{found.method}: rank correlation {found.rank_correlation:.3f}", fontsize=11)
-    axes.legend(frameon=False, title="features")
     axes.spines[["top", "right"]].set_visible(False)
 
 
