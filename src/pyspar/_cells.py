@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyspar.core.arrays import Vector
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.candidates import Asked
 from pyspar.core.cells import LOOKED_AT, Cells
-from pyspar.core.leave_one_out import ask
+from pyspar.core.faint import along
+from pyspar.core.leave_one_out import MOST_ROWS, ask
 from pyspar.core.moments import Moments, Solver, measured_eps
 from pyspar.core.partition import moments_of_groups
 from pyspar.core.ridge import RidgeBelief
 from pyspar.core.scaling import inverse
 from pyspar.sources import kind_of, moments_of
 from pyspar.sources.stream import worth_a_product
+
+Rows: TypeAlias = tuple[Any, Any, Any]
+"""X, y and weights or None."""
+
+SAMPLE_BYTES = 64_000_000
 
 
 def cells_of(before: Cells | None, X: Any, y: Any, sample_weight: Any, *, solver: Solver) -> Cells | None:
@@ -28,7 +35,7 @@ def cells_of(before: Cells | None, X: Any, y: Any, sample_weight: Any, *, solver
     if kind == "dask":
         return None
     eps = measured_eps(X)
-    X, y, weight = _plain(X, kind), _plain(y, kind_of(y)), None if sample_weight is None else np.asarray(sample_weight)
+    X, y, weight = _present(_plain(X, kind), _plain(y, kind_of(y)), sample_weight)
     cells = Cells.around(_first_rows(X, kind)) if before is None else before
     place = _nearest(cells, X, kind)
     order = np.argsort(place, kind="stable")
@@ -55,20 +62,49 @@ def asked_of(belief: RidgeBelief, scale: Vector, X: Any, y: Any, sample_weight: 
     if kind == "dask":
         return None
     X, y = _plain(X, kind), _plain(y, kind_of(y))
-    X, y = (part.cpu() if kind_of(part) == "torch" else part for part in (X, y))
+    X, y = (_in_memory(part) if kind_of(part) == "torch" else part for part in (X, y))
+    X, y, weight = _present(X, y, sample_weight)
     y = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight is not None and not weight.all():  # a row of weight zero is absent, whatever it holds
-        there = np.flatnonzero(weight)
-        X, y, weight = X[there], y[there], weight[there]
     return ask(belief, inverse(scale), X, y, weight)
 
 
+class Sample:
+    """Every row of a stream, or every second, fourth, …: no more than leave-one-out asks, or fit into some memory."""
+
+    def __init__(self) -> None:
+        self._kept: list[Rows] = []
+        self._step = 1
+        self._seen = self._rows = 0
+
+    def add(self, X: Any, y: Any, weight: Any) -> None:
+        """Take in rows that nobody changes later."""
+        start = -self._seen % self._step
+        self._seen += len(X)
+        self._keep(X[start :: self._step], y[start :: self._step], weight[start :: self._step])
+        most = min(MOST_ROWS, max(SAMPLE_BYTES // (X.itemsize * X.shape[1]), 2))
+        while self._rows > most:
+            X, y, weight = (np.concatenate(part)[::2] for part in zip(*self._kept, strict=True))
+            self._step, self._kept, self._rows = 2 * self._step, [], 0
+            self._keep(X, y, weight)
+
+    def rows(self) -> Rows | None:
+        """Return X, y and weights; None if there were no rows."""
+        if not self._kept:
+            return None
+        X, y, weight = (np.concatenate(part) for part in zip(*self._kept, strict=True))
+        return X, y, weight
+
+    def _keep(self, X: Any, y: Any, weight: Any) -> None:
+        self._kept.append((X, y, weight))
+        self._rows += len(X)
+
+
 class Gathering:
-    """Cells from a stream of batches, gathered until a block is worth its products."""
+    """Cells from a stream of batches, gathered until a block is worth its products, and a sample of its rows."""
 
     def __init__(self, solver: Solver) -> None:
         self.cells: Cells | None = None
+        self.sample = Sample()
         self._solver: Solver = solver
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows = 0
@@ -85,13 +121,33 @@ class Gathering:
         if self._rows >= max(worth_a_product(columns), LOOKED_AT):
             self.flush()
 
+    def along(self, directions: Matrix) -> tuple[Cells | None, Rows | None]:
+        """Return cells and sample of rows that have nothing but some directions left, one in each row of these."""
+        cells, rows = self.flush(), self.sample.rows()
+        if cells is None or rows is None:
+            return None, None
+        found = tuple(None if each is None else along(directions, each) for each in cells.moments)
+        return replace(cells, moments=found), ((rows[0] @ directions.T) @ directions, *rows[1:])
+
     def flush(self) -> Cells | None:
         """Put what waits into cells, and return them."""
         if self._rows:
             X, y, weight = (np.concatenate([part[i] for part in self._waiting]) for i in range(3))
             self.cells = cells_of(self.cells, X, y, weight, solver=self._solver)
+            self.sample.add(X, y, weight)
         self._waiting, self._rows = [], 0
         return self.cells
+
+
+def _present(X: Any, y: Any, sample_weight: Any) -> Rows:
+    """Return the rows that have a weight: one of weight zero is absent, whatever it holds."""
+    if sample_weight is None:
+        return X, y, None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.all():
+        return X, y, weight
+    there = np.flatnonzero(weight)
+    return X[there], y[there], weight[there]
 
 
 def _plain(rows: Any, kind: str) -> Any:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar._checks import FLOATS, check_level, numbers_only, target_moments
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Belief
 from pyspar.core.forecast import Forecast, forecaster_for
 from pyspar.core.moments import refuse_masked
 from pyspar.core.posterior import Posterior, posterior_of
@@ -24,7 +25,7 @@ class ForecastingRegressor(MomentsRegressor):
     one size. Where that does not hold they are too small.
     """
 
-    fit_intercept: bool
+    _belief: Belief
 
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
@@ -42,7 +43,7 @@ class ForecastingRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         target = target_moments(self, Z, sample_weight, solver=self.solver)
-        forecaster = forecaster_for(self.moments_, target, fit_intercept=bool(self.fit_intercept))
+        forecaster = forecaster_for(self.moments_, target, fit_intercept=self._belief.centred)
         coef, intercept = weights_of(self)
         found = [forecaster.of(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
         return found[0] if self._y_ndim == 1 else found
@@ -91,7 +92,7 @@ class ForecastingRegressor(MomentsRegressor):
 
     def _posterior(self) -> Posterior:
         """Return the posterior in the source's own units: the widest, since what is asked about may be any row."""
-        return posterior_of(self.moments_, fit_intercept=bool(self.fit_intercept))
+        return posterior_of(self.moments_, fit_intercept=self._belief.centred)
 
     def _rows(self, X: Any) -> Matrix:
         if kind_of(X) != "rows":

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pyspar._adaptable import AdaptableRegressor
-from pyspar._cells import Gathering, asked_of, cells_of
+from pyspar._cells import Gathering, Rows, asked_of, cells_of
 from pyspar._checks import batch_moments, check_alpha, check_choice, check_strength, warn_if_scales_are_too_far_apart
 from pyspar.core.adapt import Adaptation, Rule, adapt
 from pyspar.core.arrays import Matrix
@@ -93,6 +93,8 @@ class BayesSpARRegressor(AdaptableRegressor):
     _belief: RidgeBelief
     _cells: Cells | None
     _asked: Asked | None
+    _at_hand: Rows | None
+    _scaled: bool
 
     def __init__(
         self,
@@ -111,19 +113,26 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.alpha = alpha
         self.solver = solver
 
-    def fit_moments(self, moments: Moments, *, cells: Cells | None = None) -> Self:
+    def fit_moments(self, moments: Moments, *, cells: Cells | None = None, rows: Rows | None = None) -> Self:
         """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such: no rows are needed.
 
         With one output the weights have the shape they would have for a one-dimensional y. ``cells`` are the same rows
-        in groups, where they were gathered when the rows were read; "auto" holds out some of them in turn.
+        in groups, where they were gathered when the rows were read; "auto" holds out some of them in turn. ``rows`` are
+        some of them, ``(X, y, sample_weight)``, which leave-one-out is asked of; they are not kept.
         """
         if cells is not None and not isinstance(cells, Cells):
             raise TypeError(f"cells must be Cells of the rows behind the moments. Got {type(cells).__name__} instead.")
         if cells is not None and isinstance(moments, Moments) and len(cells.slopes) != moments.n_features:
             raise ValueError(f"cells have {len(cells.slopes)} features, the moments have {moments.n_features}.")
-        super().fit_moments(moments)
-        if self.rule == "auto":
-            self._cells = cells
+
+        def read() -> tuple[Moments, int]:
+            found = self._read_moments(moments)
+            auto = self.rule == "auto"
+            self._cells, self._at_hand = (cells, rows) if auto else (None, None)
+            return found
+
+        self._learn(read, add=False)
+        self._warn_of_limits()
         return self
 
     def reset(self) -> Self:
@@ -153,26 +162,18 @@ class BayesSpARRegressor(AdaptableRegressor):
             found.z,
             found.terms,
             all_in_units_of(cells, self.scale_),
-            scale=bool(self.scale),
+            scale=self._scaled,
             alpha=float(self.alpha),
             asked=self._asked,
         )
         return moved_to(found, w)
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
-        super()._absorb(X, y, sample_weight, first=first, min_rows=min_rows)
-        if first and self.rule == "auto":
-            self._asked = asked_of(self._belief, self.scale_, X, y, sample_weight)
-        return self
-
     def _look_at_rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> None:
         before = None if first else self._cells
-        there = self.rule == "auto" and (first or before is not None)
+        auto = self.rule == "auto"
+        there = auto and (first or before is not None)
         self._cells = cells_of(before, X, y, sample_weight, solver=self.solver) if there else None
-
-    def _read_moments(self, moments: Any) -> tuple[Moments, int]:
-        self._cells = None
-        return super()._read_moments(moments)
+        self._at_hand = (X, y, sample_weight) if auto and first else None
 
     def _read_batches(self, batches: Any) -> tuple[Moments, int]:
         if self.rule != "auto":
@@ -180,7 +181,7 @@ class BayesSpARRegressor(AdaptableRegressor):
             return super()._read_batches(batches)
         gathering = Gathering(self.solver)
         found = batch_moments(self, batches, solver=self.solver, look=gathering.add)
-        self._cells = gathering.flush()
+        self._cells, self._at_hand = gathering.flush(), gathering.sample.rows()
         return found
 
     def _warn_of_limits(self) -> None:
@@ -193,7 +194,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         check_strength(self.c)
 
     def _solve(self) -> None:
-        centred = bool(self.fit_intercept)
+        centred, self._scaled = bool(self.fit_intercept), bool(self.scale)
         d = self.moments_.n_features
         self.scale_ = spread_of_features(self.moments_, fit_intercept=centred) if self.scale else np.ones(d)
         self._belief = ridge_belief(in_units_of(self.moments_, self.scale_), fit_intercept=centred)
@@ -201,12 +202,13 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.sigma2_ = self._per_output(self.evidence_.sigma2)
         self.tau2_ = self._per_output(self.evidence_.tau2)
         self.rank_ = self._belief.x.rank
-        self._asked = None  # known where all rows are at hand
+        rows = self.__dict__.pop("_at_hand", None)  # never kept
+        self._asked = None if rows is None else asked_of(self._belief, self.scale_, *rows)
         self.reset()
 
     def _publish(self, w: Matrix) -> None:
         # The mean is that of the features in their own units; a constant one has no weight, so its mean does not count.
-        x_mean = self.moments_.mean[: len(w)] if self.fit_intercept else np.zeros(len(w))
+        x_mean = self.moments_.mean[: len(w)] if self._belief.centred else np.zeros(len(w))
         self._set_weights(w * inverse(self.scale_)[:, None], x_mean, self._belief.y_mean)
 
     def _per_output(self, values: Any) -> Any:

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
 from pyspar import BayesSpARRegressor, Moments
+from pyspar.core.evidence import Coordinates, maximum_evidence
 from pyspar.core.ridge import ridge_belief
 
 
@@ -248,3 +249,14 @@ def test_outputs_together_find_what_each_finds_alone(shape):
             found = getattr(together.evidence, name)[j], getattr(alone.evidence, name)[0]
             np.testing.assert_allclose(*found, rtol=1e-9)
         np.testing.assert_allclose(together.w_hat[:, j], alone.w_hat[:, 0], rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1e4, 1e7, 1e10])
+def test_many_rows_make_the_best_penalty_as_small_as_it_is(rows):
+    """One feature of unit spread, a weight of 2 and noise of 1: the prior's variance is the weight's square."""
+    lam, along = np.ones(1), np.array([[2.0 * np.sqrt(rows)]])
+    length = np.sqrt(5.0 * rows)
+    data = Coordinates(lam, along / length, np.array([np.sqrt(rows) / length]), rows)
+    sigma, tau, *_, limit = maximum_evidence(data)
+    assert limit == ("interior",)
+    assert (tau / sigma)[0] * np.sqrt(1.0 / rows) == pytest.approx(2.0, rel=1e-3)

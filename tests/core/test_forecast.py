@@ -257,3 +257,24 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_asked_for_alo
             assert part.of("OLS", *weights_of(est), output) == alone.of("OLS", *weights_of(est), output)
     again = whole.of("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
     assert again == Forecaster(first, Moments.of(Z), beside=others).of("OLS", *weights_of(est), 0)
+
+
+def test_shares_of_one_are_no_counts_whatever_their_rounding(rng):
+    X, y, Z, *_ = shifted(rng, m=50)
+    est = BayesSpARRegressor().fit(X, y)
+    exact, less = (est.expected_rmse(Z, sample_weight=np.full(50, w / 50)) for w in (1.0, 1.0 - 1e-12))
+    np.testing.assert_allclose(exact.interval95, less.interval95, rtol=1e-6)
+
+
+def test_a_target_too_far_for_numbers_has_an_infinite_error_and_not_none(rng):
+    X, y, Z, *_ = shifted(rng)
+    found = BayesSpARRegressor().fit(X, y).expected_rmse(1e200 * Z)
+    assert not np.isnan([found.rmse, *found.interval95, *found.interval80_noiseless, found.bias, found.variance]).any()
+
+
+def test_a_mean_that_a_few_draws_make_alone_is_cut_at_its_interval(rng):
+    found = (
+        BayesSpARRegressor().fit(np.full((200, 5), 0.3), rng.normal(size=200)).expected_rmse(rng.normal(size=(9, 5)))
+    )
+    assert found.interval95[0] <= found.rmse <= found.interval95[1]
+    assert found.bias + found.variance + found.noise == pytest.approx(found.rmse**2)

@@ -197,3 +197,52 @@ def test_a_refused_batch_leaves_cells_and_moments_as_they_were(shift):
     with pytest.raises(ValueError, match="batch 1"):
         est.fit_batches(iter([(shift.X, shift.y), (bad, shift.y)]))
     assert est._cells is cells
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_parameter_that_is_changed_after_fit_waits_for_the_next_fit(rng, before):
+    X = rng.normal(size=(60, 4)) + 50.0
+    y = X @ [1.0, 2.0, 0.0, 0.0] + rng.normal(size=60)
+    est = BayesSpARRegressor(fit_intercept=before).fit(X, y)
+    expected, forecast = est.adapted(X[:30]).predict(X), est.expected_rmse(X[:30])
+    est.set_params(fit_intercept=not before, scale=False)
+    assert est.expected_rmse(X[:30]) == forecast
+    np.testing.assert_array_equal(est.adapt(X[:30]).predict(X), expected)
+
+
+def test_rows_of_weight_zero_are_absent_whatever_they_hold(rng):
+    X = rng.normal(size=(200, 5))
+    y, Z = X @ np.ones(5) + rng.normal(size=200), rng.normal(size=(50, 5)) * [1.0, 1.0, 3.0, 3.0, 0.1] + 1.0
+    odd, weight = X.copy(), np.r_[np.zeros(20), np.ones(180)]
+    odd[:20] = np.nan
+    est = BayesSpARRegressor().fit(odd, y, sample_weight=weight).adapt(Z)
+    plain = BayesSpARRegressor().fit(X[20:], y[20:]).adapt(Z)
+    np.testing.assert_allclose(est.coef_, plain.coef_, rtol=1e-8)
+    assert est.rule_scores_.why == plain.rule_scores_.why
+
+
+@pytest.mark.parametrize("rows", [200, 20_000])
+def test_of_a_stream_leave_one_out_asks_a_sample(rng, rows):
+    X = rng.normal(size=(rows, 4)) * [1.0, 0.3, 0.1, 0.03]
+    y, Z = X @ np.ones(4) + rng.normal(size=rows), rng.normal(size=(100, 4))
+    batches = [(X[i : i + 1000], y[i : i + 1000]) for i in range(0, rows, 1000)]
+    stream = BayesSpARRegressor().fit_batches(iter(batches)).adapt(Z)
+    whole = BayesSpARRegressor().fit(X, y).adapt(Z)
+    assert stream.rule_scores_.names == whole.rule_scores_.names
+    if rows == 200:  # all are asked, and all are in the cells that memory has
+        np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-6)
+    assert not any(isinstance(kept, np.ndarray) and len(kept) > 100 for kept in vars(stream).values())  # none are kept
+
+
+def test_a_failure_while_rows_are_asked_leaves_the_estimator_as_it_was(rng, monkeypatch):
+    X = rng.normal(size=(50, 3))
+    est = BayesSpARRegressor().fit(X, X[:, 0])
+    before = est.coef_.copy()
+
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyspar.bayes.asked_of", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        est.fit(X, X[:, 1])
+    np.testing.assert_array_equal(est.coef_, before)

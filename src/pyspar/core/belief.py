@@ -48,6 +48,10 @@ class Belief(Protocol):
         """N: the sum of the source's row weights."""
 
     @property
+    def centred(self) -> bool:
+        """Whether the source was fitted with an intercept."""
+
+    @property
     def mean_share(self) -> float:
         """Variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
 

@@ -164,7 +164,8 @@ def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, f
     Given are, per output, the squared lengths of what weights explain, of what they do not, and of the weights.
     """
     smallest = float(lam2[-1])
-    low = min(min(smallest, rest2 / size2) if rest2 > 0.0 else smallest for _, rest2, size2 in given)
+    # Of many rows the noise of the mean is small: then the best penalty is, too, by as many times as there are rows.
+    low = min(min(smallest, rest2 / size2 / max(n, 1.0)) if rest2 > 0.0 else smallest for _, rest2, size2 in given)
     grid = np.arange(log(low / _FAR), log(_FAR * max(n, 1.0)) + _STEP, _STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pyspar.core.arrays import Matrix
 from pyspar.core.moments import Moments
 from pyspar.core.singular import thin_svd
 
@@ -28,19 +29,23 @@ def customary_cutoff(features: Moments) -> float:
     return float(min(max(features.rows, features.n_features) * features.eps.max(), FAINTEST))
 
 
-def without_faint(features: Moments, cutoff: float) -> Moments:
-    """Return moments whose features have lost the directions shorter than a share of the longest, about the origin.
+def loud_directions(features: Moments, cutoff: float) -> Matrix:
+    """Return the directions that are longer than a share of the longest, about the origin, one in each row.
 
     >>> import numpy as np
     >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])
-    >>> [int(np.linalg.matrix_rank(without_faint(Moments.of(X), c).second_moment())) for c in (0.0, 0.01)]
+    >>> [len(loud_directions(Moments.of(X), cutoff)) for cutoff in (0.0, 0.01)]
     [2, 1]
     """
+    _, lam, Vt = thin_svd(features.root[:, 1 : features.n_features + 1])
+    return Vt[lam > cutoff * lam[0]]
+
+
+def along(directions: Matrix, features: Moments) -> Moments:
+    """Return moments of which the features have nothing but some directions left; the outputs stay."""
     d = features.n_features
-    _, lam, Vt = thin_svd(features.root[:, 1 : d + 1])
-    kept = Vt[lam > cutoff * lam[0]]
-    if len(kept) == len(Vt):
+    if len(directions) == d:
         return features
     root = features.root.copy()
-    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ kept.T) @ kept
+    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
     return replace(features, root=root)

@@ -20,6 +20,9 @@ from pyspar.core.moments import Moments
 from pyspar.core.posterior import Posterior, posteriors_for
 from pyspar.core.scaling import inverse
 
+_SHARES = 1.0 + 1e-9
+"""Weights whose sum is no larger are shares, rounding included."""
+
 DRAWS = 2000
 LEVELS = (0.8, 0.95)
 
@@ -97,13 +100,17 @@ class Forecaster:
 
     def _look_at(self, target: Moments) -> None:
         self._weight = target.weight
-        self.rows = target.weight if target.weight >= 1.0 else float(target.rows)  # shares of one are no counts
+        self.rows = target.weight if target.weight > _SHARES else float(target.rows)  # shares of one are no counts
         self._views = [_View(each, _factor(each, target)) for each in self._draws.posteriors]
 
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a target may be too far for numbers
+            return self._of(name, coef[:, output], float(intercept[output]), output)
+
+    def _of(self, name: str, coef: Vector, intercept: float, output: int) -> Forecast:
         unit = float(self.posterior.unit[output])
-        pair = coef[:, output], float(intercept[output])
+        pair = coef, intercept
         mean2, sigma = self._errors(*pair, output)
         rng = np.random.default_rng(self._noise_seed)  # the same noise for every set of weights: they are compared
         # The noise along the error adds to it before it is squared; that in the other M - 1 directions comes on top.
@@ -114,18 +121,19 @@ class Forecaster:
         low_quiet, high_quiet = (_interval(quiet, level) for level in LEVELS)
         bias, variance, noise = self._split(*pair, output, np.eye(len(self._views))[0])
         if not high[0] <= np.sqrt(bias + variance + noise) * unit <= high[1]:
-            bias, variance, noise = self._split(*pair, output, self._draws.shares(output))
+            parts = np.array(self._split(*pair, output, self._draws.shares(output)))
+            bias, variance, noise = _within(parts, high[0] / unit, high[1] / unit).tolist()
         return Forecast(
             name=name,
-            rmse=float(np.sqrt(bias + variance + noise)) * unit,
+            rmse=_sized(np.sqrt(bias + variance + noise) * unit),
             interval80=low,
             interval95=high,
-            rmse_noiseless=float(np.sqrt(bias + variance)) * unit,
+            rmse_noiseless=_sized(np.sqrt(bias + variance) * unit),
             interval80_noiseless=low_quiet,
             interval95_noiseless=high_quiet,
-            variance=variance * unit * unit,
-            bias=bias * unit * unit,
-            noise=noise * unit * unit,
+            variance=_sized(variance * unit * unit),
+            bias=_sized(bias * unit * unit),
+            noise=_sized(noise * unit * unit),
         )
 
     def guess(self) -> tuple[Matrix, Vector]:
@@ -257,5 +265,20 @@ def _chi2(rng: np.random.Generator, degrees: float) -> Vector:
 
 
 def _interval(draws: Vector, level: float) -> Interval:
-    low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return float(low), float(high)
+    with np.errstate(invalid="ignore"):  # between two that are infinite there is nothing
+        low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return _sized(low), _sized(high)
+
+
+def _within(parts: Vector, low: float, high: float) -> Vector:
+    """Return the parts of a mean square, shrunk or stretched so that its root lies in an interval.
+
+    A source of next to no rows leaves draws possible that are so large that they alone make the mean.
+    """
+    root = np.sqrt(parts.sum())
+    return np.asarray(parts * (np.clip(root, low, high) / root) ** 2) if 0.0 < root < np.inf else parts
+
+
+def _sized(value: float) -> float:
+    """Return a number; what is too large to be one, or the difference of two such, is infinite."""
+    return float("inf") if np.isnan(value) else float(value)

@@ -1,4 +1,4 @@
-"""Capture: read what enters the head by a hook, and fold it into Moments. One pass, and no features are kept."""
+"""Capture: read what enters the head by a hook, and fold it into Moments, in one pass."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def moments_of_features(
     labelled: bool,
     ndim: int | None = None,
     advance: Callable[[], None] = lambda: None,
+    look: Callable[[tuple[Tensor, Tensor]], None] | None = None,
 ) -> tuple[Moments, int]:
     """Summarise the head's inputs over a loader, with the labels; return also how many dimensions the inputs have.
 
-    ``ndim`` is what the source had: a target with another number of dimensions is not made of the same rows.
+    ``ndim`` is what the source had: a target with another number of dimensions is not made of the same rows. ``look``
+    sees the rows of each batch that was found good, with their labels.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
     rows = _Gathered(run.eps)
@@ -44,7 +46,10 @@ def moments_of_features(
                     f"{ndim} dimensions. Source and target must reach the head in the same form."
                 )
             labels = reader.label(batch, where) if labelled else None
-            rows.add(*_checked(features, labels, layer, head, where))
+            good = _checked(features, labels, layer, head, where)
+            rows.add(*good)
+            if look is not None:
+                look(cast(tuple[Tensor, Tensor], good))
             advance()
     if ndim is None or rows.count == 0:
         raise InputError(f"{loader} must yield at least one row. Got none; is it empty, or an iterator used up?")

@@ -17,10 +17,11 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
+from pyspar._cells import Gathering
 from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
 from pyspar.core.belief import Noise
-from pyspar.core.faint import customary_cutoff, without_faint
+from pyspar.core.faint import along, customary_cutoff, loud_directions
 from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
 from pyspar.nn.batches import Reader, check_loader, peeked
@@ -84,19 +85,20 @@ def adapt_head(
         and target are centred at the source mean; without a bias nothing is centred. What ``torch.compile``,
         ``DataParallel`` or ``DistributedDataParallel`` wrap is taken out: the copy is the plain module inside.
     source_loader : iterable of labelled batches
-        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept.
+        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept;
+        "bayes" looks at a few thousand of them at the end.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``.
     alpha : float in [0, 1], default 0.999
         As for :class:`pyspar.SpARRegressor`.
     method : {"spar", "bayes", "ols"}, default "spar"
         "bayes" adapts the posterior mean of :class:`pyspar.BayesSpARRegressor` instead of least squares, with
-        ``scale=False`` because features of one layer share a unit (``alpha``, ``noise`` and ``cutoff`` are not used);
+        ``scale=False`` because features of one layer share a unit (``alpha`` and ``noise`` are not used);
         "ols" only refits the head by least squares on the source.
     noise : {"mle", "unbiased"}, default "mle"
         As for :class:`pyspar.SpARRegressor`.
     cutoff : float in [0, 1), optional
-        Least squares gets no weight along directions of the features that are shorter than this share of the longest.
+        The head gets no weight along directions of the features that are shorter than this share of the longest.
         By default ``max(N, D)`` machine epsilons, at most 0.001; 0 leaves out only what storing the features rounds.
     head : str, optional
         The name of the layer, where the model returns several tensors that leave linear layers.
@@ -135,10 +137,12 @@ def adapt_head(
         where = "batch 0 of source_loader"
         name = find_head(run, reader.call(first, where), _plain_name(head, given), where)
         _refuse_tied(given, name)
+        groups = Gathering("auto") if method == "bayes" else None
         with bar("source", source_loader, progress) as advance:
             x, ndim = moments_of_features(
-                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance
-            )
+                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance,
+                look=None if groups is None else groups.add,
+            )  # fmt: skip
         z = None
         if method != "ols":
             _, batches = peeked(target_loader, "target_loader")
@@ -148,13 +152,15 @@ def adapt_head(
                 )
     layer = cast(nn.Linear, adapted.get_submodule(name))
     centred = layer.bias is not None
-    estimator: SpARRegressor | BayesSpARRegressor = SpARRegressor(alpha, fit_intercept=centred, noise=noise)
-    if method == "bayes":
-        estimator = BayesSpARRegressor(fit_intercept=centred, scale=False)
-    else:
-        x = without_faint(x, customary_cutoff(x) if cutoff is None else float(cutoff))
+    estimator: SpARRegressor | BayesSpARRegressor
+    loud = loud_directions(x, customary_cutoff(x) if cutoff is None else float(cutoff))
     with working_near(layer.weight):
-        estimator.fit_moments(x)
+        if groups is not None:
+            cells, rows = groups.along(loud)
+            estimator = BayesSpARRegressor(fit_intercept=centred, scale=False)
+            estimator.fit_moments(along(loud, x), cells=cells, rows=rows)
+        else:
+            estimator = SpARRegressor(alpha, fit_intercept=centred, noise=noise).fit_moments(along(loud, x))
         if z is not None:
             estimator.adapt(z)
     _put(estimator, layer, name)

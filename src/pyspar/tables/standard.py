@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,6 +88,13 @@ def standardised_cells(cells: Cells, like: Moments, standard: Standard) -> Cells
             for each in cells.moments
         ),
     )
+
+
+def standardised_rows(rows: tuple[Any, Any, Any], like: Moments, standard: Standard) -> tuple[Any, Any, Any]:
+    """Return raw rows, their labels and weights, with the rows standardised; ``like`` knows the columns' names."""
+    X, y, weight = rows
+    known = feature_names(like)
+    return (X[:, [known.index(name) for name in standard.names]] - standard.mean) / standard.spread, y, weight
 
 
 def root_mean_square(moments: Moments, weights: Vector, intercept: float) -> float:
