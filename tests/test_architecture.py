@@ -40,6 +40,7 @@ MAY = {
     "grouped": ({"core", "errors"}, {"numpy"}),
     "findings": ({"core", "directions", "verdicts", "wording"}, set()),
     "sampled": ({"core", "sources"}, {"numpy"}),
+    "unseen": ({"findings", "inspection", "wording"}, {"numpy", "sklearn"}),
     "compared": ({"core", "errors", "_forecasting", "estimators", "bayes", "directions", "findings"}, {"numpy"}),
     "inspection": (
         {
@@ -54,6 +55,7 @@ MAY = {
             "grouped",
             "pipelines",
             "sampled",
+            "unseen",
             "verdicts",
         },
         {"numpy", "sklearn"},
@@ -62,7 +64,7 @@ MAY = {
         {"__init__", "errors", "atomic", "compared", "inspection", "reporting", "wording"},
         {"scipy", "jinja2", "markupsafe", "matplotlib"},
     ),
-    "nn": ({"core", "sources", "errors", "atomic", "bayes", "estimators", "data", "nn"}, {"torch", "numpy"}),
+    "nn": ({"core", "sources", "errors", "atomic", "_cells", "bayes", "estimators", "data", "nn"}, {"torch", "numpy"}),
     "data": ({"core", "errors", "atomic", "data"}, {"numpy", "scipy"}),
     "tables": (
         {
@@ -81,6 +83,8 @@ MAY = {
             "pipelines",
             "inspection",
             "reporting",
+            "unseen",
+            "wording",
             "tables",
         },
         {"numpy", "pandas", "pyarrow", "sklearn"},

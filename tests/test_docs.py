@@ -1,6 +1,7 @@
 """The documentation is true: its code runs, its commands exist, its public names are all there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,22 @@ def test_the_code_in_the_documentation_runs():
         assert blocks
         for block in blocks:  # one after the other, as a reader would
             exec(compile(block, page.name, "exec"), names)
+
+
+def test_the_watch_in_the_documentation_raises_the_alarm_that_it_tells_of():
+    page, names = ROOT / "docs" / "forecasts.md", {}
+    for block in python_blocks(page):
+        exec(compile(block, page.name, "exec"), names)
+    assert names["state"].alarm
+    assert f"{names['state'].adapted[0].rmse:.2f} is expected by then" in page.read_text()
+
+
+def test_the_readme_names_every_extra_that_a_user_may_need():
+    text = README.read_text()
+    told = {extra for group in re.findall(r"'\.\[([\w,]+)\]'", text) for extra in group.split(",")}
+    offered = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert told == set(offered) - {"dev", "docs"}
+    assert "'.[cli,report]'` for `spar inspect --report`" in text
 
 
 def test_the_readme_has_the_two_commands_and_ci_runs_the_second():

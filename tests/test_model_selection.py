@@ -1,6 +1,7 @@
 """ExtrapolationCV: what is held out, who wins on constructed shifts, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -223,3 +224,38 @@ def test_rows_of_weight_zero_are_never_held_out():
     cv = ExtrapolationCV({"linear": LinearRegression()}).fit(X, y, Z, sample_weight=weight)
     assert all((weight[held] > 0.0).all() for held in cv.held_out_)
     assert np.isfinite(cv.scores_["linear"]).all()
+
+
+@pytest.mark.parametrize("form", [np.array, pd.DataFrame, sp.csr_array, list], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("which", ["X", "Z"])
+def test_a_table_without_a_single_value_is_refused(trend, form, which):
+    X, y, Z, _ = trend
+    tables = {"X": X, "Z": Z}
+    tables[which] = tables[which] * np.nan
+    with pytest.raises(ValueError, match=f"{which} must hold values. Got .* rows that are missing"):
+        ExtrapolationCV(CANDIDATES).fit(form(tables["X"]), y, form(tables["Z"]))
+
+
+def test_some_gaps_are_filled_in_and_infinity_is_told_of(trend):
+    X, y, Z, _ = trend
+    holes = np.where(np.arange(Z.size).reshape(Z.shape) % 7 == 0, np.nan, Z)
+    assert ExtrapolationCV(CANDIDATES).fit(X, y, holes).ranking_[0] == "line"
+    with pytest.raises(ValueError, match=r"contains infinity.*replace or drop what is infinite"):
+        target_likeness(X, np.where(np.isnan(holes), np.inf, Z))
+
+
+@pytest.mark.parametrize("power", [-900, -600, 3, 600, 900])
+@pytest.mark.parametrize("form", [np.array, pd.DataFrame, sp.csr_array], ids=lambda form: form.__name__)
+def test_rows_in_units_of_a_power_of_two_look_exactly_as_alike(trend, power, form):
+    X, _, Z, _ = trend
+    # A power of two changes no digit, so that nothing may change, however large or small its square would be.
+    found, expected = (target_likeness(form(np.ldexp(X, p)), form(np.ldexp(Z, p))) for p in (power, 0))
+    np.testing.assert_array_equal(found, expected)
+    assert np.ptp(expected) > 1.0
+
+
+def test_huge_rows_are_ranked_as_small_ones_are(trend):
+    X, y, Z, _ = trend
+    both = {name: CANDIDATES[name] for name in ("mean", "line")}  # a tree rounds to float32, where these are infinite
+    found, expected = (ExtrapolationCV(both).fit(X * size, y, Z * size).ranking_ for size in (1e200, 1.0))
+    assert found == expected == ["line", "mean"]

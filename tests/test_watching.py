@@ -86,3 +86,12 @@ def test_moments_can_be_watched_too(world):
 def test_settings_that_mean_nothing_are_refused(world, options, message):
     with pytest.raises(ValueError, match=message):
         TargetWatch(world[0], **options)
+
+
+def test_an_error_beyond_float64_is_an_alarm_in_words(world):
+    est, batches = world
+    state = TargetWatch(est, limit=1.0, window=1).update(batches[0] * 1e300)
+    assert state.alarm
+    assert "expected RMSE beyond what numbers can hold" in repr(state)
+    assert "nan" not in repr(state)
+    assert "inf" not in repr(state)

@@ -16,6 +16,7 @@ from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, measured_eps, refuse_masked
 from pyspar.errors import SparWarning
 from pyspar.sources import kind_of, moments_of
+from pyspar.sources.admitted import refuse_dates, refuse_extreme_weights
 from pyspar.sources.stream import is_batches
 
 FLOATS = [np.float64, np.float32]
@@ -71,7 +72,11 @@ def source_moments(
     """Check labelled rows against the estimator, and return their moments and the dimension of y (1 or 2)."""
     for name, part in (("X", X), ("y", y), ("sample_weight", sample_weight)):
         refuse_masked(name, part)
+    refuse_dates("features", X)
+    refuse_dates("y", y)
     kind = kind_of(X)
+    if kind != "dask":  # its weights lie elsewhere, and are looked at there
+        refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -87,7 +92,7 @@ def source_moments(
             estimator, X, y, reset=first, dtype=FLOATS, multi_output=True, y_numeric=True,
             ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE,
         )  # fmt: skip
-    y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
     if kind == "sparse":
         return moments_of(X, y, sample_weight, solver=solver), y.ndim
     return Moments.of(X, y, sample_weight, solver=solver, eps=eps), y.ndim
@@ -108,13 +113,19 @@ def batch_moments(
             yield batch
             if look is not None:  # after its shape was found to be right
                 with numbers_only(batch[0]):
-                    look(batch)
+                    look(_as_dense(batch))
 
     found = moments_of(seen(), True, solver=solver)
     if found.rows < 2:
         raise ValueError(f"Found {found.rows} sample(s) while a minimum of 2 is required.")
     register_features(estimator, found, first=True)
     return found, first_y[0]
+
+
+def _as_dense(batch: Any) -> Any:
+    """Return a batch whose rows are an array: a look gathers no more of them than fit beside the moments."""
+    X = batch[0]
+    return (X.toarray(), *batch[1:]) if kind_of(X) == "sparse" else batch
 
 
 def labelled_moments(estimator: BaseEstimator, moments: Any) -> tuple[Moments, int]:
@@ -148,7 +159,10 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
         check_moments(estimator, Z)
         return Z
     refuse_masked("the target", Z)
+    refuse_dates("the target", Z)
     kind = kind_of(Z)
+    if kind != "dask":
+        refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch", "batches"):
         if kind == "batches" and sample_weight is not None:
             raise ValueError("sample_weight does not apply to batches; summarise them with their weights first.")
@@ -233,6 +247,7 @@ def _other_width(target: int, source: int) -> str:
 @contextmanager
 def numbers_only(rows: Any) -> Iterator[None]:
     """Say what to do about text or dates among features, where scikit-learn and numpy only quote them."""
+    refuse_dates("features", rows)
     try:
         yield
     except (ValueError, TypeError) as error:

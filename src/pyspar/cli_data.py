@@ -20,7 +20,10 @@ app = typer.Typer(
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--data", help="A folder to look in first; without it, PYSPAR_DATA.", show_default=False),
+    # readable=False: not "must not be read" but "do not ask here"; the data sets' own refusal says the cure.
+    typer.Option(
+        "--data", help="A folder to look in first; without it, PYSPAR_DATA.", show_default=False, readable=False
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
 
@@ -30,24 +33,50 @@ def list_sets(data: Folder = None, debug: Debug = False) -> None:
     """List all data sets with their rows, the shape of a row, the licence, and whether they were found."""
     with show.guard(debug=debug):
         from pyspar.data.entries import ENTRIES
-        from pyspar.data.files import named_folder
+        from pyspar.data.files import require_places
         from pyspar.data.registry import state_of
+        from pyspar.data.registry import where as find
 
-        named_folder(data)  # a path that is no folder is refused once, not told of every set
-        show_data.listing([(entry, state_of(name, data)) for name, entry in ENTRIES.items()])
+        require_places(data)  # a path that is no folder is refused once, not told of every set
+        states = {name: state_of(name, data) for name in ENTRIES}
+        show_data.listing([(entry, states[name]) for name, entry in ENTRIES.items()])
+        for name in (name for name, state in states.items() if state == "unreadable"):
+            try:
+                find(name, data)
+            except InputError as error:  # one line each, beside the table: the path, and who can open it
+                typer.echo(show.printable(f"{name}: {error}"), err=True)
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
 def where(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as in spar data list.", show_default=False)],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A data set, as in spar data list; all without it.", show_default=False),
+    ] = None,
     data: Folder = None,
     debug: Debug = False,
 ) -> None:
-    """Print where a data set lies, or how to get it; exit with 2 if it is missing."""
+    """Print where a data set lies, or how to get it; exit with 2 if it is missing.
+
+    Without a name, print a line for each set: its path, or what there is of it.
+    """
     with show.guard(debug=debug):
+        from pyspar.data.entries import ENTRIES
+        from pyspar.data.files import require_places
+        from pyspar.data.registry import state_of
         from pyspar.data.registry import where as find
 
-        show_data.place(find(name, data))
+        if name is not None:
+            show_data.place(find(name, data))
+            return
+        require_places(data)
+        states = {each: state_of(each, data) for each in ENTRIES}
+        show_data.places(
+            [
+                (each, find(each, data).path if state in ("found", "incomplete") else None, state)
+                for each, state in states.items()
+            ]
+        )
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
@@ -66,9 +95,9 @@ def check(
     with show.guard(debug=debug):
         from pyspar.data.check import checked
         from pyspar.data.entries import ENTRIES
-        from pyspar.data.files import named_folder
+        from pyspar.data.files import require_places
 
-        named_folder(data)
+        require_places(data)
         unknown = [name for name in names or () if name not in ENTRIES]
         if unknown:
             raise InputError(f"there is no data set named {unknown[0]!r}. The names are {', '.join(ENTRIES)}.")

@@ -20,7 +20,8 @@ from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
 from pyspar.findings import MOVED, DataFacts, Leader
 
-Weights = Mapping[str, tuple[Any, Any]]
+Weights = Mapping[str, Any]
+"""By name a pair (coef, intercept), or a fitted linear estimator that has them."""
 Pair = tuple[Matrix, Vector]
 _ROUNDING = 3e-14
 """A share of the largest weight that is nothing."""
@@ -100,21 +101,63 @@ def _fit_like(new: Any, estimator: Any, moments: Moments) -> Any:
     return new
 
 
-def given_weights(given: Weights | None, shape: tuple[int, ...]) -> dict[str, Pair]:
-    """Return the weights that the caller names, in the shape of our own."""
+def given_weights(given: Weights | None, shape: tuple[int, ...], columns: Any = None) -> dict[str, Pair]:
+    """Return the weights that the caller names, in the shape of our own; ``columns`` are the source's, if any."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(
+            f"weights must be a dict of name to (coef, intercept) or to a fitted linear estimator. Got "
+            f"{type(given).__name__}; for example weights={{'in use': (coef, intercept)}}."
+        )
     found: dict[str, Pair] = {}
-    for name, (coef, intercept) in (given or {}).items():
-        if name in OURS:
+    for name, value in (given or {}).items():
+        if str(name) in OURS:
             raise InputError(f"weights: the name {name!r} stands for our own already; choose another.")
-        array = np.asarray(coef, dtype=np.float64)
-        array = array[:, None] if array.ndim == 1 else array.T
-        if array.shape != shape or not np.isfinite(array).all() or not np.isfinite(intercept).all():
+        theirs = getattr(value, "feature_names_in_", None)
+        if theirs is not None and columns is not None and list(theirs) != list(columns):
+            raise InputError(
+                f"weights[{name!r}] must be of an estimator with the source's columns in their order. Got others; fit "
+                "it to X[list(estimator.feature_names_in_)]."
+            )
+        coef, intercept = (_real(f"weights[{name!r}]", part) for part in _halves(f"weights[{name!r}]", value))
+        array = coef[:, None] if coef.ndim == 1 else coef.T
+        if array.shape != shape or not np.isfinite(array).all():
             raise InputError(
                 f"weights[{name!r}] must be finite, one coefficient for each of {shape[0]} features and a row for each "
-                f"of {shape[1]} outputs. Got shape {np.shape(coef)}."
+                f"of {shape[1]} outputs. Got shape {coef.shape}."
             )
-        found[str(name)] = array, np.broadcast_to(np.asarray(intercept, dtype=np.float64), (shape[1],))
+        if intercept.shape not in ((), (1,), (shape[1],)) or not np.isfinite(intercept).all():
+            raise InputError(
+                f"weights[{name!r}] must have a finite intercept, one number or one for each of {shape[1]} outputs. "
+                f"Got {intercept.tolist()!r}; pass 0.0 for none."
+            )
+        found[str(name)] = array, np.broadcast_to(intercept, (shape[1],))
     return found
+
+
+def _halves(what: str, value: Any) -> tuple[Any, Any]:
+    """Return the coefficients and the intercept of what a caller gave for weights."""
+    if hasattr(value, "coef_"):
+        return value.coef_, getattr(value, "intercept_", 0.0)
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return value[0], value[1]
+    got = f"{type(value).__name__} of {len(value)}" if isinstance(value, (tuple, list)) else type(value).__name__
+    cure = "fit it first, or take the last step of a pipeline" if hasattr(value, "fit") else "for example (coef, 0.0)"
+    raise InputError(
+        f"{what} must be a pair (coef, intercept), or a fitted linear estimator that has coef_ and intercept_. Got "
+        f"{got}; {cure}."
+    )
+
+
+def _real(what: str, values: Any) -> Matrix:
+    try:
+        if values is None or np.iscomplexobj(values):
+            raise TypeError(f"{type(values).__name__} is no real number")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{what} must hold real numbers: coefficients, and an intercept that is 0.0 where there is none. Got what "
+            f"cannot be one ({error})."
+        ) from error
 
 
 def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Compared) -> DataFacts:

@@ -63,12 +63,15 @@ class Finding:
         What was found, with its numbers.
     advice : str
         What to do about it.
+    output : str or None
+        The label that it concerns; None where it concerns the features, and so every label.
     """
 
     code: str
     severity: Severity
     text: str
     advice: str
+    output: str | None = None
 
 
 @dataclass(frozen=True)

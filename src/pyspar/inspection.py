@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar._checks import target_moments
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.compared import Compared, Weights, facts_of, given_weights, leaders_of
+from pyspar.compared import Compared, Pair, Weights, facts_of, given_weights, leaders_of
 from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments
@@ -29,6 +29,7 @@ from pyspar.findings import Finding, LabelFacts, findings_in_data, findings_in_l
 from pyspar.grouped import rows_by_group
 from pyspar.pipelines import last_step, names_made
 from pyspar.sampled import Predictions, predictions_of
+from pyspar.unseen import unseen_by, with_unseen
 from pyspar.verdicts import ASSUMPTION, judged, verdict_of
 
 
@@ -51,10 +52,10 @@ class OutputInspection:
     label_mean, label_std : float
         Of the source's labels.
     worth : bool
-        Whether adapting takes away a noticeable part of the expected error.
+        Whether adapting takes away at least a twentieth of the expected error.
     verdict : str
     findings : tuple of Finding
-        What concerns this output; ``Inspection.findings`` has what concerns the features.
+        What concerns this output alone; ``Inspection.findings`` has all.
     predictions : Predictions or None
         Of some rows, where the target came as rows.
     """
@@ -84,7 +85,8 @@ class OutputInspection:
 class Inspection:
     """All of it. ``as_dict`` gives plain Python for JSON.
 
-    ``adapted`` names the forecast of the weights that adapting the estimator gives.
+    ``adapted`` names the forecast of the weights that adapting the estimator gives. ``findings`` are all there are:
+    those of each output, which name it, and then those of the features, whose ``output`` is None.
     """
 
     n_source: float
@@ -128,7 +130,7 @@ def inspect(
         For a pipeline, rows as it would be given them to predict.
     groups : array of shape (m,), optional
         A label for each row of Z; the forecasts are then also made per group.
-    weights : dict of name to (coef, intercept), optional
+    weights : dict of name to (coef, intercept) or to a fitted linear estimator, optional
         Further weights to forecast, for example those of a model that is in use.
     sample_weight : array of shape (m,), optional
     columns : sequence of str, optional
@@ -156,10 +158,10 @@ def inspect(
     >>> found.outputs[0].findings[0].code
     'SPAR001'
     """
-    given = repr(estimator)
+    given, unseen = repr(estimator), None
     if isinstance(estimator, Pipeline):
         columns = names_made(estimator) if columns is None else columns
-        estimator, Z = last_step(estimator, Z)
+        (estimator, Z), unseen = last_step(estimator, Z), unseen_by(estimator[:-1], Z)
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
             "estimator must be a SpARRegressor or a BayesSpARRegressor, or a pipeline that ends in one. Got "
@@ -175,7 +177,8 @@ def inspect(
         models = Compared(estimator, target, scale=scale)
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
         found = _inspection(estimator, Z, target, parts, models, weights, names, labels)
-    return replace(found, estimator=given)
+    found = replace(found, estimator=given)
+    return found if unseen is None else with_unseen(found, unseen)
 
 
 def _inspection(
@@ -188,7 +191,7 @@ def _inspection(
     names: Sequence[str],
     labels: Sequence[str],
 ) -> Inspection:
-    candidates = {**models.candidates, **given_weights(weights, models.candidates["OLS"][0].shape)}
+    candidates = {**models.candidates, **_given(estimator, weights, models)}
     centred = bool(estimator.fit_intercept)
     first, plain, raw = posteriors_for(estimator.moments_, target, fit_intercept=centred)
     whole = Forecaster(first, target, beside=(plain, raw))
@@ -205,6 +208,7 @@ def _inspection(
         directions = directions_of(models.paper, models.removed, guess, names, k)
         home = at_home.of("source", *candidates["OLS"], k).rmse
         judgement = judged(forecasts, home, models.adapted)
+        findings = findings_in_label(LabelFacts(judgement, directions, models.limits[k], leaders[k]))
         found.append(
             OutputInspection(
                 name=label,
@@ -217,7 +221,7 @@ def _inspection(
                 label_std=float(label_std[k]),
                 worth=judgement.worth,
                 verdict=verdict_of(judgement),
-                findings=findings_in_label(LabelFacts(judgement, directions, models.limits[k], leaders[k])),
+                findings=tuple(replace(each, output=label) for each in findings),
                 predictions=None if predictions is None else predictions[k],
             )
         )
@@ -230,7 +234,10 @@ def _inspection(
         alpha=models.alpha,
         rank=int(estimator.rank_),
         outside_energy=models.paper.outside_energy,
-        findings=findings_in_data(facts_of(estimator, target, names, models)),
+        findings=(
+            *(each for output in found for each in output.findings),
+            *findings_in_data(facts_of(estimator, target, names, models)),
+        ),
         outputs=tuple(found),
     )
 
@@ -239,13 +246,27 @@ def _parts(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str,
     if groups is None:
         return {}
     Z = np.asarray(Z) if isinstance(Z, (list, tuple)) else Z
+    Z = Z.tocsr() if hasattr(Z, "tocsr") else Z  # not every sparse matrix can be asked for some of its rows
     weight = None if sample_weight is None else np.asarray(sample_weight)
     parts = {}
     for name, chosen in rows_by_group(groups, Z).items():
         rows = Z.iloc[chosen] if hasattr(Z, "iloc") else Z[chosen]
         part_weight = None if weight is None else weight[chosen]
-        parts[name] = target_moments(estimator, rows, part_weight, solver=estimator.solver)
+        if part_weight is not None and not part_weight.any():
+            raise InputError(
+                f"sample_weight must not be zero for a whole group. Got that for {name!r}, {len(chosen)} rows; leave "
+                "them out of Z, groups and sample_weight, or weigh them."
+            )
+        try:
+            parts[name] = target_moments(estimator, rows, part_weight, solver=estimator.solver)
+        except ValueError as error:
+            raise InputError(f"group {name!r}: {error}") from error
     return parts
+
+
+def _given(estimator: Any, weights: Weights | None, models: Compared) -> dict[str, Pair]:
+    columns = getattr(estimator, "feature_names_in_", None)
+    return given_weights(weights, models.candidates["OLS"][0].shape, columns)
 
 
 def _columns(estimator: Any) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse, vstack
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from scipy.sparse import csr_matrix, diags_array, issparse, vstack
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -190,6 +190,8 @@ def target_likeness(X: Any, Z: Any, *, classifier: Any = None, random_state: int
     if folds < 2:
         raise ValueError(f"X and Z must have at least 2 rows each to be told apart. Got {n} and {m}.")
     both = _stacked(X, Z)
+    for name, rows in (("X", X), ("Z", Z)):
+        _refuse_empty(name, rows)
     own = classifier is None
     classifier = _discriminant(both) if own else classifier
     label = np.repeat([0, 1], [n, m])
@@ -200,18 +202,51 @@ def target_likeness(X: Any, Z: Any, *, classifier: Any = None, random_state: int
     except (ValueError, TypeError) as error:
         if not own:
             raise
-        raise ValueError(
-            f"The default classifier cannot tell these rows apart ({str(error).strip().splitlines()[-1]}); pass data "
-            "frames, or classifier= with a pipeline that encodes the columns first."
-        ) from error
+        told = str(error).strip().splitlines()[-1]
+        encode = "pass data frames, or classifier= with a pipeline that encodes the columns first"
+        cure = "replace or drop what is infinite" if "infinity" in told else encode
+        raise ValueError(f"The default classifier cannot tell these rows apart ({told}); {cure}.") from error
     found = np.asarray(found, dtype=np.float64)
     return found[:n] if found.ndim == 1 else found[:n, -1]
+
+
+class _PowerOfTwo(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Divides each column by a power of two near its largest value: no digit changes, and every square is a float64."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Note the power of two of each column."""
+        largest = abs(X).max(axis=0)
+        largest = largest.toarray().ravel() if issparse(X) else np.asarray(largest)
+        self.exponent_ = np.clip(np.frexp(largest)[1], -1000, 1000)  # within what a power of two can be itself
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Divide."""
+        factor = np.ldexp(1.0, -self.exponent_)
+        return X @ diags_array(factor) if issparse(X) else X * factor.astype(X.dtype)
+
+
+def _refuse_empty(name: str, rows: Any) -> None:
+    """Refuse a table without a single value: filled in, it would look like the other and say nothing."""
+    if hasattr(rows, "isna"):
+        empty = bool(np.all(rows.isna()))
+    elif issparse(rows):
+        empty = rows.nnz == np.prod(rows.shape) and bool(np.isnan(rows.data).all())
+    else:
+        array = np.asarray(rows)
+        empty = bool(np.all(array != array)) if array.dtype.kind in "fcO" else False
+    if empty:
+        raise ValueError(
+            f"{name} must hold values. Got {_num_samples(rows)} rows that are missing (NaN) throughout; look at how "
+            "they were made."
+        )
 
 
 def _discriminant(both: Any) -> Any:
     """Return what tells the rows of two worlds apart, whatever their columns hold."""
     # Without centring, so that sparse rows stay sparse; the logistic regression has an intercept of its own.
-    numbers = [SimpleImputer(strategy="mean", keep_empty_features=True), StandardScaler(with_mean=False)]
+    filled = SimpleImputer(strategy="mean", keep_empty_features=True)
+    numbers = [filled, _PowerOfTwo(), StandardScaler(with_mean=False)]
     encode: list[Any] = numbers
     if hasattr(both, "select_dtypes"):
         kinds = [set(both.select_dtypes(include=kind).columns) for kind in (["number", "bool"], _DATES)]

@@ -17,7 +17,7 @@ from typer import Exit
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.show_inspection import finding_lines, forecast_lines, verdict
 from pyspar.stopping import STOPPED
-from pyspar.wording import between, number, percent, without_raised
+from pyspar.wording import between, in_new_categories, number, percent, without_raised
 
 if TYPE_CHECKING:
     from pyspar.inspection import OutputInspection
@@ -59,6 +59,9 @@ def adapt_account(account: AdaptAccount) -> None:
     _tables(rows, account.tables, account.rank)
     rows.add("method", _method(account))
     _expectation(rows, account.expected, account.method, scored=account.scored is not None)
+    silent = account.tables.unseen.rows
+    if silent:
+        rows.add("but", f"the forecast says nothing about {_count(silent, 'target row')} in unseen categories")
     if account.scored is not None:
         least, score = account.scored.rmse_least_squares, account.scored
         change = "" if account.method == "ols" else f"{number(least)} (least squares) → "
@@ -215,12 +218,7 @@ def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
         "filled in",
         [f"{f.column}: {f.source:,} source, {f.target:,} target, by {f.by}" for f in tables.filled],
     )
-    unseen = []
-    for u in tables.unseen:
-        shown = ", ".join(map(repr, u.categories[:3])) + (", ..." if len(u.categories) > 3 else "")
-        new = _count(len(u.categories), "new category", "new categories")
-        unseen.append(f"{u.column}: {_count(u.rows, 'target row')} in {new} ({shown})")
-    rows.several("unseen", unseen)
+    rows.several("unseen", [f"{u.column}: {in_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns])
     rows.several("ignored", [f"{i.column}: {i.why}" for i in tables.ignored])
     for note in notes:
         rows.add("note", note)

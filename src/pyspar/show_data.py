@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -40,6 +41,16 @@ def place(found: Found) -> None:
     Console(highlight=False, soft_wrap=True, stderr=True).print(
         Text(f"in {found.place}{f'; incomplete: {found.lacks}' if found.lacks else ''}", style="dim")
     )
+
+
+def places(sets: Iterable[tuple[str, Path | None, str]]) -> None:
+    """Print a line for each data set: where it lies, or in a word why no path is told."""
+    console = Console(highlight=False, soft_wrap=True)
+    sets = list(sets)
+    width = max(len(name) for name, _, _ in sets)
+    for name, path, state in sets:
+        text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
+        console.print(Text(printable(f"{name:<{width}}  {text}")))
 
 
 def verdict(found: Checked) -> None:

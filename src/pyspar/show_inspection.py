@@ -25,8 +25,7 @@ def forecast_lines(found: Inspection) -> list[str]:
 
 def finding_lines(found: Inspection) -> list[str]:
     """Return the findings, those of the label first."""
-    findings = [each for output in found.outputs for each in output.findings] + list(found.findings)
-    return [f"{each.code} {each.severity}: {each.text} {each.advice}" for each in findings]
+    return [f"{each.code} {each.severity}: {each.text} {each.advice}" for each in found.findings]
 
 
 def verdict(found: Inspection) -> str:

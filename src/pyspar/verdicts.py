@@ -12,8 +12,9 @@ from pyspar.wording import between, number, times
 ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
 HURTS, HURTS_MUCH = 1.1, 2.0
 """The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
-WORTH = 0.98
-"""Other weights are worth it where they leave at most this share of the expected error."""
+WORTH, SLIGHT = 0.95, 0.98
+"""Other weights are worth it where they leave less than the first share of the expected error; they help slightly where
+they leave less than the second, and cost where they add as much."""
 FEW, MANY = 0.05, 2.0
 """Below this share of the error, and above this multiple of it, it is told how many times less or more there is."""
 
@@ -54,13 +55,18 @@ class Judgement:
 
     @property
     def worth(self) -> bool:
-        """Whether adapting takes away a noticeable part of the expected error."""
+        """Whether adapting takes away a part of the expected error that is worth it."""
         return self.share < WORTH
+
+    @property
+    def slight(self) -> bool:
+        """Whether it takes away a part that is noticeable, and no more."""
+        return WORTH <= self.share < SLIGHT
 
     @property
     def costs(self) -> bool:
         """Whether adapting adds a noticeable part to it."""
-        return self.share * WORTH > 1.0
+        return self.share * SLIGHT > 1.0
 
     @property
     def advised(self) -> Forecast | None:
@@ -80,12 +86,13 @@ def verdict_of(found: Judgement) -> str:
     """Say in one sentence what to do, with what is expected of it and under which assumption."""
     before, after, advised = found.before, found.after, found.advised
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
-        return "Whether adapting is worth it is unknown: the expected errors are larger than can be computed."
+        return "Whether adapting is worth it is unknown: the expected errors are beyond what numbers can hold."
     least, adapted = number(before.rmse), f"{number(after.rmse)} with {after.name}"
     range95 = f"95 %: {between(after.interval95)}"
     both = f"an expected RMSE of {least} with least squares and {adapted} ({range95})"
     if advised is None and found.hurts:
-        what = f"Label some rows of the target first: the shift hurts and adapting does not mend it, {both}"
+        mends = "hardly mends it" if found.slight else "does not mend it"
+        what = f"Label some rows of the target first: the shift hurts and adapting {mends}, {both}"
     elif found.worth:
         still = "" if advised is None or advised is after else f"; {advised.name} promises {number(advised.rmse)}"
         what = (
@@ -98,6 +105,9 @@ def verdict_of(found: Judgement) -> str:
             f"{number(advised.rmse)} ({_change(advised.rmse / before.rmse)}; 95 %: {between(advised.interval95)}); "
             f"adapting would leave {adapted}"
         )
+    elif found.slight:
+        change = f"{_change(found.share)}; {range95}"
+        what = f"Adapting helps slightly: the expected RMSE falls from {least} to {adapted} ({change})"
     elif not found.costs:
         what = f"Adapting changes little: {both}"
     else:

@@ -49,7 +49,8 @@ class WatchState:
 
     def __repr__(self) -> str:
         errors = ", ".join(
-            f"{after.rmse:.4g} ({before.rmse:.4g} without adapting)" for after, before in zip(self.adapted, self.before)
+            f"{_told(after.rmse)} ({_told(before.rmse)} without adapting)"
+            for after, before in zip(self.adapted, self.before)
         )
         return f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
 
@@ -121,6 +122,10 @@ class TargetWatch:
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
     found = estimator.expected_rmse(target)
     return (found,) if isinstance(found, Forecast) else tuple(found)
+
+
+def _told(error: float) -> str:
+    return f"{error:.4g}" if np.isfinite(error) else "beyond what numbers can hold"
 
 
 def _is_number(value: Any) -> bool:

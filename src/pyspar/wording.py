@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 PLAIN = 9
 """From this power of ten on a number is written as a power; smaller ones with commas."""
+BEYOND = "beyond what numbers can hold"
+"""How infinity is written: an error that was computed, and is larger than float64 reaches."""
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
 _POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _DIGITS, _RAISED = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -15,11 +17,13 @@ _ROUNDING = 1e-9
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with four digits unless told otherwise, or say that it is unknown.
+    """Return a number with four digits unless told otherwise, or say that it is too large or unknown.
 
-    >>> number(12.34567), number(251234.0), number(3e12), number(None)
-    ('12.35', '251,200', '3·10¹²', 'unknown')
+    >>> number(12.34567), number(251234.0), number(3e12), number(None), number(math.inf)
+    ('12.35', '251,200', '3·10¹²', 'unknown', 'beyond what numbers can hold')
     """
+    if value == math.inf:
+        return BEYOND
     return "unknown" if value is None or not math.isfinite(value) else spelt(f"{value:.{digits}g}")
 
 
@@ -30,6 +34,8 @@ def between(ends: Sequence[float | None]) -> str:
     '1 to 250,000'
     """
     low, high = map(number, ends)
+    if low == BEYOND:
+        return BEYOND
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
 
 
@@ -60,6 +66,30 @@ def times(factor: float) -> str:
     ('17,000,000', '3.1', '10¹²')
     """
     return number(factor, 2).removeprefix("1·")
+
+
+def quoted(names: Sequence[str], limit: int = 3, longest: int = 40) -> str:
+    """Return some names in quotation marks, long ones cut, and how many more there are.
+
+    >>> quoted(["farm"]), quoted(["a", "b"]), quoted(["a", "b", "c", "d", "e"])
+    ("'farm'", "'a' and 'b'", "'a', 'b', 'c' and 2 more")
+    """
+    shown = [repr(name if len(name) <= longest else f"{name[: longest - 1]}…") for name in names[:limit]]
+    if len(names) > limit:
+        return f"{', '.join(shown)} and {len(names) - limit:,} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def in_new_categories(rows: int, categories: Sequence[str]) -> str:
+    """Say how many target rows are in which categories that the source never had.
+
+    >>> in_new_categories(685, ["farm"])
+    "685 target rows in a new category ('farm')"
+    >>> in_new_categories(1, ["farm", "barn"])
+    "1 target row in 2 new categories ('farm' and 'barn')"
+    """
+    new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
+    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({quoted(categories)})"
 
 
 def spelt(text: str, plain: int = PLAIN) -> str:

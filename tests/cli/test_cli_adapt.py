@@ -56,7 +56,7 @@ def test_the_account_names_everything_that_was_done(spar, files, source, target)
     assert result.exit_code == 0, result.output
     assert "120 source, 80 target" in out
     assert "area: 5 source, 2 target, by the source's mean" in out
-    assert "town: 3 target rows in 1 new category ('Trier')" in out
+    assert "town: 3 target rows in a new category ('Trier')" in out
     assert "remark: is free text (120 different values in 120 rows)" in out
     assert "empty: has no value in the source" in out
     assert "country: has one value in the source ('DE')" in out

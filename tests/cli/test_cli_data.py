@@ -53,6 +53,18 @@ def test_where_prints_the_path_alone_on_stdout(spar):
     assert Path(shown.stdout.strip()).is_file()
 
 
+def test_where_without_a_name_has_a_line_for_each_set(spar, nothing_installed):
+    shown = spar("data", "where")
+    assert shown.exit_code == 0
+    assert [line.split() for line in shown.stdout.splitlines()] == [[name, "missing"] for name in names()]
+
+
+@shipped
+def test_where_without_a_name_has_the_path_that_it_prints_with_one(spar):
+    lines = dict(line.split(maxsplit=1) for line in spar("data", "where").stdout.splitlines())
+    assert lines["skillcraft"] == spar("data", "where", "skillcraft").stdout.strip()
+
+
 def test_where_of_a_missing_set_exits_with_2_and_the_way_to_get_it(spar, nothing_installed):
     shown = spar("data", "where", "skillcraft")
     assert shown.exit_code == 2

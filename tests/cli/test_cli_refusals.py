@@ -268,3 +268,21 @@ def test_a_saved_model_tells_which_columns_a_table_lacks(spar, files, source, ta
         loaded.predict(target.rename(columns={"area": "Area"}))
     with pytest.raises(pyspar.InputError, match=r"expected a data frame with the columns 'area'.*Got ndarray"):
         loaded.predict(target.to_numpy())
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_a_column_that_the_target_lacks_can_be_dropped_as_the_message_says(
+    refused, spar, files, source, target, stream
+):
+    paths = files(source, target.drop(columns="garden"))
+    assert refused(*paths, *stream).rstrip().endswith("leave the column out with --drop garden.")
+    assert spar("adapt", *paths, "--label", "price", *stream, "--drop", "garden").exit_code == 0
+
+
+@pytest.mark.parametrize(("column", "value"), [("area", "38.6 m2"), ("sold", "23.03.2024")])
+def test_a_column_of_another_kind_can_be_dropped_as_the_message_says(
+    refused, spar, files, source, target, column, value
+):
+    paths = files(source, target.assign(**{column: value}))
+    assert refused(*paths).rstrip().endswith(f"or leave the column out with --drop {column}.")
+    assert spar("adapt", *paths, "--label", "price", "--drop", column).exit_code == 0

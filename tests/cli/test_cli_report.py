@@ -20,7 +20,8 @@ def test_the_reports_are_written_and_the_terminal_tells_the_same(spar, files, so
     assert output["verdict"] in result.stdout
     for forecast in output["forecasts"]:
         assert f"{forecast['rmse']:.4g} RMSE" in result.stdout
-    for finding in output["findings"] + found["findings"]:
+    assert output["findings"] == [each for each in found["findings"] if each["output"] == "price"]
+    for finding in found["findings"]:
         assert finding["code"] in result.stdout
     assert output["verdict"].replace(" %", "\N{NO-BREAK SPACE}%") in html.read_text(encoding="utf-8")
     assert found["command"] == (
@@ -78,3 +79,25 @@ def test_if_one_report_cannot_be_written_neither_is(spar, files, source, target,
     assert result.exit_code == 2
     assert "No space left" in result.stderr
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_unseen_categories_are_a_finding_on_every_page_and_in_the_verdict(spar, files, source, target, tmp_path):
+    html, data = tmp_path / "report.html", tmp_path / "report.json"
+    target.loc[:29, "town"] = "Hof"
+    target.loc[30, "town"] = "Jena"
+    result = spar("inspect", *files(source, target), "--label", "price", "--report", html, "--json", data)
+    assert result.exit_code == 0, result.output
+    found = json.loads(data.read_text(encoding="utf-8"))
+    (told,) = [each for each in found["findings"] if each["code"] == "SPAR014"]
+    assert told["severity"] == "serious"
+    assert "31 of 80 target rows (38.8 %)" in told["text"]
+    assert "town 'Hof' and 'Jena'" in told["text"]
+    assert "says nothing about 31 of 80 target rows" in found["outputs"][0]["verdict"]
+    assert f"SPAR014 serious: {told['text']}" in result.stdout
+    assert "town: 31 target rows in 2 new categories ('Hof' and 'Jena')" in found["notes"]
+    page = html.read_text(encoding="utf-8")
+    card = page[page.index('<section class="first') : page.index("Expected error on the target")]
+    assert "SPAR014" in card
+    assert "Hof" in card
+    shown = spar("adapt", *files(source, target), "--label", "price").stdout
+    assert "the forecast says nothing about 31 target rows in unseen categories" in shown

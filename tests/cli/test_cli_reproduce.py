@@ -1,5 +1,8 @@
 """``spar reproduce``: what it lists, what it refuses, and where it writes."""
 
+import sys
+from dataclasses import replace
+
 import pytest
 
 from pyspar.bench.suite import suite_names
@@ -162,6 +165,17 @@ def test_without_a_terminal_progress_is_lines_on_stderr(spar, tmp_path):
     assert "alpha: skillcraft, ERM, 2 seeds: done" in shown.stderr
 
 
+def test_without_torch_the_runs_are_skipped_with_what_brings_it(spar, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("pyspar.nn")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert shown.exit_code == 1
+    assert "This needs the package 'torch'. Install it with: pip install 'pyspar[torch]'" in " ".join(
+        shown.stdout.split()
+    )
+
+
 def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_path):
     from pyspar.bench.perform import Options
     from pyspar.bench.reproduce import cautions, chosen_suites
@@ -170,6 +184,37 @@ def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_pa
     (said,) = cautions(suites, Options(out=tmp_path))
     assert said.startswith("rcf-mnist: training on images takes many hours on a CPU")
     assert cautions(suites, Options(out=tmp_path, mini=True)) == []
+
+
+@pytest.mark.parametrize("suite", ["table1", "tabular", "rank-cut"])
+def test_eighty_columns_break_no_word_of_a_table(capsys, monkeypatch, suite):
+    from pyspar import show_bench
+    from pyspar.bench.records import Record
+    from pyspar.bench.reproduce import kind_of
+    from pyspar.bench.sheet import Result
+    from pyspar.bench.suite import suite_named
+    from pyspar.bench.synthetic import HUNDRED, TABLE_1
+    from pyspar.bench.table1 import measure
+
+    monkeypatch.setenv("COLUMNS", "80")
+    made = suite_named(suite)
+    records = [
+        Record(
+            block.tasks[0], f"{method}{' + ' * (head != 'trained')}{head.removeprefix('trained')}", seed, m, 11.0 + seed
+        )
+        for block in made.blocks
+        for method in block.methods
+        for head in made.heads
+        for seed in range(3)
+        for m in made.metrics
+    ] or [r for e in (*TABLE_1, HUNDRED) for r in measure(replace(e, repeats=2))]
+    sheets, _ = kind_of(made).present(made, records)
+    show_bench.reproduction(Result(suite, suite, sheets))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = {word for line in lines for word in line.replace("┃", "│").replace("│", " ").split()}
+    meant = {word for sheet in sheets for row in (sheet.header, *sheet.rows) for cell in row for word in cell.split()}
+    assert meant <= shown
 
 
 def test_names_are_folded_and_not_cut_in_a_narrow_terminal(capsys, monkeypatch):

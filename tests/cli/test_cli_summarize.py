@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,21 @@ def test_a_missing_value_is_refused_and_nothing_written(spar, files, source, tar
     assert result.exit_code == 2
     assert "column 'area': expected a number in every row. Got no value in row 3" in result.stderr
     assert not (tmp_path / "m.npz").exists()
+
+
+def test_all_columns_with_gaps_are_named_with_the_way_to_do_without(spar, files, source, target, tmp_path):
+    source.loc[3, "area"] = np.nan
+    source.loc[1, "garden"] = np.nan
+    path = files(source.rename(columns={"garden": "the garden"}), target)[0]
+    message = spar("summarize", path, "-o", tmp_path / "m.npz").stderr
+    assert "Got no value in row 3 (the first row is 0), and none in some rows of 'the garden';" in message
+    drop = "--drop area --drop 'the garden'"
+    assert message.rstrip().endswith(f"leave the columns out with {drop}.")
+    assert spar("summarize", path, *shlex.split(drop), "-o", tmp_path / "m.npz").exit_code == 0
+    source.loc[:, "area"], source.loc[:, "garden"], source.loc[2, "price"] = 1.0, 2.0, np.nan
+    message = spar("summarize", files(source, target)[0], "--label", "price", "-o", tmp_path / "m.npz").stderr
+    assert "column 'price'" in message
+    assert "--drop" not in message  # the label is needed
 
 
 def test_an_npz_of_rows_is_no_summary(spar, source, target, tmp_path):

@@ -23,7 +23,7 @@ def data(n=400, m=300, d=4, noise=1.0, seed=0):
 
 def codes(est, Z):
     found = inspect(est, Z)
-    findings = [*found.outputs[0].findings, *found.findings]
+    findings = found.findings
     for finding in findings:
         assert finding.severity in ("good", "info", "warning", "serious")
         assert finding.text.endswith(".")
@@ -184,5 +184,18 @@ def test_every_code_is_documented_and_no_other():
     page = root / "docs" / "report.md"
     if not page.is_file():
         pytest.skip("the documentation is not part of an installed package")
-    used = set(re.findall(r"SPAR\d{3}", (Path(pyspar.__file__).parent / "findings.py").read_text()))
+    room = Path(pyspar.__file__).parent
+    code = "".join((room / name).read_text() for name in ("findings.py", "unseen.py"))
+    used = set(re.findall(r"SPAR\d{3}", code))
     assert set(re.findall(r"^\| `(SPAR\d{3})`", page.read_text(), flags=re.M)) == used
+
+
+def test_all_findings_stand_in_one_list_that_names_their_labels():
+    X, y, Z = data(n=25)
+    found = inspect(SpARRegressor().fit(X, np.column_stack([y, -y])), Z * [1, 1, 1, 9], outputs=["price", "rent"])
+    told = [(each.code, each.output) for each in found.findings]
+    assert len(set(told)) == len(told)
+    for output in found.outputs:
+        assert tuple(each for each in found.findings if each.output == output.name) == output.findings
+    assert ("SPAR005", None) in told
+    assert [each["code"] for each in found.as_dict()["findings"]] == [code for code, _ in told]

@@ -251,3 +251,80 @@ def test_a_pipeline_without_names_keeps_those_of_its_last_step(shifted, steps):
 
     X, y, Z = shifted
     assert inspect(make_pipeline(*steps, SpARRegressor()).fit(X, y), Z).columns[:2] == ("x0", "x1")
+
+
+def test_a_fitted_linear_estimator_stands_for_its_weights(shifted):
+    from sklearn.linear_model import LinearRegression
+
+    X, y, Z = shifted
+    for labels in (y, y[:, None], np.column_stack([y, -y])):
+        found = inspect(SpARRegressor().fit(X, labels), Z, weights={"theirs": LinearRegression().fit(X, labels)})
+        for output in found.outputs:
+            assert output.forecast("theirs").rmse == pytest.approx(output.forecast("OLS").rmse)
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ({"a": (np.ones(8), [0.0, 1.0])}, r"one number or one for each of 1 outputs. Got \[0.0, 1.0\]"),
+        ({"a": (np.ones(8), np.nan)}, "a finite intercept"),
+        ({"a": (np.ones(8), None)}, "weights\\['a'\\] must hold real numbers.*0.0 where there is none"),
+        ({"a": (np.ones(8) * 1j, 0.0)}, "must hold real numbers"),
+        ({"a": ("text", 0.0)}, "must hold real numbers"),
+        ({"a": ([[1.0], [1.0, 2.0]], 0.0)}, "must hold real numbers"),
+        ({"a": [np.ones(8)]}, r"must be a pair \(coef, intercept\), or a fitted linear.*Got list of 1"),
+        ({"a": np.ones(8)}, r"must be a pair \(coef, intercept\).*Got ndarray"),
+        ({"a": SpARRegressor()}, "Got SpARRegressor; fit it first"),
+        ([("a", np.ones(8), 0.0)], "weights must be a dict.*Got list"),
+    ],
+)
+def test_weights_that_are_none_are_refused_with_their_name(shifted, weights, text):
+    X, y, Z = shifted
+    with pytest.raises(InputError, match=text):
+        inspect(SpARRegressor().fit(X, y), Z, weights=weights)
+
+
+def test_an_estimator_with_its_columns_in_another_order_is_refused(shifted):
+    import pandas as pd
+
+    X, y, Z = shifted
+    X, Z = (pd.DataFrame(rows, columns=list("abcdefgh")) for rows in (X, Z))
+    other = SpARRegressor().fit(X[list("hgfedcba")], y)
+    with pytest.raises(InputError, match=r"weights\['other'\] must be of an estimator with the source's columns"):
+        inspect(SpARRegressor().fit(X, y), Z, weights={"other": other})
+
+
+@pytest.mark.parametrize("form", ["coo", "bsr", "dia", "csc", "lil"])
+def test_sparse_rows_of_any_form_may_be_grouped(shifted, form):
+    import scipy.sparse as sp
+
+    X, y, Z = shifted
+    est = SpARRegressor().fit(X, y)
+    groups = np.arange(len(Z)) % 2
+    expected = inspect(est, Z, groups=groups).outputs[0].groups
+    for rows in (sp.coo_array(Z).asformat(form), sp.coo_matrix(Z).asformat(form)):
+        found = inspect(est, rows, groups=groups).outputs[0].groups
+        for name, forecasts in expected.items():
+            assert [f.rmse for f in found[name]] == pytest.approx([f.rmse for f in forecasts])
+
+
+def test_a_group_whose_rows_do_not_count_is_named(shifted):
+    X, y, Z = shifted
+    groups, weight = np.where(np.arange(len(Z)) < 30, "north", "south"), np.arange(len(Z)) < 30
+    est = SpARRegressor().fit(X, y)
+    with pytest.raises(InputError, match=r"sample_weight must not be zero for a whole group. Got that for 'south'"):
+        inspect(est, Z, groups=groups, sample_weight=weight.astype(float))
+    with pytest.raises(InputError, match="group 'south': sample_weight must have its largest between"):
+        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 1.0, 1e-200))
+
+
+def test_errors_beyond_float64_are_told_in_words(shifted):
+    from pyspar.show_inspection import forecast_lines
+
+    X, y, Z = shifted
+    found = inspect(SpARRegressor().fit(X, y), Z * 1e300)
+    assert found.outputs[0].forecast("OLS").rmse == np.inf
+    assert "beyond what numbers can hold" in repr(found)
+    told = "\n".join(forecast_lines(found))
+    assert "beyond what numbers can hold RMSE" in told
+    assert "nan" not in told

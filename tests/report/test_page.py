@@ -133,7 +133,7 @@ def test_findings_stand_from_serious_to_good_below_the_headline(made):
     found = made.as_dict()
     kinds = ["info", "warning", "good", "serious"]
     found["findings"] = [
-        {"code": f"X{i}", "severity": kind, "text": "t", "advice": "a"} for i, kind in enumerate(kinds)
+        {"code": f"X{i}", "severity": kind, "text": "t", "advice": "a", "output": None} for i, kind in enumerate(kinds)
     ]
     html = page(found)
     listed = re.findall(r'<li id="o0-(\w+)" class="(\w+)"', html)
@@ -162,6 +162,10 @@ def test_names_in_any_script_and_of_any_length_cause_no_warning(shifted):
     assert "a" * 300 not in words(html)
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [None, float("nan")])
 def test_what_is_unknown_is_called_so(value):
     assert number(value) == "unknown"
+
+
+def test_what_is_too_large_is_called_so():
+    assert number(float("inf")) == "beyond what numbers can hold"

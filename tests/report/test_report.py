@@ -228,3 +228,13 @@ def test_a_missing_package_is_named_before_anything_is_drawn(made, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pyspar\[report\]"):
         made.html()
     assert made.json()
+
+
+def test_half_a_surrogate_in_a_name_is_escaped_and_read_back(shifted, tmp_path):
+    X, y, Z = shifted
+    names = ["half \ud800", *map(str, range(7))]
+    found = report(SpARRegressor().fit(X, y), Z, columns=names, outputs=["y\udfff"], groups=["g\udc80"] * len(Z))
+    found.save(tmp_path / "r.json")
+    found.save(tmp_path / "r.html")
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["columns"][0] == names[0]
+    assert r"y\udfff" in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -60,6 +60,18 @@ def test_without_harm_adapting_changes_little_or_costs():
     assert "SPAR012" in findings
 
 
+@pytest.mark.parametrize(
+    ("adapted", "how"), [(0.94, "is worth it"), (0.96, "helps slightly"), (0.99, "changes little")]
+)
+def test_a_gain_of_a_few_per_cent_is_not_oversold(adapted, how):
+    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=adapted)
+    assert verdict.startswith(f"Adapting {how}: ")
+    assert ("better still" in findings["SPAR002"].advice) == (how == "is worth it")
+    verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=4.85)
+    assert verdict.startswith("Label some rows of the target first: the shift hurts and adapting hardly mends it")
+    assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
+
+
 def test_the_verdict_speaks_of_the_weights_in_hand_and_names_better_ones():
     verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=3.0, Bayes_SpAR=4.0)
     assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 3 with SpAR (40 % less")

@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspar import Moments, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.sources.stream import is_batches, moments_of_batches, read_ahead, worth_a_product
 
 
@@ -154,3 +155,34 @@ def test_moments_add_up_with_sum(problem):
     whole = SpARRegressor().fit(problem.X, problem.y)
     np.testing.assert_allclose(SpARRegressor().fit_moments(sum(parts)).coef_, whole.coef_, rtol=1e-10)
     assert repr(sum(parts)) == "Moments(3,000 rows, 12 features, 1 outputs)"
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix])
+@pytest.mark.parametrize("size", [50, 700])
+def test_sparse_batches_give_the_fit_of_dense_rows(problem, in_memory, assert_same, form, size):
+    batches = [(form(problem.X[i : i + size]), problem.y[i : i + size]) for i in range(0, 3000, size)]
+    target = (form(problem.Z[i : i + size]) for i in range(0, 500, size))
+    assert_same(SpARRegressor().fit_batches(batches).adapt(target), in_memory)
+
+
+def test_sparse_batches_may_carry_weights_and_come_among_dense_ones(problem):
+    parts = [(problem.X[i : i + 300], problem.y[i : i + 300], problem.w[i : i + 300]) for i in range(0, 3000, 300)]
+    mixed = [(sp.csr_array(X) if i % 2 else X, y, w) for i, (X, y, w) in enumerate(parts)]
+    for model in (SpARRegressor, BayesSpARRegressor):
+        found, expected = (model().fit_batches(batches).adapt(problem.Z).coef_ for batches in (mixed, parts))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ((sp.csr_array(np.full((3, 2), np.nan)), np.ones(3)), "batch 1: X must be finite"),
+        ((sp.csr_array(np.ones((3, 2))), np.ones(2)), "batch 1 has 3 rows and labels"),
+        ((sp.csr_array(np.ones((3, 4))), np.ones(3)), "batch 1 has 4 features"),
+        ((np.ones((3, 2)), sp.csr_array(np.ones((3, 1)))), r"batch 1 must have labels in an array.*toarray"),
+    ],
+)
+def test_a_bad_sparse_batch_is_named(bad, message):
+    good = (sp.csr_array(np.eye(2)), np.ones(2))
+    with pytest.raises(ValueError, match=message):
+        BayesSpARRegressor().fit_batches([good, bad])

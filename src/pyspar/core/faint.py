@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from pyspar.core.arrays import Matrix
 from pyspar.core.moments import Moments
 from pyspar.core.singular import thin_svd
@@ -38,7 +40,7 @@ def loud_directions(features: Moments, cutoff: float) -> Matrix:
     [2, 1]
     """
     _, lam, Vt = thin_svd(features.root[:, 1 : features.n_features + 1])
-    return Vt[lam > cutoff * lam[0]]
+    return np.asarray(Vt[lam > cutoff * lam[0]])
 
 
 def along(directions: Matrix, features: Moments) -> Moments:

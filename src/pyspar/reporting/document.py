@@ -53,7 +53,7 @@ class Report:
 
     def json(self) -> str:
         """Return the report as JSON; it never holds NaN."""
-        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+        return _writable(json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
     def html(self) -> str:
         """Return the report as one self-contained page."""
@@ -61,7 +61,7 @@ class Report:
         need("matplotlib", "report")
         from pyspar.reporting.page import page
 
-        return page(self.as_dict())
+        return _writable(page(self.as_dict()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report, whole or not at all, in the form that the suffix says: ``.html`` or ``.json``."""
@@ -127,6 +127,17 @@ def report(
     given = (", groups=groups" if groups is not None else "") + (f", scale={scale}" if scale is not None else "")
     call = f"pyspar.report({' '.join(found.estimator.split())}.fit(X, y), Z{given})" if command is None else command
     return Report(found, str(title), call, tuple(map(str, notes)))
+
+
+def _writable(text: str) -> str:
+    r"""Return text that can be written as UTF-8: half of a pair of surrogates, which a name may hold, is escaped.
+
+    Inside JSON the escape is JSON's own, so that a program reads the name as it was.
+
+    >>> _writable("half \ud800 of a pair")
+    'half \\ud800 of a pair'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def versions() -> dict[str, str]:

@@ -64,7 +64,8 @@ def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     gone = [d for d in directions if d["goes"]]
     first, *others = output["findings"]
-    others = sorted([*others, *found["findings"]], key=lambda finding: ORDER.index(finding["severity"]))
+    of_all = [finding for finding in found["findings"] if finding["output"] is None]
+    others = sorted([*others, *of_all], key=lambda finding: ORDER.index(finding["severity"]))
     whose = next((name for name in ("BayesSpARRegressor", "SpARRegressor") if name in found["estimator"]), "regressor")
     return {
         **output,

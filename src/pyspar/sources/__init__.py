@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from pyspar.core.eigen import working_with
 from pyspar.core.moments import Moments, Solver, column_names
+from pyspar.sources.admitted import refuse_dates
 from pyspar.sources.stream import is_batches, moments_of_batches
 
 Kind = Literal["rows", "sparse", "dask", "torch", "batches"]
@@ -70,6 +71,7 @@ def _of_batches(batches: Any, *, labelled: bool, solver: Solver) -> Moments:
 
 def linear_prediction(model: Any, X: Any, kind: Kind) -> Any:
     """Predict rows where they lie: lazily for Dask, on the device for torch."""
+    refuse_dates("X", X)
     columns, expected = X.shape[1] if len(X.shape) == 2 else None, model.n_features_in_
     if columns != expected:
         raise ValueError(f"X has {columns} features, but {type(model).__name__} is expecting {expected} features.")

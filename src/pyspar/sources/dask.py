@@ -9,6 +9,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
+from pyspar.sources.admitted import refuse_extreme_weights
 
 _FAN_IN = 8
 
@@ -45,6 +46,7 @@ def _summary(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moment
     if len(X) == 0:
         return None
     try:
+        refuse_extreme_weights("sample_weight", weight)
         return Moments.of(X, Y, weight, solver=solver)
     except ValueError as error:
         raise ValueError(f"row block {number}: {error}") from None

@@ -17,7 +17,7 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64, Vector
 from pyspar.errors import InputError
-from pyspar.sources.names import meant
+from pyspar.sources.names import few, left_out, meant
 from pyspar.sources.stream import read_ahead
 
 BATCH_BYTES = 16_000_000
@@ -190,11 +190,16 @@ class Rows(ABC):
             )
 
 
-def missing(role: str, path: Path, name: str, rows: Any, first: int) -> InputError:
-    """Return the refusal of missing values at these places of a part."""
+def missing(role: str, path: Path, names: Sequence[str], row: int, *, needed: bool = False) -> InputError:
+    """Return the refusal of missing values: all columns that have some, the first with its first row, and the cure.
+
+    A column that is ``needed``, such as the label, cannot be left out.
+    """
+    also = f", and none in some rows of {few(names[1:], 20)}" if len(names) > 1 else ""
+    cure = "fill it in, or drop such rows" if needed else f"fill them in, drop such rows, or {left_out(names)}"
     return InputError(
-        f"{role} {str(path)!r}, column {name!r}: expected a number in every row. Got no value in row "
-        f"{first + int(rows[0])} (the first row is 0); fill it in, or drop such rows."
+        f"{role} {str(path)!r}, column {names[0]!r}: expected a number in every row. Got no value in row {row} (the "
+        f"first row is 0){also}; {cure}."
     )
 
 

@@ -95,20 +95,23 @@ def converted(batch: Any, wanted: Wanted, role: str, path: Path, first: int, n_b
     """Return a record batch of Arrow as arrays, or refuse its missing values."""
     place = {name: j for j, name in enumerate(batch.schema.names)}
 
-    def column(name: str, *, gaps: bool = False) -> Any:
-        found = batch.column(place[name])
-        if found.null_count and not gaps:
-            raise missing(role, path, name, np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)), first)
-        return found
+    def refused(names: list[str], *, needed: bool = False) -> InputError:
+        gone = batch.column(place[names[0]]).is_null().to_numpy(zero_copy_only=False)
+        return missing(role, path, names, first + int(np.flatnonzero(gone)[0]), needed=needed)
 
+    with_gaps = [name for name in wanted.features if batch.column(place[name]).null_count]
+    if with_gaps:
+        raise refused(with_gaps)
     X = np.empty((batch.num_rows, len(wanted.features)), wanted.dtype, order="F")
     for j, name in enumerate(wanted.features):
-        X[:, j] = column(name).to_numpy(zero_copy_only=False)
+        X[:, j] = batch.column(place[name]).to_numpy(zero_copy_only=False)
     y = None
     if wanted.label is not None:
         double = need("pyarrow", "cli").float64()
-        labels = column(wanted.label, gaps=wanted.gaps).cast(double, safe=False)
-        y = labels.to_numpy(zero_copy_only=False)
+        labels = batch.column(place[wanted.label])
+        if labels.null_count and not wanted.gaps:
+            raise refused([wanted.label], needed=True)
+        y = labels.cast(double, safe=False).to_numpy(zero_copy_only=False)
     kept = None if wanted.keep is None else batch.column(place[wanted.keep])
     return Part(X, y, kept, path, first, n_bytes)
 

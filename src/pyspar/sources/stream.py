@@ -12,8 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
+from pyspar.sources.admitted import refuse_dates, refuse_extreme_weights
+from pyspar.sources.sparse import moments_of_sparse
 
 _BLOCK_BYTES = 64_000_000
 
@@ -57,9 +60,13 @@ class _Fold:
     def add(self, number: int, X: Any, y: Any, weight: Any) -> None:
         for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
             refuse_masked(f"batch {number}: {name}", part)
-        eps, names = measured_eps(X), column_names(X)
-        X = np.asarray(X)
-        y = np.empty((len(X), 0)) if y is None else np.asarray(y)
+        for name, part in (("X", X), ("y", y)):
+            refuse_dates(f"batch {number}: {name}", part)
+        refuse_extreme_weights(f"batch {number}: sample_weight", weight)
+        eps, names, sparse = measured_eps(X), column_names(X), sp.issparse(X)
+        X = sp.csr_array(X) if sparse else np.asarray(X)
+        rows = X.shape[0] if X.ndim else 0
+        y = np.empty((rows, 0)) if y is None else np.asarray(y)
         y = y[:, None] if y.ndim == 1 else y
         if X.ndim != 2:
             raise ValueError(f"batch {number} must be a table of rows and columns. Got shape {X.shape} instead.")
@@ -70,19 +77,19 @@ class _Fold:
                 f"batch {number} has {shape[0]} features and {shape[1]} outputs, the first had {self._columns[0]} and "
                 f"{self._columns[1]}."
             )
-        if len(X) == 0:
+        if rows == 0:
             return
-        kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None)
+        kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None, sparse)
         if self._waiting and kind != self._kind:
             self._reduce()
         self._kind = kind
-        self._rows += len(X)
+        self._rows += rows
         enough = self._rows >= worth_a_product(sum(shape) + 1)
         # A batch that has to wait is copied: its producer may well fill the same array with the next one.
         parts = (
             (X, y, weight)
             if enough
-            else (np.array(X), np.array(y), None if weight is None else np.array(weight, dtype=np.float64))
+            else (X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64))
         )
         self._waiting.append((number, *parts))
         if enough:
@@ -100,7 +107,7 @@ class _Fold:
         eps, names = np.array(self._kind[1]), self._kind[2]
         X, y, weight = (_joined([part[k] for part in self._waiting]) for k in (1, 2, 3))
         try:
-            block = Moments.of(X, y, weight, solver=self._solver, eps=eps)
+            block = _summary(X, y, weight, self._solver, eps)
         except ValueError:
             self._blame()
             raise
@@ -112,7 +119,7 @@ class _Fold:
         """Name the batch that was refused, among those that were gathered."""
         for number, X, y, weight in self._waiting:
             try:
-                Moments.of(X, y, weight, solver=self._solver)
+                _summary(X, y, weight, self._solver)
             except ValueError as error:
                 raise ValueError(f"batch {number}: {error}") from None
 
@@ -122,10 +129,18 @@ def worth_a_product(columns: int) -> int:
     return int(max(2 * columns, min(50 * columns, _BLOCK_BYTES // (8 * columns))))
 
 
+def _summary(X: Any, y: Any, weight: Any, solver: Solver, eps: Any = None) -> Moments:
+    if sp.issparse(X):
+        return moments_of_sparse(X, y, weight, solver=solver)
+    return Moments.of(X, y, weight, solver=solver, eps=eps)
+
+
 def _joined(parts: list[Any]) -> Any:
     if parts[0] is None:
         return None
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
@@ -137,8 +152,11 @@ def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
         )
     X, y = batch[0], batch[1]
     weight = batch[2] if len(batch) == 3 else None
-    if len(np.shape(y)) == 0 or len(y) != len(X):
-        raise ValueError(f"batch {number} has {len(X)} rows and labels of shape {np.shape(y)}.")
+    if sp.issparse(y):
+        raise ValueError(f"batch {number} must have labels in an array. Got a sparse matrix; pass y.toarray().")
+    rows = X.shape[0] if sp.issparse(X) else len(X)
+    if len(np.shape(y)) == 0 or len(y) != rows:
+        raise ValueError(f"batch {number} has {rows} rows and labels of shape {np.shape(y)}.")
     return X, y, weight
 
 

@@ -16,6 +16,7 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.blocks import OFFSET_LIMIT, Frame
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
+from pyspar.sources.admitted import refuse_extreme_weights
 
 _TILE = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
@@ -179,6 +180,7 @@ class TensorSums:
             raise ValueError(f"X, y and sample_weight must have the same rows. Got {len(X)} rows of X, {len(Y)} of y.")
         if w is not None and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
             raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+        refuse_extreme_weights("sample_weight", w)
         if self.sum is not None and (X.shape[1], Y.shape[1]) != (self.d, self.k):
             raise ValueError(f"got {X.shape[1]} features and {Y.shape[1]} outputs, before {self.d} and {self.k}.")
         return X, Y, w

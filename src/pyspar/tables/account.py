@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspar.core.forecast import Forecast
 from pyspar.inspection import Inspection
 from pyspar.tables.columns import Ignored
+from pyspar.unseen import UnseenRows
 
 
 @dataclass(frozen=True)
@@ -18,15 +19,6 @@ class Filled:
     source: int
     target: int
     by: str
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Categories of one column that the source never had."""
-
-    column: str
-    rows: int
-    categories: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,7 @@ class Tables:
     n_encoded: int
     filled: tuple[Filled, ...]
     ignored: tuple[Ignored, ...]
-    unseen: tuple[Unseen, ...]
+    unseen: UnseenRows
 
 
 @dataclass(frozen=True)

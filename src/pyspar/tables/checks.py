@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.names import few, meant
+from pyspar.sources.names import few, left_out, meant
 from pyspar.sources.rows import LARGEST
 from pyspar.tables.arrays import has_names
 from pyspar.tables.columns import Ignored, Selection
@@ -92,10 +92,7 @@ def check_target(
         )
     missing = [name for name in selection.names if name not in target.columns]
     if missing:
-        raise InputError(
-            f"{where}: expected the source's feature columns. Got a table without {few(missing)} "
-            f"({len(missing)} of {len(selection.names)} missing); {meant(missing[0], target.columns)}"
-        )
+        raise lacking(where, missing, len(selection.names), target.columns)
     for name in selection.numeric:
         _refuse_infinity(_numbers(target[name], where), name, where)
     for name in selection.date:
@@ -105,6 +102,14 @@ def check_target(
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
         _refuse_other_dates(target[name], source[name], where)
+
+
+def lacking(where: str, missing: Sequence[str], wanted: int, names: Iterable[str]) -> InputError:
+    """Return the refusal of a target without some of the source's features."""
+    return InputError(
+        f"{where}: expected the source's feature columns. Got a table without {few(missing)} ({len(missing)} of "
+        f"{wanted} missing); {meant(missing[0], names)} To do without, {left_out(missing)}."
+    )
 
 
 def check_drop(drop: Iterable[str], names: Iterable[str], *, label: str, identity: str | None) -> None:
@@ -130,7 +135,7 @@ def target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tu
     if label not in target.columns or target[label].isna().all():
         return None, ()
     try:
-        values = as_numbers(target[label], "numbers").astype(np.float64)
+        values = as_numbers(target[label], "numbers", "mend these values to have them scored").astype(np.float64)
     except InputError as error:
         return None, (f"the target's labels were not used to score: {error}",)
     _refuse_infinity(values, label, f"target {str(path)!r}", "mend them, or leave them empty")
@@ -144,7 +149,8 @@ def _refuse_other_dates(target: pd.Series[Any], source: pd.Series[Any], where: s
     if form is not None and (typed or (other is not None and other != form)):
         raise InputError(
             f"{where}, column {str(target.name)!r}: expected dates in the source's form, such as "
-            f"{str(source.dropna().iloc[0])!r}. Got {str(target.dropna().iloc[0])!r}; write both as {ISO}."
+            f"{str(source.dropna().iloc[0])!r}. Got {str(target.dropna().iloc[0])!r}; write both as {ISO}, or "
+            f"{left_out([str(target.name)])}."
         )
 
 

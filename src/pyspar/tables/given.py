@@ -12,10 +12,9 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.moments_file import read_moments, read_outputs
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.sources.names import few, meant
 from pyspar.sources.rows import Rows
 from pyspar.sources.rows_npy import ArrayRows
-from pyspar.tables.checks import label_name
+from pyspar.tables.checks import label_name, lacking
 from pyspar.tables.columns import DROPPED, Ignored
 from pyspar.tables.request import holds_moments
 from pyspar.tables.standard import feature_names, features_of
@@ -114,10 +113,7 @@ def check_features(target: Given, features: Sequence[str]) -> None:
     """Refuse a target that lacks features of the source."""
     missing = [name for name in features if name not in target.names]
     if missing:
-        raise InputError(
-            f"{target.where}: expected the source's feature columns. Got a table without {few(missing)} "
-            f"({len(missing)} of {len(features)} missing); {meant(missing[0], target.names)}"
-        )
+        raise lacking(target.where, missing, len(features), target.names)
 
 
 def _why_not(given: Given, name: str, drop: Collection[str]) -> str | None:

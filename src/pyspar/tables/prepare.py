@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
-from pyspar.tables.account import Filled, Tables, Unseen
+from pyspar.tables.account import Filled, Tables
 from pyspar.tables.checks import (
     aligned_target,
     check_drop,
@@ -27,6 +27,7 @@ from pyspar.tables.encode import MISSING
 from pyspar.tables.read import check_input, read_table
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
+from pyspar.unseen import unseen_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def prepare(request: Request, watch: Watch) -> Prepared:
         filled=_filled(transformer, selection, source, target),
         ignored=selection.ignored
         + extra_columns(target.columns, {*source.columns, label, identity or label, *request.drop}),
-        unseen=_unseen(transformer, selection, target),
+        unseen=unseen_by(transformer, target[used]),
     )
     kept = None if identity is None else target[identity]
     separators = (*separator_note(source_path, "source"), *separator_note(target_path, "target"))
@@ -137,14 +138,3 @@ def _numeric_means(transformer: ColumnTransformer) -> list[float]:
     if "numeric" not in transformer.named_transformers_:
         return []
     return [float(mean) for mean in transformer.named_transformers_["numeric"]["fill"].statistics_]
-
-
-def _unseen(transformer: ColumnTransformer, selection: Selection, target: pd.DataFrame) -> tuple[Unseen, ...]:
-    unseen = []
-    for j, name in enumerate(selection.categorical):
-        steps = transformer.named_transformers_[f"category{j}"]
-        words = pd.Series(steps["read"].transform(target[[name]])[:, 0], dtype=object)
-        new = words[~words.isin(set(steps["encode"].categories_[0]))]
-        if len(new):
-            unseen.append(Unseen(name, len(new), tuple(map(str, new.value_counts().index))))
-    return tuple(unseen)

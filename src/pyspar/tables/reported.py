@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from pyspar.tables.account import InspectAccount, Tables
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import check_path, writing
+from pyspar.unseen import with_unseen
+from pyspar.wording import in_new_categories
 
 
 def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
@@ -53,6 +56,7 @@ def inspected(
         command=command_of(request, tables.label, html=html, json=json),
         notes=(*_notes(tables), *notes),
     )
+    found = replace(found, inspection=with_unseen(found.inspection, tables.unseen))
     if html is not None or json is not None:
         watch("writing the report")
     return InspectAccount(tables, found.inspection, top, notes, write_reports(found, html, json))
@@ -95,7 +99,5 @@ def _notes(tables: Tables) -> list[str]:
     notes += [
         f"{f.column}: {f.source:,} source and {f.target:,} target values filled in by {f.by}" for f in tables.filled
     ]
-    notes += [
-        f"{u.column}: {u.rows:,} target rows in {len(u.categories):,} categories new to it" for u in tables.unseen
-    ]
+    notes += [f"{u.column}: {in_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
     return notes

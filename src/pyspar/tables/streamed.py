@@ -39,16 +39,19 @@ from pyspar.tables.standard import (
     standard_of,
     standardised,
     standardised_cells,
+    standardised_rows,
 )
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import write_all
+from pyspar.unseen import NONE
 
 
 @dataclass(frozen=True, eq=False)
 class Summaries:
     """Source and target as standardised Moments, and how they came about.
 
-    ``cells`` are the source's rows in groups, where they were read here for a regressor that holds some out.
+    ``cells`` are the source's rows in groups, where they were read here for a regressor that holds some out, and
+    ``some`` are a few thousand of them, which it asks.
     """
 
     x: Moments
@@ -59,6 +62,7 @@ class Summaries:
     notes: tuple[str, ...]
     single: bool
     cells: Cells | None = None
+    some: tuple[Any, Any, Any] | None = None
 
 
 def adapt_stream(
@@ -74,7 +78,7 @@ def adapt_stream(
     chosen = None
     with noted() as notes:
         if method == "bayes":
-            model = bayes_for(request).fit_moments(data.x, cells=data.cells).adapt(data.z)
+            model = bayes_for(request).fit_moments(data.x, cells=data.cells, rows=data.some).adapt(data.z)
             chosen = strength_text(model)
     if method == "pcr":
         model = PCRRegressor().fit_moments(data.x)
@@ -114,7 +118,7 @@ def inspect_stream(
     data = summaries(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        ours = bayes_for(request).fit_moments(data.x, cells=data.cells)
+        ours = bayes_for(request).fit_moments(data.x, cells=data.cells, rows=data.some)
     return inspected(
         ours, data.z.without_outputs(), request, data.tables, data.standard.names,
         top=top, notes=(*data.notes, *notes), html=report, json=json, watch=watch,
@@ -135,7 +139,7 @@ def summaries(request: Request, watch: Watch, *, method: Method = "bayes", outpu
 
     groups, too_wide = _gathering(request, source, len(features), method)
     found = source.summary(features, label, watch, None if groups is None else groups.add)
-    cells = None if groups is None else groups.flush()
+    cells, some = (None, None) if groups is None else (groups.flush(), groups.sample.rows())
     _, constant = spread_of(found)
     _check_label(source, label, found, bool(constant[-1]))
     for j in np.flatnonzero(constant[:-1]):
@@ -149,13 +153,14 @@ def summaries(request: Request, watch: Watch, *, method: Method = "bayes", outpu
     extra = extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
     tables = Tables(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varied), n_categorical=0, n_date=0,
-        n_encoded=len(varied), filled=(), ignored=(*ignored, *extra), unseen=(),
+        n_encoded=len(varied), filled=(), ignored=(*ignored, *extra), unseen=NONE,
     )  # fmt: skip
     return Summaries(
         standardised(x, standard), standardised(z, standard), target, standard, tables,
         (*_notes(request, source, target, tables, varied), *too_wide),
         single=bool((x.eps > np.finfo(np.float64).eps).all()),
         cells=None if cells is None else standardised_cells(cells, found, standard),
+        some=None if some is None else standardised_rows(some, found, standard),
     )  # fmt: skip
 
 

@@ -14,11 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError
+from pyspar.sources.names import left_out
 
 Kind = Literal["numeric", "categorical", "date"]
 
 _NUMBERS = "numbers, as in the source"
-_LEAVE_OUT = "mend these values or leave the column out"
+_LEAVE_OUT = "mend these values, or {drop}"
 ISO = "YYYY-MM-DD"
 _FORMS = {
     ISO: (r"\d{4}-\d{1,2}(-\d{1,2}.*)?", "ISO8601"),
@@ -161,7 +162,8 @@ def _parsed(column: pd.Series[Any], form: str) -> pd.Series[Any]:
 
 def _refused(column: pd.Series[Any], expected: str, bad: NDArray[np.bool_], cure: str = _LEAVE_OUT) -> InputError:
     row = int(np.flatnonzero(bad)[0])
+    name = str(column.name)
     return InputError(
-        f"column {str(column.name)!r}: expected {expected}. Got {column.iloc[row]!r} in row {row} "
-        f"({int(bad.sum())} such of {len(column)}; the first row is 0); {cure}."
+        f"column {name!r}: expected {expected}. Got {column.iloc[row]!r} in row {row} "
+        f"({int(bad.sum())} such of {len(column)}; the first row is 0); {cure.format(drop=left_out([name]))}."
     )
