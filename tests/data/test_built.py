@@ -32,6 +32,19 @@ def test_the_second_time_nothing_is_built_and_the_arrays_are_the_same():
         assert first[name].dtype == second[name].dtype
 
 
+@pytest.mark.parametrize("junk", [b"\xff\xfe\x00\x9c", b"", b"0" * 64])
+def test_junk_where_the_checksum_should_be_is_a_rebuild(junk):
+    build = Builder()
+    built_once("set", "key", build)
+    path = kept_file("set", "key")
+    path.with_suffix(".sha256").write_bytes(junk)
+    assert not is_whole(path)
+    with pytest.warns(SparWarning, match="does not have the checksum"):
+        built_once("set", "key", build)
+    assert build.times == 2
+    assert is_whole(path)
+
+
 def test_another_key_is_another_build():
     build = Builder()
     built_once("set", "one", build)

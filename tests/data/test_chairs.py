@@ -5,6 +5,7 @@ import pytest
 
 from pyspar.data import load
 from pyspar.data.chairs import cut_tails, find
+from pyspar.data.check import checked
 from pyspar.errors import InputError, MissingDataError
 
 
@@ -22,6 +23,13 @@ def rc49():
     images[:, 0, 0, 0], images[:, 0, 0, 1] = np.arange(len(angle)) // 256, np.arange(len(angle)) % 256
     learned = np.random.default_rng(5).permutation(len(angle))[:100]
     return {"images": images, "labels": angle, "indx_train": learned}
+
+
+def write_h5(folder, arrays):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "RC-49_64x64.h5", "w") as file:
+        for key, value in arrays.items():
+            file[key] = value
 
 
 def rows_of(part):
@@ -64,10 +72,7 @@ def test_seeds_change_the_cut_and_repeat_it(rc49):
 @pytest.mark.parametrize("layout", ["h5", "npz"])
 def test_the_file_of_rc49_is_cut(rc49, tmp_path, layout):
     if layout == "h5":
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(tmp_path / "RC-49_64x64.h5", "w") as file:
-            for key, value in rc49.items():
-                file[key] = value
+        write_h5(tmp_path, rc49)
     else:
         np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
     task = load("chair-angles-tails", folder=tmp_path, seed=4)
@@ -103,14 +108,57 @@ def test_without_the_file_one_is_told_where_it_comes_from():
     [
         ({"labels": None}, "has no labels"),
         ({"labels": np.zeros(3)}, "one label for each image"),
-        ({"indx_train": np.array([10**6])}, "must number its"),
+        ({"indx_train": np.array([10**6])}, r"must number its .* Got 1e\+06; get it again"),
+        ({"indx_train": np.array([0, 3.5])}, r"must number its .* Got 3\.5"),
+        ({"indx_train": np.array([0, np.nan])}, "must number its .* Got nan"),
+        ({"indx_train": np.array([-1])}, "must number its .* Got -1"),
+        ({"labels": np.full(570, "far")}, "labels of .* must be numbers. Got the type <U3"),
+        ({"labels": np.append(np.ones(569), np.nan)}, "finite angles in degrees. Got nan in row 569"),
+        ({"images": np.full((570, 3, 64, 64), 0.5, np.float32)}, "must be uint8 .* Got float32 .* from its authors"),
+        ({"images": np.zeros((570, 3, 32, 32), np.uint8)}, r"\(n, 3, 64, 64\).* Got uint8 of shape \(570, 3, 32, 32\)"),
+        ({"images": np.zeros((570, 64, 64, 3), np.uint8)}, r"Got uint8 of shape \(570, 64, 64, 3\)"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(rc49, tmp_path, broken, message):
+@pytest.mark.parametrize("layout", ["h5", "npz"])
+def test_arrays_that_do_not_fit_are_refused(rc49, tmp_path, broken, message, layout):
     arrays = {key: value for key, value in (rc49 | broken).items() if value is not None}
-    np.savez(tmp_path / "RC-49_64x64.npz", **arrays)
+    if layout == "h5":
+        if arrays.get("labels", np.ones(1)).dtype.kind == "U":
+            arrays["labels"] = arrays["labels"].astype("S")
+            message = message.replace("<U3", "|S3").replace("|", r"\|")
+        write_h5(tmp_path, arrays)
+    else:
+        np.savez(tmp_path / "RC-49_64x64.npz", **arrays)
     with pytest.raises(InputError, match=message):
         load("chair-angles-tails", folder=tmp_path)
+    assert checked("chair-angles-tails", tmp_path).state == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"labels_val": np.array([1.0, np.nan])}, "labels_val of .* finite angles in degrees. Got nan in row 1"),
+        ({"labels_val": np.array([1.0, np.inf])}, "labels_val of .* finite angles in degrees. Got inf in row 1"),
+        ({"images_test": np.ones((2, 3, 64, 64))}, "images_test of .* must be uint8 .* Got float64"),
+        (
+            {"images_train": np.zeros((2, 3, 32, 32), np.uint8)},
+            r"images_train of .* Got uint8 of shape \(2, 3, 32, 32\)",
+        ),
+    ],
+)
+def test_cut_arrays_that_are_no_bytes_or_no_angles_are_refused(tmp_path, broken, message):
+    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
+    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
+    np.savez(tmp_path / "chair-angles-tails.npz", **arrays | broken)
+    with pytest.raises(InputError, match=message):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def test_whole_numbers_stored_as_floats_number_the_images(rc49, tmp_path):
+    np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
+    expected = load("chair-angles-tails", folder=tmp_path)
+    np.savez(tmp_path / "RC-49_64x64.npz", **rc49 | {"indx_train": rc49["indx_train"].astype(np.float64)})
+    np.testing.assert_array_equal(rows_of(load("chair-angles-tails", folder=tmp_path).train), rows_of(expected.train))
 
 
 def test_a_half_downloaded_file_is_refused(tmp_path):
@@ -154,5 +202,5 @@ def test_arrays_that_are_empty_or_of_unlike_length_are_refused(tmp_path):
     with pytest.raises(InputError, match="Got none for the validation"):
         load("chair-angles-tails", folder=tmp_path)
     np.savez(path, **arrays | {"labels_test": np.ones(5)})
-    with pytest.raises(InputError, match=r"one label for each image\. Got 2 and 5"):
+    with pytest.raises(InputError, match=r"one label for each image\. Got 2 images and 5 labels_test"):
         load("chair-angles-tails", folder=tmp_path)

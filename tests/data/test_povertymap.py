@@ -275,6 +275,55 @@ def test_angola_images_that_are_no_images_are_refused(small):
     assert len(load("povertymap-angola", folder=folder, verify=False).test) == 13
 
 
+def test_angola_images_other_than_those_measured_are_refused_with_both_sums(real_povertymap, tmp_path):
+    (tmp_path / "dhs_metadata.csv").write_bytes((real_povertymap / "dhs_metadata.csv").read_bytes())
+    np.savez(tmp_path / "angola_56px.npz", x=np.zeros((855, 8, 56, 56), np.float16))
+    with pytest.raises(InputError, match=r"angola_56px\.npz .*expected sha256 46c527a7\w+, got \w{64}.*verify=False"):
+        load("povertymap-angola", folder=tmp_path)
+    found = checked("povertymap-angola", tmp_path)
+    assert found.state == "wrong"
+    assert "46c527a7" in found.detail
+    assert checked("povertymap-angola", real_povertymap).state == "good"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (np.where(np.arange(128).reshape(8, 4, 4) == 7, np.nan, 1), "finite images. Got 1 of 128 values"),
+        (np.where(np.arange(128).reshape(8, 4, 4) < 2, -np.inf, 1), "finite images. Got 2 of 128 values"),
+        (np.full((8, 4, 4), 1e300), "finite images. Got 128 of 128 values .* too large for float32"),
+        (np.full((8, 4, 4), 1 + 2j), "real numbers. Got the type complex128"),
+        (np.full((8, 4, 4), np.datetime64("2026-01-01")), r"real numbers. Got the type datetime64\[D\]"),
+        (np.full((8, 4, 4), "1.5"), "real numbers. Got the type <U3"),
+    ],
+)
+def test_an_image_that_holds_no_finite_numbers_is_refused_by_its_name(small, content, message):
+    images = load("povertymap", folder=small, verify=False).test.X
+    path = images.path(int(images.numbers[2]))
+    np.savez(path, x=content)
+    with pytest.raises(InputError, match=message) as refused:
+        _ = images[:]
+    assert str(refused.value).startswith(str(path))
+    assert np.isfinite(images[:2]).all()
+
+
+def test_a_byte_order_mark_before_the_metadata_changes_nothing(small):
+    tables = small / "poverty_v1.1" / "dhs_metadata.csv", small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
+    before = load("povertymap", folder=small, unlabeled=True, verify=False)
+    for table in tables:
+        table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
+    after = load("povertymap", folder=small, unlabeled=True, verify=False)
+    np.testing.assert_array_equal(after.train.y, before.train.y)
+    np.testing.assert_array_equal(after.unlabeled.numbers, before.unlabeled.numbers)
+
+
+def test_an_unlabelled_row_without_a_country_is_refused_by_its_line(small):
+    table = small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
+    table.write_text("lat,country\n1,mali\n2\n")
+    with pytest.raises(InputError, match=r"line 3: expected a country. Got a row without one"):
+        load("povertymap", folder=small, unlabeled=True, verify=False)
+
+
 def test_metadata_that_is_not_utf_8_is_refused(small):
     (small / "poverty_v1.1" / "dhs_metadata.csv").write_bytes(
         "wealthpooled,country,urban\n1,côte,True\n".encode("latin-1")

@@ -10,6 +10,7 @@ from pyspar.data import load, names, where
 from pyspar.data.check import checked
 from pyspar.data.entries import ENTRIES
 from pyspar.data.files import cache_folder, named_folder
+from pyspar.data.registry import state_of
 from pyspar.errors import InputError, MissingDataError
 
 
@@ -59,6 +60,36 @@ def test_a_named_folder_that_is_none_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSPAR_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="PYSPAR_DATA must be a folder"):
         where("skillcraft")
+
+
+@pytest.mark.parametrize("variable", ["PYSPAR_DATA", "PYSPAR_CACHE"])
+def test_the_home_of_a_user_that_is_none_is_refused(monkeypatch, variable):
+    monkeypatch.setenv(variable, "~nobody-of-this-name/x")
+    with pytest.raises(
+        InputError, match=rf"{variable} must be the path of a folder. Got '~nobody-of-this-name/x'.*in full"
+    ):
+        where("chair-angles-tails")
+    with pytest.raises(InputError, match="in full"):
+        state_of("chair-angles-tails")
+
+
+def test_a_user_without_a_home_is_told_to_name_the_cache(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    for variable in ("PYSPAR_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(files.Path, "home", homeless)
+    with pytest.raises(InputError, match="name a folder by the environment variable PYSPAR_CACHE"):
+        cache_folder()
+    assert state_of("chair-angles-tails") == "missing"
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("seed", [-1, 0.5, "0", None])
+def test_a_seed_that_is_none_is_refused_by_every_set_before_it_is_looked_for(name, seed):
+    with pytest.raises(InputError, match=r"seed must be a whole number, 0 or more. Got .*; seed=0 is the usual one"):
+        load(name, seed=seed)
 
 
 def test_the_argument_comes_before_the_environment(tmp_path, monkeypatch):

@@ -1,11 +1,12 @@
 """Arrays that take a while to build are built once and kept: an npz file in the cache with its checksum beside it.
 
 We made the file and can make it again, so a damaged one is built anew, and said; it is never trusted. A cache that
-cannot be written costs time, not the result.
+cannot be read or written costs time, not the result.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.atomic import whole_file
+from pyspar.data.access import UnreadableError, is_file, permitted
 from pyspar.data.files import cache_folder, sha256_of
-from pyspar.errors import SparWarning
+from pyspar.errors import MissingDataError, SparWarning
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -28,13 +30,22 @@ def built_once(name: str, key: str, build: Callable[[], Arrays], *, compressed: 
     ``compressed`` is for arrays that then take far less room, such as images with a white background.
     """
     path = kept_file(name, key)
-    if path.is_file():
-        if is_whole(path):
-            with np.load(path, allow_pickle=False) as kept:
-                return {array: kept[array] for array in kept.files}
-        warnings.warn(
-            f"{path} does not have the checksum kept beside it; building it again.", SparWarning, stacklevel=2
-        )
+    try:
+        with permitted(path):
+            if is_file(path):
+                if is_whole(path):
+                    with np.load(path, allow_pickle=False) as kept:
+                        return {array: kept[array] for array in kept.files}
+                warnings.warn(
+                    f"{path} does not have the checksum kept beside it; building it again.", SparWarning, stacklevel=2
+                )
+    except UnreadableError as error:
+        try:
+            arrays = build()
+        except MissingDataError as missing:
+            raise error from missing  # what was kept is all there is, and getting at it the cure
+        warnings.warn(f"{name} was built in memory and not kept: {error}", SparWarning, stacklevel=2)
+        return arrays
     arrays = build()
     try:
         _keep(path, arrays, np.savez_compressed if compressed else np.savez)
@@ -49,10 +60,18 @@ def kept_file(name: str, key: str) -> Path:
     return cache_folder() / name / f"{key}.npz"
 
 
+def is_kept(path: Path) -> bool:
+    """Tell whether a kept file is there to be read; one that may not be read can be built again."""
+    try:
+        return is_file(path) and os.access(path, os.R_OK)
+    except UnreadableError:
+        return False
+
+
 def is_whole(path: Path) -> bool:
     """Tell whether a kept file is the one that was written."""
     beside = _sum_file(path)
-    return path.is_file() and beside.is_file() and beside.read_text(encoding="utf-8").strip() == sha256_of(path)
+    return is_file(path) and is_file(beside) and beside.read_bytes().strip() == sha256_of(path).encode()
 
 
 def _keep(path: Path, arrays: Arrays, save: Callable[..., None]) -> None:

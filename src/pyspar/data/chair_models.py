@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pyspar.data.access import names_in
 from pyspar.errors import InputError, MissingDataError, need
 
 FOLDER = Path("/usr/share/sweethome3d/furniture")
@@ -66,7 +67,7 @@ class Mesh:
 
 def chair_models(folder: Path | str = FOLDER) -> tuple[ChairModel, ...]:
     """List the chairs, armchairs and stools of the catalogues in a folder, in a fixed order."""
-    archives = sorted(Path(folder).glob("*.sh3f"))
+    archives = [Path(folder) / name for name in names_in(Path(folder)) if name.endswith(".sh3f")]
     if not archives:
         raise MissingDataError(
             f"expected the furniture catalogues (*.sh3f) in {str(folder)!r}, found none. Install them with: {INSTALL}"

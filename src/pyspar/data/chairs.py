@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyspar.data.access import is_file, permitted
 from pyspar.data.files import Found, cached_folder_for, folders_for
 from pyspar.data.task import Part, ShiftTask
 from pyspar.errors import InputError, MissingDataError, need
@@ -29,6 +30,7 @@ PER_ANGLE = 25  # test images at most
 _H5, _RAW, _CUT = "RC-49_64x64.h5", "RC-49_64x64.npz", "chair-angles-tails.npz"
 _LEARNED_SHARE = 0.8  # of the training images, the rest validate
 _BLOCK = 2048  # images read at a time
+_SHAPE = (3, 64, 64)
 
 Rows = NDArray[np.int64]
 
@@ -37,7 +39,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Found:
     """Return where the images lie: the h5 file of RC-49, its arrays as npz, or arrays that are already cut."""
     for place in (*folders_for(NAME, folder), cached_folder_for(NAME)):
         for file in (_CUT, _RAW, _H5):
-            if (place.path / file).is_file():
+            if is_file(place.path / file):
                 return Found(place.path / file, place.place)
     raise MissingDataError(
         f"The data set {NAME!r} was not found. No package ships it: get {_H5} of RC-49 from the authors of CcGAN "
@@ -112,12 +114,13 @@ def _part(images: NDArray[Any], angle: NDArray[np.floating[Any]]) -> Part:
 def _read_h5(path: Path, seed: int) -> tuple[Part, Part, Part]:
     h5py = need("h5py", "bench")
     try:
-        file = h5py.File(path, "r")
+        with permitted(path):
+            file = h5py.File(path, "r")
     except OSError as error:
         raise InputError(f"{str(path)!r} is not a whole h5 file ({error}). Download it again.") from error
     with _readable(path), file:
-        angle, trained_on = _labels(path, file)
-        images = file["images"]
+        images = _images(path, file, "images")
+        angle, trained_on = _labels(path, file, len(images))
 
         def rows_of(rows: Rows) -> NDArray[np.uint8]:
             found = np.empty((len(rows), *images.shape[1:]), dtype=np.uint8)
@@ -132,43 +135,78 @@ def _read_h5(path: Path, seed: int) -> tuple[Part, Part, Part]:
 
 def _read_raw(path: Path, seed: int) -> tuple[Part, Part, Part]:
     with _arrays(path) as file:
-        angle, trained_on = _labels(path, file)
-        return tails_of(file["images"].__getitem__, angle, trained_on, seed=seed)
+        images = _images(path, file, "images")
+        angle, trained_on = _labels(path, file, len(images))
+        return tails_of(images.__getitem__, angle, trained_on, seed=seed)
 
 
-def _labels(path: Path, file: Any) -> tuple[NDArray[np.floating[Any]], Rows]:
+def _images(path: Path, file: Any, key: str) -> Any:
+    """Return the images of a file, unread where it is h5; anything but bytes of 3 x 64 x 64 would be read as noise."""
+    _require_keys(path, file, [key])
+    images = file[key]
+    shape, kind = tuple(getattr(images, "shape", ())), getattr(images, "dtype", type(images).__name__)
+    if len(shape) != 4 or shape[1:] != _SHAPE or kind != np.uint8:
+        raise InputError(
+            f"{key} of {str(path)!r} must be uint8 of shape (n, 3, 64, 64), 0 to 255. Got {kind} of shape {shape}. "
+            f"Get {_H5} from its authors, or store the images so; docs/chairs.md."
+        )
+    return images
+
+
+def _angles(path: Path, file: Any, key: str, n_images: int) -> NDArray[np.float64]:
+    """Return the labels, one finite number for each image."""
+    _require_keys(path, file, [key])
+    labels = _numbers(path, file, key)
+    if len(labels) != n_images:
+        raise InputError(
+            f"{str(path)!r} must hold one label for each image. Got {n_images} images and {len(labels)} {key}; "
+            "get it again."
+        )
+    wrong = np.flatnonzero(~np.isfinite(labels))
+    if wrong.size:
+        raise InputError(
+            f"{key} of {str(path)!r} must be finite angles in degrees. Got {labels[wrong[0]]} in row {wrong[0]}, and "
+            f"{wrong.size} such in all; get it again."
+        )
+    return labels
+
+
+def _labels(path: Path, file: Any, n_images: int) -> tuple[NDArray[np.float64], Rows]:
     """Return the angles and the rows of RC-49's training images, after checking that they fit the images."""
     _require_keys(path, file, ("images", "labels", "indx_train"))
-    angle = np.asarray(file["labels"], dtype=np.float64).ravel()
-    trained_on = np.asarray(file["indx_train"], dtype=np.int64).ravel()
-    shape = file["images"].shape
-    if len(shape) != 4 or shape[1] != 3 or shape[0] != len(angle):
+    angle = _angles(path, file, "labels", n_images)
+    asked = _numbers(path, file, "indx_train")
+    wrong = asked[~((asked >= 0) & (asked < n_images) & (asked == np.floor(asked)))]
+    if wrong.size:
         raise InputError(
-            f"{path.name} must hold one label for each image of 3 channels. Got {shape}, {len(angle)} labels."
+            f"indx_train of {str(path)!r} must number its {n_images} images from 0. Got {wrong[0]:g}; get it again."
         )
-    if trained_on.size and not 0 <= trained_on.min() <= trained_on.max() < len(angle):
-        raise InputError(
-            f"indx_train of {path.name} must number its {len(angle)} images. Got up to {trained_on.max()}."
-        )
-    return angle, trained_on
+    return angle, asked.astype(np.int64)
+
+
+def _numbers(path: Path, file: Any, key: str) -> NDArray[np.float64]:
+    values = np.asarray(file[key])
+    if values.dtype.kind not in "iuf":
+        raise InputError(f"{key} of {str(path)!r} must be numbers. Got the type {values.dtype}; get it again.")
+    return values.astype(np.float64).ravel()
 
 
 def _read_cut(path: Path) -> tuple[Part, Part, Part]:
-    kinds = ("train", "val", "test")
+    def part(kind: str) -> Part:
+        images = _images(path, file, f"images_{kind}")
+        return _part(images, _angles(path, file, f"labels_{kind}", len(images)))
+
     with _arrays(path) as file:
-        _require_keys(path, file, [f"{what}_{kind}" for kind in kinds for what in ("images", "labels")])
-        for kind in kinds:
-            n_images, n_labels = len(file[f"images_{kind}"]), file[f"labels_{kind}"].size
-            if n_images != n_labels:
-                raise InputError(f"{path.name} must hold one label for each image. Got {n_images} and {n_labels}.")
-        train, val, test = (_part(file[f"images_{kind}"], file[f"labels_{kind}"].ravel()) for kind in kinds)
-    return train, val, test
+        _require_keys(
+            path, file, [f"{what}_{kind}" for kind in ("train", "val", "test") for what in ("images", "labels")]
+        )
+        return part("train"), part("val"), part("test")
 
 
 @contextmanager
 def _arrays(path: Path) -> Iterator[Any]:
     """Open an npz file; what cannot be read of it, now or later, is refused."""
-    with _readable(path), np.load(path, allow_pickle=False) as file:
+    with _readable(path), permitted(path), np.load(path, allow_pickle=False) as file:
         if not hasattr(file, "files"):
             raise InputError(f"{str(path)!r} must be an npz file of several arrays. Got a single one.")
         yield file
@@ -178,7 +216,7 @@ def _arrays(path: Path) -> Iterator[Any]:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except InputError:
+    except (InputError, PermissionError):
         raise
     except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError) as error:
         raise InputError(f"{str(path)!r} is damaged, or not a file of plain arrays ({error}). Get it again.") from error

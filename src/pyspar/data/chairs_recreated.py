@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.data.built import Arrays, built_once, kept_file
+from pyspar.data.access import names_in
+from pyspar.data.built import Arrays, built_once, is_kept, kept_file
 from pyspar.data.chair_models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.data.chair_render import SIZE, Cloud, cloud_of, picture
 from pyspar.data.chairs import JUDGED, LEARNED, tails_of
@@ -37,7 +38,7 @@ Watch = Callable[[int, int], None]
 def find(folder: str | os.PathLike[str] | None = None) -> Found:
     """Return the file of the images, or the folder of the models that they will be drawn from."""
     kept = kept_file(NAME, _key(folder))
-    return Found(kept, CACHED) if kept.is_file() else _catalogues(folder)
+    return Found(kept, CACHED) if is_kept(kept) else _catalogues(folder)
 
 
 def load(
@@ -148,7 +149,7 @@ def _chairs(folder: str | os.PathLike[str] | None) -> list[ChairModel]:
 def _catalogues(folder: str | os.PathLike[str] | None) -> Found:
     """Return the folder of the furniture models: one that the user names, or the package's."""
     for place in (*folders_for(NAME, folder), Found(FOLDER, "the Debian package sweethome3d-furniture")):
-        if any(place.path.glob("*.sh3f")):
+        if any(name.endswith(".sh3f") for name in names_in(place.path)):
             return place
     raise MissingDataError(
         f"The data set {NAME!r} is drawn from the furniture models of Sweet Home 3D, which were not found. Get them "
@@ -160,7 +161,7 @@ def _key(folder: str | os.PathLike[str] | None) -> str:
     """Name all that the kept images depend on; the models of a folder that the user names by their files' sizes."""
     key = f"{_RECIPE}-{ANGLES[0]}-{ANGLES[1]}"
     for place in folders_for(NAME, folder):
-        own = sorted(place.path.glob("*.sh3f"))
+        own = [place.path / name for name in names_in(place.path) if name.endswith(".sh3f")]
         if own:
             sizes = [(file.name, file.stat().st_size) for file in own]
             return f"{key}-{hashlib.sha256(repr(sizes).encode()).hexdigest()[:12]}"

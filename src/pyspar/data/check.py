@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from pyspar.data.access import UnreadableError
 from pyspar.data.entries import ENTRIES, Entry
 from pyspar.data.registry import Folder, load, where
 from pyspar.data.task import ShiftTask
@@ -34,20 +35,24 @@ def checked(name: str, folder: Folder = None) -> Checked:
     except MissingDataError as error:
         return Checked(name, "missing", str(error))
     except InputError as error:
-        return Checked(name, "wrong", str(error))
+        return Checked(name, "wrong", _told(error))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SparWarning)
             task = load(name, folder=folder)
             wrong = _differences(ENTRIES[name], task)
     except (InputError, MissingExtraError) as error:
-        return Checked(name, "wrong", str(error))
+        return Checked(name, "wrong", _told(error))
     except Exception as error:  # noqa: BLE001 - one set that cannot be read must not end the check of the others
         return Checked(name, "wrong", f"{found.path} cannot be read ({type(error).__name__}: {error})")
     if wrong:
         return Checked(name, "wrong", f"{found.path}: {'; '.join(wrong)}")
     notes = "".join(f"; note: {warning.message}" for warning in caught)
     return Checked(name, "good", f"{found.path}, in {found.place}{notes}")
+
+
+def _told(error: InputError | MissingExtraError) -> str:
+    return f"unreadable: {error}" if isinstance(error, UnreadableError) else str(error)
 
 
 def _differences(entry: Entry, task: ShiftTask) -> list[str]:

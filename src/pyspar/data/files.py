@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspar.data.access import is_file, is_folder, require_entry
 from pyspar.errors import InputError, MissingDataError
 
 NAMED, CACHED = "a folder you named", "the cache"
@@ -34,24 +35,50 @@ def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     asked, by = (folder, "folder") if folder is not None else (os.environ.get("PYSPAR_DATA") or None, "PYSPAR_DATA")
     if asked is None:
         return None
-    path = Path(asked).expanduser()
-    if not path.is_dir():
+    path = _expanded(asked, by)
+    if not is_folder(path):
         raise InputError(f"{by} must be a folder with data sets. Got {str(asked)!r}, which is none; check the path.")
+    require_entry(path)  # here, once, and not for every file that it might hold
     return path
+
+
+def require_places(folder: str | os.PathLike[str] | None) -> None:
+    """Refuse places that the user names and that cannot be, once, so that it is not told of every data set."""
+    named_folder(folder)
+    if os.environ.get("PYSPAR_CACHE"):
+        cache_folder()
 
 
 def cache_folder() -> Path:
     """Return the folder for what was built or downloaded once: ``PYSPAR_CACHE``, or the user's cache folder."""
     asked = os.environ.get("PYSPAR_CACHE")
     if asked:
-        return Path(asked).expanduser()
+        return _expanded(asked, "PYSPAR_CACHE")
     if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        home = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Caches"
+        home = _home() / "Library" / "Caches"
     else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        home = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
     return home / "pyspar"
+
+
+def _expanded(asked: str | os.PathLike[str], by: str) -> Path:
+    try:
+        return Path(asked).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"{by} must be the path of a folder. Got {str(asked)!r}, and there is no such user; write the path in full."
+        ) from error
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise MissingDataError(
+            "expected a home folder for the cache. Got none; name a folder by the environment variable PYSPAR_CACHE."
+        ) from error
 
 
 def folders_for(name: str, folder: str | os.PathLike[str] | None) -> Iterator[Found]:
@@ -81,13 +108,13 @@ class ShippedFile:
         """Return the first place that holds the file, after checking what is in it."""
         base = Path(self.relative).name
         for place in folders_for(self.name, folder):
-            if (place.path / base).is_file():
+            if is_file(place.path / base):
                 return Found(self._checked(place.path / base), place.place)
         shipped = package_folder(self.package)
-        if shipped is not None and (shipped / self.relative).is_file():
+        if shipped is not None and is_file(shipped / self.relative):
             return Found(self._checked(shipped / self.relative), f"the package {self.package}")
         cached = cached_folder_for(self.name)
-        if (cached.path / base).is_file():
+        if is_file(cached.path / base):
             return Found(self._checked(cached.path / base), CACHED)
         raise MissingDataError(
             f"The data set {self.name!r} was not found. Get it with: {self.install}\n"

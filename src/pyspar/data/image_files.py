@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyspar.data.access import names_in, permitted
 from pyspar.errors import InputError, MissingDataError
 
 
@@ -68,7 +69,7 @@ class ImageFiles:
 
     def missing(self) -> NDArray[np.int64]:
         """Return the numbers of the images that have no file."""
-        present = {entry.name for entry in self.folder.iterdir()} if self.folder.is_dir() else set()
+        present = set(names_in(self.folder))
         return self.numbers[[self.pattern.format(n) not in present for n in self.numbers.tolist()]]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,13 +94,26 @@ class ImageFiles:
 
 
 def read_image(path: Path) -> NDArray[np.float32]:
-    """Read the array ``x`` of an npz file as float32."""
+    """Read the array ``x`` of an npz file as float32; what holds anything but finite numbers is refused."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return np.asarray(file["x"], np.float32)
+        with permitted(path), np.load(path, allow_pickle=False) as file:
+            stored = np.asarray(file["x"])
+    except InputError:
+        raise
     except FileNotFoundError as error:
         raise MissingDataError(f"{path} is missing; the folder is not the whole data set.") from error
     except KeyError as error:
         raise InputError(f"{path} must be an npz file with an array named 'x'. It has none of that name.") from error
     except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError) as error:
         raise InputError(f"{path} is no whole npz file ({error}); get it again.") from error
+    if stored.dtype.kind not in "biuf":
+        raise InputError(f"{path} must hold an image of real numbers. Got the type {stored.dtype}; get it again.")
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+        image = np.asarray(stored, np.float32)
+    finite = np.isfinite(image)
+    if not finite.all():
+        raise InputError(
+            f"{path} must hold finite images. Got {np.sum(~finite):,} of {image.size:,} values that are NaN, infinite "
+            "or too large for float32; get it again."
+        )
+    return image

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
+from pyspar.data.access import is_file, is_folder
 from pyspar.data.files import Found, cached_folder_for, folders_for, require_sum
 from pyspar.data.image_files import ImageFiles
 from pyspar.data.task import Part, ShiftTask
@@ -60,7 +61,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Found:
     for place in (
         *folders_for("poverty_v1.1", folder), *folders_for(NAME, folder), cached_folder_for("poverty_v1.1"),
     ):  # fmt: skip
-        if (place.path / METADATA).is_file() and (place.path / "images").is_dir():
+        if is_file(place.path / METADATA) and is_folder(place.path / "images"):
             return replace(place, lacks=_lacks(place.path))
     raise MissingDataError(
         "The data set 'povertymap' was not found (13.1 GB). Get it with: pip install wilds && python -c "
@@ -127,7 +128,7 @@ def load(
 def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
     """Read the columns country, wealthpooled and urban; an unlabelled pool needs the country alone."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} must be a table (CSV) in UTF-8. Got: {error}. Get it again.") from error
@@ -135,6 +136,9 @@ def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
     if not rows or any(column not in rows[0] for column in needed):
         got = ", ".join(map(str, rows[0])) if rows else "no rows"
         raise InputError(f"{path} must be a table with the columns {', '.join(needed)}. Got {got}.")
+    for line, row in enumerate(rows, 2):
+        if not row["country"]:
+            raise InputError(f"{path}, line {line}: expected a country. Got a row without one; get the file again.")
     country = np.array([row["country"] for row in rows])
     unknown = sorted(set(country.tolist()) - {name for some in _SETS for name in some})
     if unknown:
@@ -217,7 +221,7 @@ def _pool(
     """Return the unlabelled images from the countries of the test (WILDS's part test_unlabeled)."""
     beside = [labelled.parent / UNLABELED, *(place.path for place in folders_for(UNLABELED, folder))]
     for path in beside:
-        if (path / UNLABELED_METADATA).is_file():
+        if is_file(path / UNLABELED_METADATA):
             country = read_metadata(path / UNLABELED_METADATA, labelled=False).country
             rows = np.flatnonzero(np.isin(country, countries_of(fold)[1]))
             rows = _with_images(path / "images", rows, incomplete=incomplete, what="test_unlabeled")

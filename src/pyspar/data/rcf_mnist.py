@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
+from pyspar.data.access import is_file, names_in
 from pyspar.data.built import Arrays, built_once
 from pyspar.data.files import CACHED, Found, cache_folder, cached_folder_for, folders_for
 from pyspar.data.idx import read_idx_images
@@ -52,10 +53,10 @@ def find(folder: str | os.PathLike[str] | None = None) -> Found:
     ):
         for ending in (".gz", ""):
             path = place.path / f"train-images-idx3-ubyte{ending}"
-            if path.is_file():
+            if is_file(path):
                 return Found(path, place.place)
     built = cache_folder() / NAME
-    if any(built.glob(f"{_RECIPE}-*.npz")):
+    if any(name.startswith(f"{_RECIPE}-") and name.endswith(".npz") for name in names_in(built)):
         return Found(built, CACHED)
     raise MissingDataError(
         "The data set 'rcf-mnist' is built from Fashion-MNIST, which was not found. Get it with: "

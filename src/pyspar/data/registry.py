@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import operator
 import os
 from types import ModuleType
 from typing import Any, Literal
 
+from pyspar.data.access import UnreadableError, permitted
 from pyspar.data.entries import ENTRIES
-from pyspar.data.files import Found, named_folder
+from pyspar.data.files import Found, require_places
 from pyspar.data.task import ShiftTask
 from pyspar.errors import InputError, MissingDataError
 
 Folder = str | os.PathLike[str] | None
+State = Literal["found", "missing", "changed", "incomplete", "unreadable"]
 
 
 def names() -> tuple[str, ...]:
@@ -35,7 +38,7 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
     folder : path, optional
         Where to look first; without it, the folder that the environment variable ``PYSPAR_DATA`` names.
     seed : int
-        For sets that are drawn or cut at random; the same seed gives the same bytes.
+        For sets that are drawn or cut at random, 0 or more; the same seed gives the same bytes.
     **options
         Of this set alone, such as ``raw=True`` for tables; docs/data.md lists them.
     """
@@ -45,26 +48,43 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
     if unknown:
         has = f"its options are {', '.join(known)}" if known else "it has none"
         raise InputError(f"{name!r} has no option named {', '.join(unknown)}; {has}.")
-    task: ShiftTask = function(folder, seed=seed, **options)
+    seed = _whole(seed)
+    with permitted():
+        task: ShiftTask = function(folder, seed=seed, **options)
     return task
 
 
 def where(name: str, folder: Folder = None) -> Found:
     """Return where a data set lies, or raise ``MissingDataError`` with the way to get it."""
-    found: Found = _module(name).find(folder)
+    module = _module(name)
+    with permitted():
+        found: Found = module.find(folder)
     return found
 
 
-def state_of(name: str, folder: Folder = None) -> Literal["found", "missing", "changed", "incomplete"]:
-    """Say in a word what there is of a data set; a folder that is none is refused."""
-    named_folder(folder)
+def state_of(name: str, folder: Folder = None) -> State:
+    """Say in a word what there is of a data set; a place that cannot be is refused."""
+    require_places(folder)
     try:
         found = where(name, folder)
     except MissingDataError:
         return "missing"
+    except UnreadableError:
+        return "unreadable"
     except InputError:
         return "changed"
     return "incomplete" if found.lacks else "found"
+
+
+def _whole(seed: int) -> int:
+    """Return a seed as a plain int; what is none would be refused far from here, or name a file of its own."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InputError(f"seed must be a whole number, 0 or more. Got {seed!r} instead; seed=0 is the usual one.")
+    return number
 
 
 def _module(name: str) -> ModuleType:
