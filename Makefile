@@ -72,7 +72,7 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict  # not --quiet: it hides warnings, and with them broken links from --strict
 
 clean:  ## remove .venv and everything that was generated
 	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -31,8 +31,11 @@ def need(module: str, extra: str) -> ModuleType:
     """
     try:
         return importlib.import_module(module)
+    except MissingExtraError:  # the module asked for a package of its own, and was told which
+        raise
     except ImportError as error:
-        name = module.partition(".")[0]
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        name = (missing or module).partition(".")[0]
         raise MissingExtraError(
             f"This needs the package {name!r}. Install it with: pip install 'pyspar[{extra}]'"
         ) from error

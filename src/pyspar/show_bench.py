@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -43,13 +44,16 @@ class Bars:
         self._planned += runs
         self._shown.update(self._suite, total=self._planned)
 
-    def started(self, key: str, title: str) -> None:
+    def started(self, key: str, title: str, step: str = "epoch") -> None:
         self._runs[key] = self._shown.add_task(f"  {title}", total=None)
 
     def advanced(self, key: str, done: int, total: int) -> None:
         self._shown.update(self._runs[key], completed=done, total=total)
 
-    def ended(self, key: str, kind: str) -> None:
+    def noted(self, key: str, text: str) -> None:
+        self._shown.console.print(Text(text), soft_wrap=True)
+
+    def ended(self, key: str, how: str) -> None:
         self._shown.remove_task(self._runs.pop(key))
         self._shown.advance(self._suite)
 
@@ -64,7 +68,7 @@ def reproduction(result: Result) -> None:
     console = Console(highlight=False)
     console.print(Text(result.title, style="bold"))
     for sheet in result.sheets:
-        console.print(_table(sheet))
+        console.print(_table(sheet, console.width))
         for note in sheet.notes:
             console.print(Text(note))
     for remark in result.remarks:
@@ -80,17 +84,46 @@ def reproduction(result: Result) -> None:
 def suites(listing: list[tuple[str, str, str]]) -> None:
     """Print the suites with a line each."""
     table = Table(title="spar reproduce NAME... | all", title_style="")
-    for name in ("name", "data", "what"):
-        table.add_column(name, no_wrap=name == "name", overflow="fold")
-    for name, about, state in listing:
-        table.add_row(Text(name), Text(state), Text(about))
-    Console(highlight=False).print(table)
+    header = ("name", "state", "what")
+    rows = [(name, state, about) for name, about, state in listing]
+    console = Console(highlight=False)
+    for name, width in zip(header, widths([header, *rows], console.width)):
+        table.add_column(name, width=width, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
 
 
-def _table(sheet: Sheet) -> Table:
+def widths(rows: list[tuple[str, ...]], room: int) -> list[int]:
+    """Return how wide each column is to be in a terminal: as it likes, or narrower, broken between words.
+
+    The widest gives first. Words, and a mean with its spread, are broken only where not even they have room.
+
+    >>> widths([("method", "mean"), ("ERM + SpAR", "1.0 ± 0.1")], 80)
+    [10, 9]
+    >>> widths([("method", "mean"), ("ERM + SpAR", "1.0 ± 0.1")], 24), widths([("method", "mean")], 10)
+    ([8, 9], [2, 1])
+    """
+    columns = list(zip(*rows))
+    found = [max(1, *map(cell_len, column)) for column in columns]
+    least = [max(1, *(cell_len(part) for cell in column for part in _whole(cell))) for column in columns]
+    room -= 3 * len(columns) + 1  # rules, and a space on each side
+    for limits in (least, [1] * len(columns)):
+        while sum(found) > room and found != limits:
+            width, widest = max((width, i) for i, width in enumerate(found) if width > limits[i])
+            found[widest] = width - 1
+    return found
+
+
+def _whole(cell: str) -> list[str]:
+    """Return the parts of a cell between which it may be broken."""
+    return [cell] if "±" in cell and "(" not in cell else cell.split() or [cell]
+
+
+def _table(sheet: Sheet, room: int) -> Table:
     table = Table(title=Text(sheet.title), title_style="", title_justify="left")
-    for name in sheet.header:
-        table.add_column(Text(name), overflow="fold")
+    for name, width in zip(sheet.header, widths([sheet.header, *sheet.rows], room)):
+        table.add_column(Text(name), width=width, overflow="fold")
     first = None
     for row in sheet.rows:
         if first not in (None, row[0]) and len({r[0] for r in sheet.rows}) < len(sheet.rows):

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyspar.bench import pool, stage, store
-from pyspar.bench.locks import held
+from pyspar.bench import pool, stage
 from pyspar.bench.machine import made_now
 from pyspar.bench.perform import Options
 from pyspar.bench.records import Record, append_records, read_records
@@ -84,28 +83,6 @@ def test_a_failure_is_forgotten_after_a_success(job, monkeypatch):
     assert (path / "failed.json").is_file()
     assert carry_out(job, silently).kind == "done"
     assert not (path / "failed.json").exists()
-
-
-def test_a_run_that_another_process_does_is_busy_and_nothing_is_written_there(job, monkeypatch):
-    monkeypatch.setattr(store, "_PATIENCE", 0.1)
-    path = RunFolder.of(job.root, job.spec).path
-    path.mkdir(parents=True)
-    with held(path / "lock", patience=0):
-        outcome = carry_out(job, silently)
-    assert outcome.kind == "busy"
-    assert "another process is working on" in outcome.reason
-    assert [p.name for p in path.iterdir()] == ["lock"]
-
-
-def test_a_busy_run_is_told_as_such(mini, monkeypatch):
-    monkeypatch.setattr(store, "_PATIENCE", 0.1)
-    suite = suite_named("alpha")
-    path = RunFolder.of(mini.out, mini.specs(miniature(suite))[0]).path
-    path.mkdir(parents=True)
-    with held(path / "lock", patience=0):
-        (trouble,) = reproduce(suite, mini).troubles
-    assert "another process is working on" in trouble
-    assert "failed" not in trouble
 
 
 ADD = """

@@ -12,6 +12,7 @@ from pyspar.bench.names import known
 from pyspar.bench.perform import Options
 from pyspar.bench.records import Record, write_records
 from pyspar.bench.report import current, page
+from pyspar.bench.reproduce import listing, miniature, remarks_on
 from pyspar.bench.suite import parse_suite, suite_named, suite_names
 from pyspar.errors import InputError
 
@@ -85,8 +86,46 @@ def test_the_table_says_where_adapting_helps_and_where_not():
     ]
     assert len(compare(suite, records)) == 6
     sheets, _ = present(suite, records)
-    verdicts = {(row[1], row[2]): row[-1] for row in sheets[-1].rows}
+    verdicts = {(row[0], row[1]): row[-1] for row in sheets[-1].rows}
     assert verdicts == {("ERM + SpAR", "ERM"): "worse", ("ERM + SpAR", "ERM + OLS"): "better"}
+
+
+def all_seeds(suite, seeds):
+    return [
+        Record(block.tasks[0], method, seed, suite.metrics[0], 6.0)
+        for block in suite.blocks
+        for method in block.methods
+        for seed in range(seeds)
+    ]
+
+
+@pytest.mark.parametrize("name", ["tabular", "rcf-mnist", "rank-cut"])
+def test_what_was_found_with_all_seeds_is_said_of_all_seeds_alone(name):
+    suite = suite_named(name)
+    assert suite.found
+    assert remarks_on(suite, all_seeds(suite, suite.seeds)) == suite.found
+    for few in (1, 2, suite.seeds - 1, suite.seeds + 1):
+        assert remarks_on(suite, all_seeds(suite, few)) == ()
+    assert remarks_on(suite, []) == ()
+    skipped = [r for r in all_seeds(suite, suite.seeds) if r.method != "C-Mixup"]
+    assert remarks_on(suite, skipped) == ()
+    assert remarks_on(miniature(suite), all_seeds(suite, 2)) == ()
+
+
+def test_the_page_says_what_was_found_in_the_records_it_is_made_from(tmp_path):
+    suite = suite_named("rcf-mnist")
+    (tmp_path / suite.name).mkdir()
+    write_records(tmp_path / suite.name / "records.jsonl", all_seeds(suite, 3))
+    assert all(note in page(tmp_path, tmp_path, "figures") for note in suite.found)
+
+
+def test_a_suite_whose_packages_are_missing_is_not_called_ready(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    states = {name: state for name, _, state in listing(None)}
+    assert states["table1"] == "ready"
+    assert states["tabular"].startswith("needs pyspar[torch]")
+    assert states["tabular-tuned"].startswith("needs pyspar[torch], needs pyspar[bench]")
 
 
 def test_worst_groups_are_the_largest_error_and_the_lowest_correlation(rng):
@@ -148,7 +187,7 @@ def test_rows_with_fewer_seeds_say_so():
     assert "seeds" not in ours["ERM"]
 
 
-def test_a_gain_below_two_standard_errors_is_no_difference():
+def test_a_gain_within_its_interval_is_no_difference():
     suite = suite_named("tabular")
     records = [
         Record("skillcraft", method, seed, metric, value)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from pyspar.bench import table1
 from pyspar.bench.comparison import compare, scientific, whole
 from pyspar.bench.published import published
 from pyspar.bench.records import read_records
@@ -55,3 +56,29 @@ def test_the_suite_writes_records_tables_and_figures(mini):
     assert found.files[1].read_text().count("\n| ") == 1 + 14
     assert found.files[2].read_text().splitlines()[0].startswith("table,task,method,published")
     assert all(p.read_bytes()[:4] == b"\x89PNG" for p in found.files[3:])
+
+
+def test_what_is_recorded_is_not_measured_again_and_a_kill_loses_one_experiment(mini, tmp_path, monkeypatch):
+    suite = suite_named("table1")
+    reproduce(suite, type(mini)(out=tmp_path / "peace", mini=True))
+    measured, real = [], table1.measure
+
+    def killed_at_the_third(experiment, progress):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(experiment.name)
+        return real(experiment, progress)
+
+    monkeypatch.setattr(table1, "measure", killed_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(suite, mini)
+    assert {r.task for r in read_records(mini.out / "table1" / "records.jsonl")} == set(measured)
+    again = []
+    monkeypatch.setattr(table1, "measure", lambda e, progress: again.append(e.name) or real(e, progress))
+    found = reproduce(suite, mini)
+    assert "2 of 5 experiments had been measured before and were reused." in found.notices
+    assert measured + again == [e.name for e in (*TABLE_1, HUNDRED)]
+    monkeypatch.setattr(table1, "measure", lambda *_: pytest.fail("measured again"))
+    assert reproduce(suite, mini).sheets == found.sheets
+    for name in ("records.jsonl", "table.md", "table.csv"):
+        assert (mini.out / "table1" / name).read_bytes() == (tmp_path / "peace" / "table1" / name).read_bytes()

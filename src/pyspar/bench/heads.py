@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.bench.names import known
-from pyspar.bench.registry import CUTS, HEADS
+from pyspar.bench.registry import CUTS, HEADS, recipe_of
 from pyspar.bench.spec import canonical
 from pyspar.bench.store import Features
 from pyspar.core.arrays import Matrix, Vector
@@ -31,12 +31,18 @@ class Head:
 
     @property
     def key(self) -> str:
-        """One spelling of all three, the name of its scores.
+        """One spelling of all three, the name of its scores; from the second version of its rule on, with that too.
 
         >>> Head("SpAR", {"alpha": 0.9}).key
         '["SpAR",{"alpha":0.9},"test"]'
         """
-        return canonical([self.name, self.params, self.adapt_to])
+        version = [self.recipe] if self.recipe > 1 else []
+        return canonical([self.name, self.params, self.adapt_to, *version])
+
+    @property
+    def recipe(self) -> int:
+        """The version of its rule, as the code has it now."""
+        return recipe_of(self.name)
 
     def label(self, method: str) -> str:
         """Return how a table names the head behind a method.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from pyspar.bench.gains import LEAST_SEEDS, gain_sheets
 from pyspar.bench.heads import Head
-from pyspar.bench.metrics import lower_is_better, printed
+from pyspar.bench.metrics import printed
 from pyspar.bench.perform import Gathered, Options, perform
 from pyspar.bench.pool import Progress
 from pyspar.bench.published import printed_cells, published
@@ -25,13 +26,10 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return a table for each data set, the table of where SpAR helps, and what differs in the setting."""
+    """Return the tables of each data set, those of where SpAR helps, and what differs in the setting."""
     cells = compare(suite, records)
-    sheets = [_task_sheet(suite, task, cells) for task in dict.fromkeys(c.task for c in cells)]
-    gains = _gains(suite, records)
-    if gains.rows:
-        sheets.append(gains)
-    return sheets, list(suite.differs)
+    sheets = [sheet for task in dict.fromkeys(c.task for c in cells) for sheet in _task_sheets(suite, task, cells)]
+    return sheets + gain_sheets(suite, records), list(suite.differs)
 
 
 def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
@@ -41,7 +39,11 @@ def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
     if not suite.extra.get("figure", True):
         return []
     cells = compare(suite, records)
-    return [methods_figure(cells, suite.metrics, folder / f"{suite.name}.png")] if cells else []
+    return (
+        [methods_figure(cells, suite.metrics, folder / f"{suite.name}.png", bars=bool(suite.extra.get("bars")))]
+        if cells
+        else []
+    )
 
 
 @dataclass(frozen=True)
@@ -98,76 +100,28 @@ def compare(suite: Suite, records: Iterable[Record]) -> list[Comparison]:
     return found
 
 
-def _task_sheet(suite: Suite, task: str, cells: list[Comparison]) -> Sheet:
-    mine = {(c.method, c.metric): c for c in cells if c.task == task}
-    seeds = max(len(c.values) for c in mine.values())
-    header = ["method"]
-    for metric in suite.metrics:
-        header += [f"{printed(metric)}, published", "ours", "difference"]
-    rows = []
-    for method in dict.fromkeys(m for m, _ in mine):
-        row = [method]
-        for metric in suite.metrics:
-            cell = mine[method, metric]
-            row += [
-                " ± ".join(cell.published) if cell.published else NONE,
-                " ± ".join(cell.ours) + (f" ({len(cell.values)} seeds)" if len(cell.values) < seeds else ""),
-                NONE if cell.difference is None else f"{cell.difference:+.1f} SE",
-            ]
-        rows.append(tuple(row))
-    note = f"Mean ± standard deviation over {seeds} seeds; the difference of the means in joint standard errors."
-    return Sheet(task, tuple(header), rows, (note,))
+def _task_sheets(suite: Suite, task: str, cells: list[Comparison]) -> list[Sheet]:
+    """Return a table for each metric: side by side they would be wider than a terminal."""
+    mine = [c for c in cells if c.task == task]
+    seeds = max(len(c.values) for c in mine)
+    header = ("method", "published", "ours", "difference")
+    sheets = [
+        Sheet(f"{task}: {printed(metric)}", header, [_row(c, seeds) for c in mine if c.metric == metric])
+        for metric in suite.metrics
+    ]
+    note = f"Mean ± standard deviation over {seeds} seed{'s' * (seeds > 1)}"
+    if any(c.published for c in mine):
+        note += "; the difference of the means in joint standard errors"
+        note += f", from {LEAST_SEEDS} seeds on" if seeds < LEAST_SEEDS else ""
+    sheets[-1] = replace(sheets[-1], notes=(f"{note}.",))
+    return sheets
 
 
-def _gains(suite: Suite, records: list[Record]) -> Sheet:
-    """Where a head that adapts is better than the trained head and than least squares, pair by pair of seeds."""
-    values: dict[tuple[str, str, str], dict[int, float]] = {}
-    for r in records:
-        values.setdefault((r.task, r.method, r.metric), {})[r.seed] = r.value
-    rows = []
-    for task, method, metric in values:
-        base, plus, head = method.rpartition(" + ")
-        if not plus or head.startswith("OLS") or metric not in suite.metrics:
-            continue
-        for other in dict.fromkeys((base, f"{base} + OLS", f"{base} + {head.replace('SpAR', 'OLS', 1)}")):
-            theirs = values.get((task, other, metric))
-            if theirs is not None:
-                rows.append(_gain(suite, task, method, other, metric, values[task, method, metric], theirs))
-    return Sheet(
-        "Where adapting helps",
-        ("data", "method", "against", "metric", "published gain", "our gain", "seeds better", ""),
-        rows,
-        (
-            "A gain is positive where adapting is better: mean ± standard error of the difference, seed by seed. "
-            "No difference is seen where it is below two standard errors.",
-        )
-        if rows
-        else (),
-    )
-
-
-def _gain(
-    suite: Suite, task: str, method: str, other: str, metric: str, mine: dict[int, float], theirs: dict[int, float]
-) -> tuple[str, ...]:
-    sign = 1.0 if lower_is_better(metric) else -1.0
-    gain = np.array([sign * (theirs[s] - mine[s]) for s in sorted(mine) if s in theirs])
-    error = float(gain.std(ddof=1) / np.sqrt(gain.size)) if gain.size > 1 else float("nan")
-    mean = float(gain.mean())
-    name_there = {t: b.published_task for b in suite.blocks for t in b.tasks}.get(task, task)
-    cells = printed_cells(suite.published, metric, name_there)
-    paper = NONE
-    if method in cells and other in cells:
-        paper = f"{sign * (float(cells[other][0]) - float(cells[method][0])):+.3f}"
-    word = "the same" if not gain.any() else "better" if mean > 0 else "worse"
-    if gain.any() and not abs(mean) >= 2 * error:
-        word = "no difference seen" if gain.size > 1 else "one seed"
+def _row(cell: Comparison, seeds: int) -> tuple[str, ...]:
+    n = len(cell.values)
     return (
-        task,
-        method,
-        other,
-        printed(metric),
-        paper,
-        f"{mean:+.3f} ± {error:.3f}",
-        f"{int((gain > 0).sum())} of {gain.size}",
-        word,
+        cell.method,
+        " ± ".join(cell.published) if cell.published else NONE,
+        " ± ".join(cell.ours) + (f" ({n} seed{'s' * (n > 1)})" if n < seeds else ""),
+        NONE if cell.difference is None or n < LEAST_SEEDS else f"{cell.difference:+.1f} SE",
     )

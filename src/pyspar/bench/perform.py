@@ -18,6 +18,9 @@ from pyspar.bench.tasks import at_hand
 from pyspar.data.files import named_folder
 from pyspar.errors import InputError, need
 
+MOST_SEEDS = 1000
+"""All seeds of a run are trained as one computation, which has to fit into memory."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -35,6 +38,8 @@ class Options:
         for name, value in (("--seeds", self.seeds), ("--jobs", self.jobs)):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1. Got {value}.")
+        if self.seeds is not None and self.seeds > MOST_SEEDS:
+            raise InputError(f"--seeds must be at most {MOST_SEEDS}; the paper has 10. Got {self.seeds}.")
         if self.device == "cuda" and not need("torch", "torch").cuda.is_available():
             raise InputError("--device cuda needs a GPU that torch can see. Got none; use --device cpu.")
         if not self.mini:
@@ -111,7 +116,7 @@ def perform(
     lines = {_told(by_key[o.key], o): o.kind for o in outcomes if o.kind != "done"}
     harmless = [line for line, kind in lines.items() if may_diverge and kind == "diverged"]
     troubles = [line for line in lines if line not in harmless]
-    return Gathered(recorded(file, wanted), troubles, notices + harmless)
+    return Gathered(recorded(file, wanted), troubles, notices + harmless + _of_reuse(outcomes, options.out))
 
 
 def scores_of(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
@@ -122,7 +127,7 @@ def scores_of(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) 
             values = outcome.scores[head.key][str(seed)]
             for metric in suite.metrics:
                 name, alpha = head.label(spec.objective), head.params.get("alpha")
-                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, **made)
+                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, recipe=head.recipe, **made)
 
 
 def made_with(spec: RunSpec, training: Any, scoring: Any) -> dict[str, Any]:
@@ -151,10 +156,14 @@ def _stamped(record: Record, spec: RunSpec, outcome: Outcome, *, read_now: bool)
     return replace(record, run=spec.key, spec=spec.as_dict())
 
 
+def _of_reuse(outcomes: list[Outcome], out: Path) -> list[str]:
+    """Say how many runs cost nothing this time; a table that is there at once should not look like a new one."""
+    n, of = sum(o.reused for o in outcomes), len(outcomes)
+    return [f"{n} of {of} runs had been trained before and were reused from {out / 'runs'}."] if n else []
+
+
 def _told(spec: RunSpec, outcome: Outcome) -> str:
     """Return a line on a run that is not done."""
     if outcome.kind == "skipped":  # the same for all methods on a data set, and told once
         return f"{spec.task}: skipped. {' '.join(outcome.reason.split())}"
-    if outcome.kind == "busy":
-        return f"{spec.title}: {outcome.reason}"
     return f"{spec.title}: {outcome.kind} ({outcome.reason}), tried again next time; see runs/{spec.key}/failed.json"

@@ -5,14 +5,15 @@ A run's numbers do not depend on how many are done at once: each has one thread,
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
@@ -27,14 +28,17 @@ class Progress(Protocol):
     def planned(self, runs: int) -> None:
         """So many runs are to come."""
 
-    def started(self, key: str, title: str) -> None:
-        """A run begins."""
+    def started(self, key: str, title: str, step: str = "epoch") -> None:
+        """A run begins; ``step`` is what it has many of, such as a draw."""
 
     def advanced(self, key: str, done: int, total: int) -> None:
-        """A run has done so many of its epochs."""
+        """A run has done so many of its steps."""
 
-    def ended(self, key: str, kind: str) -> None:
-        """A run is over; ``kind`` as of an ``Outcome``."""
+    def noted(self, key: str, text: str) -> None:
+        """There is something to know of a run that is not over."""
+
+    def ended(self, key: str, how: str) -> None:
+        """A run is over; ``how`` is an ``Outcome`` in a word or a few."""
 
 
 class Silent:
@@ -43,21 +47,54 @@ class Silent:
     def planned(self, runs: int) -> None:
         pass
 
-    def started(self, key: str, title: str) -> None:
+    def started(self, key: str, title: str, step: str = "epoch") -> None:
         pass
 
     def advanced(self, key: str, done: int, total: int) -> None:
         pass
 
-    def ended(self, key: str, kind: str) -> None:
+    def noted(self, key: str, text: str) -> None:
+        pass
+
+    def ended(self, key: str, how: str) -> None:
         pass
 
 
 def carry_out_all(jobs: list[Job], n: int, progress: Progress) -> list[Outcome]:
-    """Do runs, at most ``n`` at a time, and return what came of each, in the order given."""
+    """Do runs, at most ``n`` at a time, and return what came of each, in the order given.
+
+    A run that another process is at is left for the end, and is then waited for, however long that takes.
+    """
     progress.planned(len(jobs))
-    if n == 1:
-        return _in_turn(jobs, progress)
+    do = _in_turn if n == 1 else partial(_side_by_side, n=n)
+    found = do(jobs, _Told(progress))
+    busy = [job for job in jobs if job.spec.key in found and found[job.spec.key].kind == "busy"]
+    if busy and not any(outcome.kind == "storage" for outcome in found.values()):
+        for job in busy:
+            progress.noted(job.spec.key, f"{job.spec.title}: waiting for the other process; Ctrl-C stops that")
+        found |= do([replace(job, patience=math.inf) for job in busy], _Told(progress, again=True))
+    return [found[job.spec.key] for job in jobs if job.spec.key in found]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Tells of each run when it begins and when it is over; of one that is busy, that it comes last."""
+
+    progress: Progress
+    again: bool = False
+
+    def started(self, job: Job) -> None:
+        if not self.again:
+            self.progress.started(job.spec.key, job.spec.title)
+
+    def ended(self, job: Job, outcome: Outcome) -> None:
+        if outcome.kind == "busy":
+            self.progress.noted(job.spec.key, f"{job.spec.title}: another process is at it, so it comes last")
+        else:
+            self.progress.ended(job.spec.key, outcome.word)
+
+
+def _side_by_side(jobs: list[Job], told: _Told, *, n: int) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
     waiting = list(jobs)
     working: dict[Any, _Worker] = {}
@@ -66,14 +103,14 @@ def carry_out_all(jobs: list[Job], n: int, progress: Progress) -> list[Outcome]:
             while waiting and len(working) < n:
                 worker = _Worker.start(waiting.pop(0))
                 working[worker.mail] = worker
-                progress.started(worker.job.spec.key, worker.job.spec.title)
+                told.started(worker.job)
             for mail in connection.wait(list(working)):
-                outcome = _read(working[mail], progress)
+                outcome = _read(working[mail], told.progress)
                 if outcome is not None:
                     worker = working.pop(mail)
                     worker.process.join()
                     found[worker.job.spec.key] = outcome
-                    progress.ended(worker.job.spec.key, outcome.kind)
+                    told.ended(worker.job, outcome)
                     if outcome.kind == "storage":
                         waiting.clear()
     finally:
@@ -81,18 +118,18 @@ def carry_out_all(jobs: list[Job], n: int, progress: Progress) -> list[Outcome]:
             worker.process.terminate()
         for worker in working.values():
             worker.process.join()
-    return [found[job.spec.key] for job in jobs if job.spec.key in found]
+    return found
 
 
-def _in_turn(jobs: list[Job], progress: Progress) -> list[Outcome]:
-    found = []
+def _in_turn(jobs: list[Job], told: _Told) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
     for job in jobs:
         key = job.spec.key
-        progress.started(key, job.spec.title)
+        told.started(job)
         with one_thread():
-            outcome = carry_out(job, partial(progress.advanced, key))
-        progress.ended(key, outcome.kind)
-        found.append(outcome)
+            outcome = carry_out(job, partial(told.progress.advanced, key))
+        told.ended(job, outcome)
+        found[key] = outcome
         if outcome.kind == "storage":
             break
     return found
@@ -110,9 +147,24 @@ class _Worker:
         context = get_context("spawn")  # a forked child would share torch's threads with its parent
         mail, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(job, theirs), daemon=True)
-        process.start()
+        with _born_deaf():
+            process.start()
         theirs.close()
         return cls(job, process, mail)
+
+
+@contextmanager
+def _born_deaf() -> Iterator[None]:
+    """Keep Ctrl-C from a child that is started meanwhile: one that still imports would answer with a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which a first child would start, and that lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # here, one that came meanwhile is heard now
 
 
 def _read(worker: _Worker, progress: Progress) -> Outcome | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspar.atomic import whole_file
 from pyspar.bench.locks import BusyError, held
+from pyspar.bench.metrics import is_number
 from pyspar.errors import InputError
 
 
@@ -28,6 +29,7 @@ class Record:
     ----------
     at : the place on an axis, such as alpha or a direction's number, where the number belongs to one
     run : the key of the run that it came from
+    recipe : the version of the rule that was measured; see ``pyspar.bench.registry.RECIPES``
     spec, versions, machine : the run's configuration, and what computed it
     """
 
@@ -38,19 +40,20 @@ class Record:
     value: float
     at: float | None = None
     run: str = ""
+    recipe: int = 1
     spec: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What there is one number for: the run, and what was measured in it."""
-        return (self.run, self.task, self.method, self.seed, self.metric, self.at)
+        """What there is one number for: the run, what was measured in it, and by which version of its rule."""
+        return (self.run, self.task, self.method, self.seed, self.metric, self.at, self.recipe)
 
 
 _NUMBER = (int, float)
 _NEEDED: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": _NUMBER}
-_OTHER: dict[str, Any] = {"at": _NUMBER, "run": str, "spec": dict, "versions": dict, "machine": dict}
+_OTHER: dict[str, Any] = {"at": _NUMBER, "run": str, "recipe": int, "spec": dict, "versions": dict, "machine": dict}
 _PATIENCE = 60.0  # seconds; adding lines takes milliseconds
 
 
@@ -144,8 +147,14 @@ def _append(path: Path, content: bytes) -> None:
 def _line(record: Record) -> str:
     # A number that did not come to be (nan), or ran away (inf), is null: JSON has no word for either.
     values = {name: value for name, value in asdict(record).items() if value not in ("", None, {})}
+    if record.recipe == 1:
+        del values["recipe"]
     values["value"] = record.value if math.isfinite(record.value) else None
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and (kind in (str, dict) or is_number(value))
 
 
 def _parse(path: str | os.PathLike[str], number: int, line: str) -> Record:
@@ -154,10 +163,10 @@ def _parse(path: str | os.PathLike[str], number: int, line: str) -> Record:
         if values.get("value", 0) is None:
             values["value"] = float("nan")
         kinds = _NEEDED | {name: _OTHER[name] for name in set(values) - set(_NEEDED)}
-        if any(isinstance(values[name], bool) or not isinstance(values[name], kind) for name, kind in kinds.items()):
+        if not all(_fits(values[name], kind) for name, kind in kinds.items()):
             raise ValueError
         return Record(**values)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}, line {number}: expected a record, got {line.strip()[:80]!r}. Take that line out, or move the "
             "file away; nothing was changed."

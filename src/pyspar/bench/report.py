@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def collect(source: Path, results: Path) -> list[str]:
 def current(suite: Suite, records: list[Record]) -> list[Record]:
     """Return the records of the newest runs: of each data set and method, the run that was added last.
 
+    Of a head that was scored again because its rule changed, these are the newer scores.
+
     Several runs belong together where folds or single seeds are trained alone, and where a search tries settings.
     """
 
@@ -52,8 +55,8 @@ def current(suite: Suite, records: list[Record]) -> list[Record]:
         fold = r.spec.get("options", {}).get("fold")
         return r.task, r.method, "", fold, r.seed if suite.kind == "cost" else None
 
-    newest = {place(r): r.run for r in records}
-    return [r for r in records if newest[place(r)] == r.run]
+    newest = {place(r): (r.run, r.recipe) for r in records}
+    return [r for r in records if newest[place(r)] == (r.run, r.recipe)]
 
 
 def page(results: Path, figures: Path, link: str) -> str:
@@ -68,6 +71,7 @@ def page(results: Path, figures: Path, link: str) -> str:
             continue
         records = read_records(file)
         result = shown(suite, records, figures)
+        result = replace(result, remarks=[*result.remarks, *suite.found])  # it is of these records that they speak
         parts.append(f"\n{result_markdown(result)}")
         parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in result.files]
         parts.append(f"\n{_measured_on(records)}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def reproduce(suite: Suite, options: Options, progress: Progress | None = None) 
     small = miniature(suite) if options.mini else suite
     gathered: Gathered = kind_of(suite).gather(small, options, progress or Silent())
     result = shown(small, gathered.records, options.out / suite.name)
+    result = replace(result, remarks=[*result.remarks, *remarks_on(small, gathered.records)])
     troubles = [*result.troubles, *gathered.troubles]
     return written(
         replace(result, troubles=troubles, notices=[*gathered.notices, *result.notices]), options.out / suite.name
@@ -75,6 +77,19 @@ def shown(suite: Suite, records: list[Record], folder: Path) -> Result:
     return Result(suite.name, suite.title, sheets, remarks, notices=notices, files=files)
 
 
+def remarks_on(suite: Suite, records: list[Record]) -> tuple[str, ...]:
+    """Return what the suite says of its results: only where every method has as many seeds as that was said of."""
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for r in records:
+        seeds.setdefault((r.task, r.method.partition(" + ")[0]), set()).add(r.seed)
+    whole = all(
+        any(len(seeds.get((task, method), ())) == suite.seeds for task in block.tasks)
+        for block in suite.blocks
+        for method in block.methods
+    )
+    return suite.found if whole else ()
+
+
 def written(result: Result, folder: Path) -> Result:
     """Write a result's tables as Markdown and CSV."""
     files = [
@@ -91,13 +106,21 @@ def kind_of(suite: Suite) -> Any:
 
 
 def listing(data: Path | None) -> list[tuple[str, str, str]]:
-    """Return for each suite its name, what it is, and which of its data sets are missing, changed or incomplete."""
+    """Return for each suite its name, what it is, and what is missing: packages, or data not here, or not whole."""
     found = []
     for name in suite_names():
         suite = suite_named(name)
-        troubles = [trouble for tasks in suite.tasks if (trouble := _trouble(tasks, data))]
+        troubles = [f"needs pyspar[{extra}]" for extra in missing_extras(suite)]
+        troubles += [trouble for tasks in suite.tasks if (trouble := _trouble(tasks, data))]
         found.append((name, suite.about, ", ".join(dict.fromkeys(troubles)) or "ready"))
     return found
+
+
+def missing_extras(suite: Suite) -> list[str]:
+    """Return the extras that bring what a suite cannot be run without and what is not installed."""
+    needed = {"torch": bool(suite.blocks), "optuna": suite.kind == "search"}
+    brings = {"torch": "torch", "optuna": "bench"}
+    return [brings[package] for package, wanted in needed.items() if wanted and find_spec(package) is None]
 
 
 def _trouble(tasks: tuple[str, ...], data: Path | None) -> str:
@@ -131,4 +154,4 @@ def miniature(suite: Suite) -> Suite:
         for block in suite.blocks
     )
     extra = {**suite.extra, "draws": 2, "alphas": [0.5, 0.999]}
-    return replace(suite, blocks=blocks, seeds=2, extra=extra)
+    return replace(suite, blocks=blocks, seeds=2, extra=extra, found=())

@@ -17,7 +17,7 @@ from typing import Any
 from pyspar.bench.heads import Head, predictions
 from pyspar.bench.locks import BusyError
 from pyspar.bench.machine import made_now
-from pyspar.bench.metrics import meant_digits, measure
+from pyspar.bench.metrics import is_number, meant_digits, measure
 from pyspar.bench.spec import RunSpec
 from pyspar.bench.store import DamagedError, RunFolder
 from pyspar.bench.tasks import run_data
@@ -25,7 +25,7 @@ from pyspar.bench.training import DivergedError, features_of, train
 from pyspar.errors import InputError, MissingExtraError
 
 Watch = Callable[[int, int], None]
-"""Told an epoch's number, from 1, and how many there are."""
+"""Told how many epochs are done, and how many there are."""
 
 Scores = dict[str, dict[str, dict[str, float]]]
 """By head, seed and metric."""
@@ -37,7 +37,8 @@ _STORAGE = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM}
 class Job:
     """A run to do, the heads to judge, by which metrics, and where everything is.
 
-    ``needs_features`` is for a suite that reads them itself.
+    ``needs_features`` is for a suite that reads them itself; ``patience`` is how many seconds to wait for another
+    process, a few unless told.
     """
 
     spec: RunSpec
@@ -48,6 +49,7 @@ class Job:
     keep: bool = True
     resume: bool = True
     needs_features: bool = False
+    patience: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,13 @@ class Outcome:
     """The validation metric of the epoch that was kept, by seed."""
     made: dict[str, Any] = field(default_factory=dict)
     """Versions and machine: of "training", and by head of "scores"."""
+    reused: bool = False
+    """Whether the networks had been trained before."""
+
+    @property
+    def word(self) -> str:
+        """What is told when the run is over."""
+        return "reused, trained before" if self.reused else self.kind
 
 
 class UnusableDataError(Exception):
@@ -79,11 +88,11 @@ def carry_out(job: Job, watch: Watch) -> Outcome:
     key = job.spec.key
     folder = RunFolder.of(job.root, job.spec)
     try:
-        with folder.alone():
-            scores = _finish(job, folder, watch)
+        with folder.alone(job.patience):
+            scores, reused = _finish(job, folder, watch)
             folder.forget_failure()
-        made = folder.read_table("made.json")
-        return Outcome(key, "done", scores=scores, timing=folder.timing, validation=folder.validation, made=made)
+        timing, validation, made = folder.timing, folder.validation, folder.made
+        return Outcome(key, "done", scores=scores, timing=timing, validation=validation, made=made, reused=reused)
     except BusyError as error:
         return Outcome(key, "busy", str(error))
     except (UnusableDataError, MissingExtraError) as error:
@@ -107,17 +116,21 @@ def failed(job: Job, kind: str, reason: str, trace: str = "") -> Outcome:
     return Outcome(job.spec.key, kind, reason)
 
 
-def _finish(job: Job, folder: RunFolder, watch: Watch) -> Scores:
+def _finish(job: Job, folder: RunFolder, watch: Watch) -> tuple[Scores, bool]:
+    """Return the scores of a run, and whether its networks had been trained before."""
     spec = job.spec
+    reused = True
     scores: Scores = folder.read_table("scores.json")
     left = [head for head in job.heads if not _complete(scores.get(head.key), job)]
     there = folder.has_whole_features(spec) if job.needs_features else folder.has_features(spec)
     if left or not folder.is_done or (job.needs_features and not there):
         if not there:
+            reused = False
             _train(job, folder, watch)
         try:
             found = _scored(job, folder, left)
         except DamagedError:
+            reused = False
             _train(job, folder, watch)
             found = _scored(job, folder, left)
         for head in left:
@@ -127,7 +140,7 @@ def _finish(job: Job, folder: RunFolder, watch: Watch) -> Scores:
             _note_made(folder, spec, left)
         if not job.keep:
             folder.drop_features(spec)
-    return {head.key: scores[head.key] for head in job.heads}
+    return {head.key: scores[head.key] for head in job.heads}, reused
 
 
 def _scored(job: Job, folder: RunFolder, heads: list[Head]) -> Scores:
@@ -150,14 +163,13 @@ def _merged(old: Any, new: dict[str, dict[str, float]]) -> dict[str, dict[str, f
 
 def _note_made(folder: RunFolder, spec: RunSpec, heads: list[Head]) -> None:
     """Keep with what the heads were scored; a training from before this was noted stays without a note."""
-    made = folder.read_table("made.json")
-    now = made_now(spec.device)
-    folder.write_json("made.json", {**made, "scores": {**made.get("scores", {}), **{h.key: now for h in heads}}})
+    made, now = folder.made, made_now(spec.device)
+    folder.write_json("made.json", {**made, "scores": {**made["scores"], **{h.key: now for h in heads}}})
 
 
 def _complete(scores: Any, job: Job) -> bool:
     try:
-        return all(isinstance(scores[str(s)][m], (int, float)) for s in job.spec.seeds for m in job.metrics)
+        return all(is_number(scores[str(s)][m]) for s in job.spec.seeds for m in job.metrics)
     except (KeyError, TypeError):
         return False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from numpy.typing import NDArray
 
 from pyspar.atomic import whole_file
 from pyspar.bench.locks import held
+from pyspar.bench.metrics import is_number
 from pyspar.bench.spec import RunSpec
 from pyspar.core.arrays import Matrix, Vector
 
-_PATIENCE = 20.0  # seconds for a process that was killed a moment ago to be gone
+_PATIENCE = 5.0  # seconds for a process that was killed a moment ago to be gone
 
 
 class DamagedError(Exception):
@@ -50,14 +50,15 @@ class Features:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run."""
+    """The folder of one run, and the seeds that are trained there."""
 
     path: Path
+    seeds: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, root: Path, spec: RunSpec) -> RunFolder:
         """Return the folder of a spec under a root; it need not exist."""
-        return cls(root / "runs" / spec.key)
+        return cls(root / "runs" / spec.key, spec.seeds)
 
     @property
     def checkpoint(self) -> Path:
@@ -70,22 +71,30 @@ class RunFolder:
 
     @property
     def validation(self) -> dict[str, float]:
-        """The validation metric of the epoch that was kept, by seed; empty where that is not known."""
+        """The validation metric of the epoch that was kept, by seed; empty where that is not known of every seed."""
+        found = self.read_table("train.json")
         try:
-            return {
-                seed: float(one["validation"][one["best_epoch"]]) for seed, one in self.read_json("train.json").items()
-            }
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+            kept = {seed: one["validation"][one["best_epoch"]] for seed, one in found.items()}
+        except (KeyError, IndexError, TypeError):
             return {}
+        whole = all(map(is_number, kept.values())) and {str(seed) for seed in self.seeds} <= set(kept)
+        return {seed: float(value) for seed, value in kept.items()} if whole else {}
 
     @property
     def timing(self) -> dict[str, float]:
         """Seconds of training and of reading features; empty where they are not known."""
-        found = self.read_json("timing.json")
-        try:
-            return {name: float(found[name]) for name in ("train", "features")}
-        except (KeyError, TypeError, ValueError):
-            return {}
+        found, names = self.read_table("timing.json"), ("train", "features")
+        whole = all(is_number(found.get(name)) for name in names)
+        return {name: float(found[name]) for name in names} if whole else {}
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """Versions and machine of "training", and by head of "scores", as far as these can be read."""
+        found = self.read_table("made.json")
+        scores = found.get("scores")
+        notes = scores.items() if isinstance(scores, dict) else ()
+        told = {"training": found["training"]} if _is_note(found.get("training")) else {}
+        return {**told, "scores": {key: note for key, note in notes if _is_note(note)}}
 
     def has_features(self, spec: RunSpec) -> bool:
         """Say whether the features of every seed are still there."""
@@ -98,18 +107,28 @@ class RunFolder:
             np.savez(temporary, **there)
 
     def read_features(self, seed: int) -> Features:
-        """Read one seed's features."""
+        """Read one seed's features; what cannot be read, or does not fit together, is a ``DamagedError``."""
         path = self._features(seed)
         try:
+            with zipfile.ZipFile(path) as content:
+                damaged = content.testzip()  # NumPy may read less than an entry holds, and then compares no checksum
+            if damaged is not None:
+                raise ValueError(f"{damaged} has another checksum")
             with np.load(path, allow_pickle=False) as arrays:
-                return Features(**{name: arrays[name] for name in arrays.files})
-        except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError, AttributeError) as error:
+                features = Features(**{name: arrays[name] for name in arrays.files})
+        except Exception as error:  # a flipped bit makes NumPy and zipfile stumble in a dozen ways
             raise DamagedError(f"{path} cannot be read ({error})") from error
+        if not _fit_together(features):
+            raise DamagedError(f"{path} holds arrays that do not fit together")
+        return features
 
     def has_whole_features(self, spec: RunSpec) -> bool:
         """Say whether the features of every seed can be read, by reading them."""
+        held_back = bool(spec.options.get("hold_out"))
         try:
-            return self.is_done and all(self.read_features(seed) is not None for seed in spec.seeds)
+            return self.is_done and all(
+                (self.read_features(seed).held_out is not None) == held_back for seed in spec.seeds
+            )
         except DamagedError:
             return False
 
@@ -126,7 +145,7 @@ class RunFolder:
         """Read a small file of the run, or None where it is not there, or no JSON."""
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def read_table(self, name: str) -> dict[str, Any]:
@@ -151,16 +170,44 @@ class RunFolder:
         (self.path / "failed.json").unlink(missing_ok=True)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep two processes from doing one run at the same time; the system lets go when a process dies."""
+    def alone(self, patience: float | None = None) -> Iterator[None]:
+        """Keep two processes from doing one run at the same time; the system lets go when a process dies.
+
+        After so many seconds, or a few, there is a ``BusyError``.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        with held(self.path / "lock", patience=_PATIENCE):
+        with held(self.path / "lock", patience=_PATIENCE if patience is None else patience):
             for left in self.path.glob(".*"):  # what a killed process was in the midst of writing
-                left.unlink()
+                if not left.is_dir():  # some notebooks and file managers keep folders of their own everywhere
+                    left.unlink()
             yield
 
     def _features(self, seed: int) -> Path:
         return self.path / f"features-{seed}.npz"
+
+
+def _is_note(value: Any) -> bool:
+    """Say whether a value is versions and a machine."""
+    return isinstance(value, dict) and all(
+        isinstance(value.get(kind), dict) and all(isinstance(v, str) for v in value[kind].values())
+        for kind in ("versions", "machine")
+    )
+
+
+def _fit_together(features: Features) -> bool:
+    """Say whether arrays are numbers, matrices of one width with a label and a group for each row that has them."""
+    rows: list[NDArray[Any]] = [features.train, features.val, features.test, features.head]
+    rows += [X for X in (features.unlabeled, features.held_out) if X is not None]
+    beside = [
+        (features.train, features.y_train),
+        *((features.val, of) for of in (features.y_val, features.group_val)),
+        *((features.test, of) for of in (features.y_test, features.group_test)),
+    ]
+    return (
+        all(X.ndim == 2 and X.dtype.kind == "f" and X.shape[1] == features.train.shape[1] for X in rows)
+        and all(of.ndim == 1 and of.dtype.kind in "fiu" and len(of) == len(X) for X, of in beside)
+        and len(features.head) == 1
+    )
 
 
 def write_json(path: Path, value: Any) -> None:

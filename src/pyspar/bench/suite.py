@@ -58,6 +58,8 @@ class Suite:
     heads: tuple[str, ...] = ("trained",)
     adapt_to: str = "test"
     differs: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    """What is to be said of the results with all seeds; see ``pyspar.bench.reproduce.remarks_on``."""
     blocks: tuple[Block, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,10 @@ _FAR = 20.0
 """How many times the median a mean may be and still be drawn."""
 
 
-def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path) -> Path:
+def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path, *, bars: bool = False) -> Path:
     """Draw our mean and spread of every method, the published one above it. Paper: ``fig:Tabular10Seeds``.
 
-    Points and not bars, because the axis does not start at zero.
+    Points, on an axis that shows their differences, or bars, on one that starts at zero.
     """
     tasks = list(dict.fromkeys(c.task for c in cells))
     shown = [m for m in metrics if any(c.metric == m and c.published for c in cells)] or list(metrics)
@@ -38,24 +38,34 @@ def methods_figure(cells: list[Comparison], metrics: tuple[str, ...], path: Path
             for place, c in enumerate(mine):
                 if c.published:
                     mean, spread = map(float, c.published)
-                    axis.errorbar(mean, place - 0.17, xerr=spread, fmt="D", ms=4, lw=1, color=_PAPER)
+                    _mark(axis, mean, place - 0.18, spread, _PAPER, "D", bars=bars)
                 colour = SOURCE if " + " not in c.method else TARGET if c.method.endswith(" OLS") else REMOVED
                 if abs(c.mean) > limit:  # one seed that ran away would leave nothing to see of the others
                     said = f"mean {c.mean:.1e}, off the axis →"
                     axis.text(0.98, place + 0.17, said, transform=axis.get_yaxis_transform(), ha="right", va="center",
                               fontsize=7, color=colour)  # fmt: skip
                     continue
-                axis.errorbar(c.mean, place + 0.17, xerr=c.spread, fmt="o", ms=5, lw=1.3, color=colour)
+                _mark(axis, c.mean, place + 0.18, c.spread, colour, "o", bars=bars)
             axis.set_yticks(range(len(mine)), [c.method for c in mine], fontsize=8)
             axis.invert_yaxis()
             axis.set_title(f"{task}: {printed(metric)}", fontsize=10)
             axis.grid(alpha=0.3)
     from matplotlib.lines import Line2D
 
-    keys = ((_PAPER, "published"), (SOURCE, "ours, trained head"), (TARGET, "ours, OLS"), (REMOVED, "ours, adapted"))
-    handles = [Line2D([], [], color=c, label=t, ls="", marker="D" if c == _PAPER else "o") for c, t in keys]
+    keys = [(_PAPER, "published"), (SOURCE, "ours, trained head"), (TARGET, "ours, OLS"), (REMOVED, "ours, adapted")]
+    keys = keys if any(c.published for c in cells) else keys[1:]
+    marks = {True: ("s", "s"), False: ("D", "o")}[bars]
+    handles = [Line2D([], [], color=c, label=t, ls="", marker=marks[c != _PAPER]) for c, t in keys]
     figure.legend(handles=handles, loc="outside lower center", ncols=2 * min(len(shown), 2))
     return save_figure(figure, path)
+
+
+def _mark(axis: Any, mean: float, place: float, spread: float, colour: str, marker: str, *, bars: bool) -> None:
+    if bars:
+        axis.barh(place, mean, height=0.34, color=colour, alpha=0.75)
+        axis.errorbar(mean, place, xerr=spread, fmt="none", lw=1, ecolor="0.25", capsize=2)
+    else:
+        axis.errorbar(mean, place, xerr=spread, fmt=marker, ms=4.5, lw=1.2, color=colour)
 
 
 def alpha_figure(records: list[Record], metrics: tuple[str, ...], path: Path) -> Path:
@@ -76,7 +86,7 @@ def alpha_figure(records: list[Record], metrics: tuple[str, ...], path: Path) ->
             curve = np.array([[r.value for r in mine if r.at == a] for a in alphas])
             x = np.array([place[a] for a in alphas])
             mean, error = curve.mean(axis=1), curve.std(axis=1) / np.sqrt(max(curve.shape[1] - 1, 1))
-            axis.plot(x, mean, ".-", color=REMOVED, label="ERM + SpAR")
+            axis.plot(x, mean, ".-", color=REMOVED, label="ERM + SpAR, ± one standard error")
             axis.fill_between(x, mean - error, mean + error, color=REMOVED, alpha=0.2, lw=0)
             for colour, method in zip((SOURCE, TARGET), dict.fromkeys(r.method for r in mine if r.at is None)):
                 level = float(np.mean([r.value for r in mine if r.method == method and r.at is None]))

@@ -39,9 +39,14 @@ class Experiment:
     repeats: int
     recipe: Callable[[np.random.RandomState], Draw]
 
+    @property
+    def seeds(self) -> range:
+        """The seed of each repeat."""
+        return range(FIRST_SEED, FIRST_SEED + self.repeats)
+
     def draws(self) -> Iterator[tuple[int, Draw]]:
         """Yield ``seed, draw`` for each repeat."""
-        for seed in range(FIRST_SEED, FIRST_SEED + self.repeats):
+        for seed in self.seeds:
             yield seed, self.draw(seed)
 
     def draw(self, seed: int) -> Draw:

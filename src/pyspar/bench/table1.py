@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from pyspar.bench.comparison import Cell, compare, scientific, whole
@@ -12,14 +13,21 @@ from pyspar.bench.perform import Gathered, Options
 from pyspar.bench.pool import Progress
 from pyspar.bench.published import published
 from pyspar.bench.records import Record, append_records, recorded
+from pyspar.bench.registry import recipe_of
 from pyspar.bench.sheet import Sheet
 from pyspar.bench.suite import Suite
 from pyspar.bench.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.estimators import PCRRegressor, SpARRegressor
 
+METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
+"""The paper's methods here, and by which name ``RECIPES`` knows what each computes."""
+
 
 def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
-    """Draw every experiment as often as the paper does, or as --seeds says; a miniature, once."""
+    """Draw every experiment as often as the paper does, or as --seeds says; a miniature, once.
+
+    Each is recorded as soon as it is measured, and one that is recorded is not measured again.
+    """
     file = options.out / suite.name / "records.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     notices = append_records(file, [])
@@ -27,11 +35,18 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
     experiments = [replace(e, repeats=asked or e.repeats) for e in (*TABLE_1, HUNDRED)]
     progress.planned(len(experiments))
     wanted: list[Record] = []
+    reused = 0
     for experiment in experiments:
-        progress.started(experiment.name, experiment.name)
-        wanted += measure(experiment, progress)
-        progress.ended(experiment.name, "done")
-    append_records(file, wanted)
+        progress.started(experiment.name, experiment.name, "draw")
+        numbers = blanks(experiment)
+        there = file.exists() and len(recorded(file, numbers)) == len(numbers)
+        if not there:
+            append_records(file, measure(experiment, progress))
+        wanted += numbers
+        reused += there
+        progress.ended(experiment.name, "reused, measured before" if there else "done")
+    if reused:
+        notices.append(f"{reused} of {len(experiments)} experiments had been measured before and were reused.")
     if options.seeds and not options.mini:
         notices.append(f"--seeds {options.seeds}: so many draws of each experiment; the published digits take all.")
     return Gathered(recorded(file, wanted), notices=notices)
@@ -39,21 +54,32 @@ def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
 
 def measure(experiment: Experiment, progress: Progress | None = None) -> list[Record]:
     """Return the summed squared target error of each method, for each seed of an experiment."""
+    records = []
+    left = iter(blanks(experiment))
+    for done, (_, draw) in enumerate(experiment.draws(), start=1):
+        errors = squared_errors(draw)
+        records += [replace(blank, value=errors[blank.method]) for blank in islice(left, len(METHODS))]
+        if progress is not None:
+            progress.advanced(experiment.name, done, experiment.repeats)
+    return records
+
+
+def blanks(experiment: Experiment) -> list[Record]:
+    """Return the records of an experiment without their numbers."""
     stamp = partial(
         Record,
         metric="squared error",
+        value=float("nan"),
         run=f"{experiment.name}, {experiment.repeats} draws",
         spec={"experiment": experiment.name, "repeats": experiment.repeats},
         versions=versions(),
         machine=machine(),
     )
-    records = []
-    for done, (seed, draw) in enumerate(experiment.draws(), start=1):
-        for method, error in squared_errors(draw).items():
-            records.append(stamp(experiment.name, method, seed, value=error))
-        if progress is not None:
-            progress.advanced(experiment.name, done, experiment.repeats)
-    return records
+    return [
+        stamp(experiment.name, method, seed, recipe=recipe_of(head))
+        for seed in experiment.seeds
+        for method, head in METHODS.items()
+    ]
 
 
 def squared_errors(draw: Draw) -> dict[str, float]:

@@ -54,11 +54,17 @@ def _settings(spec: RunSpec) -> dict[str, Any]:
 
 
 def telling(method: Any, tell: Callable[[int], None]) -> Any:
-    """Return the same objective, except that it tells when an epoch begins: each is asked for its phase then."""
+    """Return the same objective, except that it tells how many epochs are done: it is asked for its phase after each.
+
+    It is asked for the first one more than once, and before anything is done.
+    """
     kind = type(method)
+    told = {0}
 
     def phase(self: Any, epoch: int) -> Any:
-        tell(epoch)
+        if epoch not in told:
+            told.add(epoch)
+            tell(epoch)
         return kind.phase(self, epoch)
 
     # The name and the parameters stay: by them a checkpoint knows its own run.
