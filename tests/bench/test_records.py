@@ -92,6 +92,7 @@ def test_numbers_print_in_the_style_of_the_published_table(value, printed):
 
 def test_a_table_says_where_a_digit_differs():
     same = Cell("t", "m", ("1.00e0", "0.10e0"), ("1.00e0", "0.10e0"))
-    off = Cell("t", "n", ("2.00e0", "0.10e0"), ("2.10e0", "0.10e0"))
-    spread = Cell("t", "o", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"))
-    assert [c.verdict for c in (same, off, spread)] == ["same", "+5.00 %", "+0.00 %"]
+    off = Cell("t", "n", ("2.00e0", "0.30e0"), ("2.10e0", "0.40e0"), draws=25)  # 0.1 / (0.5 / 5)
+    spread = Cell("t", "o", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"), draws=25)
+    alone = Cell("t", "p", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"))
+    assert [c.verdict for c in (same, off, spread, alone)] == ["same", "+1.0 SE", "+0.0 SE", "differs"]

@@ -20,14 +20,19 @@ class Cell:
     method: str
     published: tuple[str, str]
     ours: tuple[str, str]
+    draws: int = 1
 
     @property
     def verdict(self) -> str:
-        """``same`` where every printed digit agrees, else the difference of the means in per cent."""
+        """``same`` where every printed digit agrees, else the difference of the means in joint standard errors.
+
+        The published table has as many draws as ours.
+        """
         if self.ours == self.published:
             return "same"
-        theirs = float(self.published[0])
-        return f"{100 * (float(self.ours[0]) / theirs - 1):+.2f} %" if theirs else "differs"
+        (theirs, spread), (mean, own) = (map(float, pair) for pair in (self.published, self.ours))
+        error = math.hypot(spread, own) / math.sqrt(self.draws)
+        return f"{(mean - theirs) / error:+.1f} SE" if error > 0.0 and self.draws > 1 else "differs"
 
 
 def scientific(value: float) -> str:
@@ -61,5 +66,6 @@ def compare(table: PublishedTable, records: Iterable[Record], style: Callable[[f
         for method, printed in methods.items():
             ours = values[task, method]
             # Authors: the spread is np.std, that is with the divisor n.
-            cells.append(Cell(task, method, printed, (style(float(np.mean(ours))), style(float(np.std(ours))))))
+            mine = style(float(np.mean(ours))), style(float(np.std(ours)))
+            cells.append(Cell(task, method, printed, mine, len(ours)))
     return cells

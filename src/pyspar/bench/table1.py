@@ -103,7 +103,7 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
     same = sum(cell.verdict == "same" for cell in cells)
     title = "Squared error summed over the target, mean ± standard deviation over draws"
     return (
-        [Sheet(title, ("task", "method", "published", "ours", ""), rows)],
+        [Sheet(title, ("task", "method", "published", "ours", "difference"), rows)],
         [*suite.differs, f"{same} of {len(cells)} cells print the published digits, mean and spread."],
     )
 
