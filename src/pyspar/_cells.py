@@ -95,7 +95,7 @@ class Sample:
         return X, y, weight
 
     def _keep(self, X: Any, y: Any, weight: Any) -> None:
-        self._kept.append((X, y, weight))
+        self._kept.append((X.copy(), y.copy(), weight.copy()))  # a view would keep every row it was taken from
         self._rows += len(X)
 
 

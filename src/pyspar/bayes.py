@@ -143,8 +143,6 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     def _adaptation(self, target: Moments) -> Adaptation:
         target = in_units_of(target, self.scale_)
-        self.strength_: float | None = float(self.c) if self.rule == "positive-part" else None
-        self.rule_scores_: RuleScores | None = None
         rules: dict[str, Rule] = {
             "auto": partial(positive_part_rule, c=0.0),
             "positive-part": partial(positive_part_rule, c=float(self.c)),
@@ -152,10 +150,11 @@ class BayesSpARRegressor(AdaptableRegressor):
         }
         found = adapt(self._belief, target, rules[self.rule])
         if self.rule != "auto":
+            self._tell(None)
             return found
         source = in_units_of(self.moments_, self.scale_)
         cells = () if self._cells is None else self._cells.occupied()
-        w, self.rule_scores_ = average(
+        w, scores = average(
             source,
             self._belief,
             target,
@@ -166,7 +165,13 @@ class BayesSpARRegressor(AdaptableRegressor):
             alpha=float(self.alpha),
             asked=self._asked,
         )
+        self._tell(scores)
         return moved_to(found, w)
+
+    def _tell(self, scores: RuleScores | None) -> None:
+        """Publish how the last target was adapted to, once that is certain."""
+        self.strength_: float | None = float(self.c) if self.rule == "positive-part" else None
+        self.rule_scores_: RuleScores | None = scores
 
     def _look_at_rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> None:
         before = None if first else self._cells

@@ -40,14 +40,14 @@ class Compared:
 
     def __init__(self, estimator: Any, target: Moments, *, scale: bool | None = None) -> None:
         self.alpha = float(estimator.alpha)
-        source, centred = estimator.moments_, bool(estimator.fit_intercept)
+        source, centred = estimator.moments_, estimator._belief.centred  # as it was fitted
         if scale is None:
             self.units: Vector = units_of(estimator)
         else:
             d = source.n_features
             self.units = spread_of_features(source, fit_intercept=centred) if scale else np.ones(d)
         unadapted, adapted = copy.copy(estimator).reset(), estimator.adapted(target)
-        alike = {"alpha": self.alpha, "fit_intercept": estimator.fit_intercept, "solver": estimator.solver}
+        alike = {"alpha": self.alpha, "fit_intercept": centred, "solver": estimator.solver}
         if isinstance(estimator, SpARRegressor):
             ours = _fit_like(BayesSpARRegressor(**alike), estimator, source)
             ours_adapted = ours.adapted(target)
@@ -78,7 +78,7 @@ class Compared:
 
 def units_of(estimator: Any) -> Vector:
     """Return the unit of each feature that an estimator works in."""
-    scaled = isinstance(estimator, BayesSpARRegressor) and estimator.scale
+    scaled = isinstance(estimator, BayesSpARRegressor)
     return np.asarray(estimator.scale_ if scaled else np.ones(estimator.n_features_in_))
 
 

@@ -192,7 +192,7 @@ def _inspection(
     labels: Sequence[str],
 ) -> Inspection:
     candidates = {**models.candidates, **_given(estimator, weights, models)}
-    centred = bool(estimator.fit_intercept)
+    centred = estimator._belief.centred  # as it was fitted
     first, plain, raw = posteriors_for(estimator.moments_, target, fit_intercept=centred)
     whole = Forecaster(first, target, beside=(plain, raw))
     by_group = {name: whole.on(moments) for name, moments in parts.items()}

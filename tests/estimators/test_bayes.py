@@ -8,7 +8,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, Moments, SpARRegressor, adapt_pipeline, load, save
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor, adapt_pipeline, inspect, load, save
+from pyspar._cells import Sample
 
 RULES = ["positive-part", "chi2", "auto"]
 
@@ -246,3 +247,47 @@ def test_a_failure_while_rows_are_asked_leaves_the_estimator_as_it_was(rng, monk
     with pytest.raises(KeyboardInterrupt):
         est.fit(X, X[:, 1])
     np.testing.assert_array_equal(est.coef_, before)
+
+
+def test_the_sample_of_a_stream_holds_no_more_than_its_rows():
+    sample = Sample()
+    for _ in range(40):
+        X = np.ones((5000, 3))
+        sample.add(X, X[:, 0], X[:, 1])
+    X, y, weight = sample.rows()
+    assert len(X) == len(y) == len(weight) <= 8192
+    assert all(part.base is None for kept in sample._kept for part in kept)
+
+
+def test_an_adaptation_that_is_stopped_changes_nothing(rng, monkeypatch):
+    X = rng.normal(size=(80, 3))
+    est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=80)).adapt(X + 1.0)
+    before, scores = est.coef_.copy(), est.rule_scores_
+
+    def stopped(*args, **how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyspar.bayes.average", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        est.adapt(X - 1.0)
+    assert est.rule_scores_ is scores
+    np.testing.assert_array_equal(est.coef_, before)
+
+
+@pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
+def test_inspection_speaks_of_the_fit_and_not_of_later_parameters(rng, kind):
+    X, Z = rng.normal(size=(200, 3)), 3.0 * rng.normal(size=(50, 3))
+    est = kind().fit(X, X.sum(axis=1) + 5.0 + rng.normal(size=200))
+    before = inspect(est, Z).as_dict()
+    after = inspect(est.set_params(fit_intercept=False), Z).as_dict()
+    assert {**after, "estimator": before["estimator"]} == before
+
+
+@pytest.mark.parametrize("noise", ["mle", "unbiased"])
+def test_shares_of_rows_adapt_as_the_rows_do(rng, noise):
+    X = rng.normal(size=(3000, 3))
+    y, Z = X @ [1.0, 2.0, 3.0] + rng.normal(size=3000), rng.normal(size=(400, 3))
+    plain = SpARRegressor(noise=noise).fit(X, y).adapt(Z)
+    shares = SpARRegressor(noise=noise).fit(X, y, np.full(3000, 1 / 3000)).adapt(Z)
+    np.testing.assert_allclose(shares.coef_, plain.coef_, rtol=1e-8)
+    assert shares.sigma2_ == pytest.approx(plain.sigma2_)

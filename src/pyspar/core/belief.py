@@ -144,13 +144,16 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
+    weight = counted_rows(source, fit.x.rank + fit_intercept)
+    stretch = np.sqrt(weight / source.weight)  # weights that are shares of rows stand for all of them
+    x = fit.x if weight == source.weight else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
     belief = FlatBelief(
-        fit.w_hat, np.zeros(source.n_outputs), fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, source.rows
+        fit.w_hat, np.zeros(source.n_outputs), x, fit.x_mean, fit.y_mean, weight, fit_intercept, source.rows
     )
     spare = belief.degrees_of_freedom
     if spare <= 0:
         return belief
-    return replace(belief, sigma=fit.residual / np.sqrt(spare if noise == "unbiased" else source.weight))
+    return replace(belief, sigma=fit.residual * stretch / np.sqrt(spare if noise == "unbiased" else weight))
 
 
 def counted_rows(source: Moments, directions: int) -> float:
