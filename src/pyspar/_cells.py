@@ -68,6 +68,33 @@ def asked_of(belief: RidgeBelief, scale: Vector, X: Any, y: Any, sample_weight: 
     return ask(belief, inverse(scale), X, y, weight)
 
 
+def check_gathered(moments: Moments, cells: Any, rows: Any) -> None:
+    """Refuse cells and rows that are not those of the moments, before anything is changed."""
+    if cells is not None and not isinstance(cells, Cells):
+        raise TypeError(f"cells must be Cells of the rows behind the moments. Got {type(cells).__name__} instead.")
+    if cells is not None:
+        outputs = {each.n_outputs for each in cells.occupied()} or {moments.n_outputs}
+        found = len(cells.slopes), *outputs
+        if found != (moments.n_features, moments.n_outputs):
+            raise ValueError(
+                f"cells must have the {moments.n_features} features and {moments.n_outputs} output(s) of the moments. "
+                f"Got {len(cells.slopes)} and {' or '.join(map(str, sorted(outputs)))}; gather both from the same rows."
+            )
+    if rows is None:
+        return
+    if not isinstance(rows, tuple) or len(rows) != 3:
+        raise TypeError("rows must be a tuple of X, y and weights, which may be None. Got something else.")
+    X, y, weight = (np.asarray(part, dtype=np.float64) for part in (*rows[:2], 1.0 if rows[2] is None else rows[2]))
+    n = len(X) if X.ndim == 2 and X.shape[1] == moments.n_features else 0
+    if n == 0 or y.size != n * moments.n_outputs or weight.shape not in ((), (n,)):
+        raise ValueError(
+            f"rows must be X of shape (n, {moments.n_features}), y with {moments.n_outputs} label(s) for each, and "
+            f"weights of shape (n,) or None. Got shapes {X.shape}, {y.shape} and {weight.shape}."
+        )
+    if not all(np.isfinite(part).all() for part in (X, y, weight)):
+        raise ValueError("rows must be finite. Got NaN or infinity; leave those rows out.")
+
+
 class Sample:
     """Every row of a stream, or every second, fourth, …: no more than leave-one-out asks, or fit into some memory."""
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pyspar._adaptable import AdaptableRegressor
-from pyspar._cells import Gathering, Rows, asked_of, cells_of
+from pyspar._cells import Gathering, Rows, asked_of, cells_of, check_gathered
 from pyspar._checks import batch_moments, check_alpha, check_choice, check_strength, warn_if_scales_are_too_far_apart
 from pyspar.core.adapt import Adaptation, Rule, adapt
 from pyspar.core.arrays import Matrix
@@ -120,13 +120,10 @@ class BayesSpARRegressor(AdaptableRegressor):
         in groups, where they were gathered when the rows were read; "auto" holds out some of them in turn. ``rows`` are
         some of them, ``(X, y, sample_weight)``, which leave-one-out is asked of; they are not kept.
         """
-        if cells is not None and not isinstance(cells, Cells):
-            raise TypeError(f"cells must be Cells of the rows behind the moments. Got {type(cells).__name__} instead.")
-        if cells is not None and isinstance(moments, Moments) and len(cells.slopes) != moments.n_features:
-            raise ValueError(f"cells have {len(cells.slopes)} features, the moments have {moments.n_features}.")
 
         def read() -> tuple[Moments, int]:
             found = self._read_moments(moments)
+            check_gathered(found[0], cells, rows)
             auto = self.rule == "auto"
             self._cells, self._at_hand = (cells, rows) if auto else (None, None)
             return found

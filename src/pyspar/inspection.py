@@ -158,10 +158,10 @@ def inspect(
     >>> found.outputs[0].findings[0].code
     'SPAR001'
     """
-    given, unseen = repr(estimator), None
+    given, raw, steps = repr(estimator), Z, None
     if isinstance(estimator, Pipeline):
         columns = names_made(estimator) if columns is None else columns
-        (estimator, Z), unseen = last_step(estimator, Z), unseen_by(estimator[:-1], Z)
+        steps, (estimator, Z) = estimator[:-1], last_step(estimator, Z)
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
             "estimator must be a SpARRegressor or a BayesSpARRegressor, or a pipeline that ends in one. Got "
@@ -178,7 +178,7 @@ def inspect(
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
         found = _inspection(estimator, Z, target, parts, models, weights, names, labels)
     found = replace(found, estimator=given)
-    return found if unseen is None else with_unseen(found, unseen)
+    return found if steps is None else with_unseen(found, unseen_by(steps, raw, sample_weight))
 
 
 def _inspection(

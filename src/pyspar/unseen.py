@@ -53,16 +53,26 @@ NONE = UnseenRows(0, 0, ())
 """Where all categories are known, or there are none."""
 
 
-def unseen_by(step: Any, Z: Any) -> UnseenRows:
-    """Return what the one-hot encoders within fitted preprocessing never saw and take all the same."""
+def unseen_by(step: Any, Z: Any, sample_weight: Any = None) -> UnseenRows:
+    """Return what the one-hot encoders within fitted preprocessing never saw and take all the same.
+
+    Rows of weight zero are absent.
+    """
+    present = np.ones(1, dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
     columns: dict[str, Unseen] = {}
     anywhere = np.zeros(1, dtype=bool)
-    for name, values, new in _new_words(step, Z, None):
+    for name, values, found in _new_words(step, Z, None):
+        new = found & present
+        if not new.any():
+            continue
         anywhere = anywhere | new
         words, counts = np.unique(np.array([str(value) for value in values[new]], dtype=object), return_counts=True)
         order = np.argsort(-counts, kind="stable")
         columns[name] = Unseen(name, int(new.sum()), tuple(str(words[j]) for j in order))
-    return UnseenRows(int(anywhere.sum()), len(anywhere), tuple(columns.values())) if columns else NONE
+    if not columns:
+        return NONE
+    counted = int(np.broadcast_to(present, anywhere.shape).sum())
+    return UnseenRows(int(anywhere.sum()), counted, tuple(columns.values()))
 
 
 def with_unseen(inspection: Inspection, found: UnseenRows) -> Inspection:

@@ -291,3 +291,30 @@ def test_shares_of_rows_adapt_as_the_rows_do(rng, noise):
     shares = SpARRegressor(noise=noise).fit(X, y, np.full(3000, 1 / 3000)).adapt(Z)
     np.testing.assert_allclose(shares.coef_, plain.coef_, rtol=1e-8)
     assert shares.sigma2_ == pytest.approx(plain.sigma2_)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"rows": ("X", "y")}, "rows must be a tuple of X, y and weights"),
+        ({"rows": ("narrow", "y", None)}, r"rows must be X of shape \(n, 3\)"),
+        ({"rows": ("X", "short", None)}, "Got shapes"),
+        ({"rows": ("X", "y", "short")}, "Got shapes"),
+        ({"rows": ("holes", "y", None)}, "rows must be finite"),
+        ({"cells": "of two outputs"}, "cells must have the 3 features and 1 output"),
+    ],
+)
+def test_what_was_gathered_of_other_rows_is_refused_and_the_fit_stays(rng, how, message):
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    parts = {"X": X, "y": y, "narrow": X[:, :2], "short": y[:5], "holes": np.where(X > 2.0, np.nan, X), None: None}
+    given = {}
+    if "rows" in how:
+        given["rows"] = tuple(parts[name] for name in how["rows"])
+    else:
+        given["cells"] = BayesSpARRegressor().fit(X, np.column_stack([y, y]))._cells
+    est = BayesSpARRegressor().fit(X, y)
+    before = est.coef_.copy()
+    with pytest.raises((TypeError, ValueError), match=message):
+        est.fit_moments(Moments.of(X, -y), **given)
+    np.testing.assert_array_equal(est.coef_, before)

@@ -53,6 +53,16 @@ def test_a_target_of_which_much_is_unknown_is_not_called_good():
     assert {each.code: each.severity for each in few.findings}["SPAR014"] == "warning"
 
 
+def test_rows_of_weight_zero_are_absent():
+    target = homes(100, ["house", "farm", "barn", "flat"], 2)
+    without = inspect(fitted(), target, sample_weight=target["kind"].isin(["house", "flat"]).astype(float))
+    assert "SPAR014" not in {each.code for each in without.findings}
+    some = inspect(fitted(), target, sample_weight=(target["kind"] != "barn").astype(float))
+    told = {each.code: each.text for each in some.findings}
+    assert told["SPAR014"].startswith("25 of 75 target rows (33.3 %) are in a category that the source never had: kind")
+    assert "barn" not in told["SPAR014"]
+
+
 def test_known_categories_are_no_finding():
     found = inspect(fitted(), homes(100, ["house", "flat"], 2))
     assert "SPAR014" not in {each.code for each in found.findings}
