@@ -214,7 +214,9 @@ def test_cells_of_other_rows_are_refused(shift):
     moments = Moments.of(shift.X, shift.y)
     est = BayesSpARRegressor().fit(shift.X[:, :3], shift.y)
     cells, before = est._cells, est.coef_.copy()
-    with pytest.raises(ValueError, match=r"cells must have the 5 features and 1 output\(s\) of the moments. Got 3 and 1;"):
+    with pytest.raises(
+        ValueError, match=r"cells must have the 5 features and 1 output\(s\) of the moments. Got 3 and 1;"
+    ):
         est.fit_moments(moments, cells=cells)
     with pytest.raises(TypeError, match=r"must be Cells of the rows behind the moments. Got list"):
         est.fit_moments(moments, cells=[moments])
