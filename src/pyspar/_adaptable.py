@@ -8,11 +8,9 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar._checks import target_moments
+from pyspar._checks import target_moments, warn_if_weights_do_not_count
 from pyspar._forecasting import ForecastingRegressor
 from pyspar.core.adapt import Adaptation
-from pyspar.core.arrays import Matrix
-from pyspar.core.belief import Belief
 from pyspar.core.moments import Moments
 from pyspar.sources import working_near
 
@@ -20,11 +18,9 @@ from pyspar.sources import working_near
 class AdaptableRegressor(ForecastingRegressor):
     """A linear regressor that can be adapted to an unlabelled target.
 
-    A subclass sets ``_belief`` in ``_solve``, and has ``_adaptation`` (what an adaptation to a target's moments is) and
-    ``_publish`` (how weights of the belief become ``coef_`` and ``intercept_``).
+    A subclass has ``_adapt_to`` (set the weights for a target's moments, and return the adaptation) and ``_unadapt``
+    (set the weights of the fit).
     """
-
-    _belief: Belief
 
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to an unlabelled target, in place.
@@ -32,7 +28,7 @@ class AdaptableRegressor(ForecastingRegressor):
         Parameters
         ----------
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
-            Rows of the new world, with the source's columns. Batches are an iterable of row blocks.
+            Target rows, with the source's columns. Batches are an iterable of row blocks.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -41,11 +37,10 @@ class AdaptableRegressor(ForecastingRegressor):
         """
         check_is_fitted(self)
         self._check_params()
-        target = target_moments(self, Z, sample_weight, solver=self.solver)
+        target = self._target(Z, sample_weight)
         self._warn_of_limits()
         with working_near(Z):
-            self.adaptation_: Adaptation = self._adaptation(target)
-        self._publish(self.adaptation_.w_proj)
+            self.adaptation_: Adaptation = self._adapt_to(target)
         return self
 
     def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
@@ -57,12 +52,20 @@ class AdaptableRegressor(ForecastingRegressor):
         """Go back to the weights before any adaptation."""
         check_is_fitted(self)
         self.__dict__.pop("adaptation_", None)
-        self._publish(self._belief.w_hat)
+        self._unadapt()
         return self
 
-    @abstractmethod
-    def _adaptation(self, target: Moments) -> Adaptation:
-        """Return what an adaptation to a target's moments is."""
+    def _target(self, Z: Any, sample_weight: Any) -> Moments:
+        """Return the moments of a target, its rows counted as the source's are."""
+        target = target_moments(self, Z, sample_weight, solver=self.solver)
+        if sample_weight is not None:
+            warn_if_weights_do_not_count(target.weight, target.rows, self._weights, what="target")
+        return target.counted(self._weights)
 
-    def _publish(self, w: Matrix) -> None:
-        self._set_weights(w, self._belief.x_mean, self._belief.y_mean)
+    @abstractmethod
+    def _adapt_to(self, target: Moments) -> Adaptation:
+        """Set the weights for a target, and return every number of the adaptation."""
+
+    @abstractmethod
+    def _unadapt(self) -> None:
+        """Set the weights that no target has changed."""

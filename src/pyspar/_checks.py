@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -22,6 +22,9 @@ from pyspar.sources.stream import is_batches
 FLOATS = [np.float64, np.float32]
 SPARSE = ("csr", "csc")
 
+FEW_COUNTS = 0.5
+"""Counts are at least one, so weights that sum to less than this share of the rows are hardly counts."""
+
 _NOT_TEXT = ("could not convert string to float",)
 _NOT_A_NUMBER = ("float() argument must be", "could not be promoted by")
 
@@ -32,12 +35,6 @@ def check_alpha(alpha: Any) -> None:
         raise ValueError(
             f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead; the paper uses 0.999."
         )
-
-
-def check_strength(c: Any) -> None:
-    """Refuse a strength of shrinkage that is not a number, or negative."""
-    if not isinstance(c, Real) or isinstance(c, bool) or not 0.0 <= float(c) < np.inf:
-        raise ValueError(f"c is how strongly to shrink and must be a number of at least 0. Got {c!r} instead; try 1.0.")
 
 
 def check_level(level: Any) -> None:
@@ -98,10 +95,8 @@ def source_moments(
     return Moments.of(X, y, sample_weight, solver=solver, eps=eps), y.ndim
 
 
-def batch_moments(
-    estimator: BaseEstimator, batches: Any, *, solver: Any, look: Callable[[Any], None] | None = None
-) -> tuple[Moments, int]:
-    """Fold labelled batches into moments, noting the dimension of the first y; ``look`` is shown each batch."""
+def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tuple[Moments, int]:
+    """Fold labelled batches into moments, and return also the dimension of the first y."""
     if not is_batches(batches):
         raise TypeError(f"batches must be an iterable of (X, y). Got {type(batches).__name__}; for rows use fit(X, y).")
     first_y: list[int] = []
@@ -111,21 +106,12 @@ def batch_moments(
             if not first_y and isinstance(batch, (tuple, list)) and len(batch) > 1:
                 first_y.append(len(np.shape(batch[1])))
             yield batch
-            if look is not None:  # after its shape was found to be right
-                with numbers_only(batch[0]):
-                    look(_as_dense(batch))
 
     found = moments_of(seen(), True, solver=solver)
     if found.rows < 2:
         raise ValueError(f"Found {found.rows} sample(s) while a minimum of 2 is required.")
     register_features(estimator, found, first=True)
     return found, first_y[0]
-
-
-def _as_dense(batch: Any) -> Any:
-    """Return a batch whose rows are an array: a look gathers no more of them than fit beside the moments."""
-    X = batch[0]
-    return (X.toarray(), *batch[1:]) if kind_of(X) == "sparse" else batch
 
 
 def labelled_moments(estimator: BaseEstimator, moments: Any) -> tuple[Moments, int]:
@@ -201,19 +187,30 @@ def check_target_columns(estimator: Any, Z: Any) -> None:
 
 
 def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
-    """Say what follows from a source with no more rows than directions."""
+    """Warn about a source with no more rows than directions."""
     if belief.degrees_of_freedom <= 0:
         warnings.warn(
-            f"The source has {belief.rows:,} rows and {belief.x.rank + belief.centred} directions (with intercept): "
-            "least squares fits it exactly and the noise is estimated as zero, so adapt() will remove nothing and "
-            "predicted risks will be zero. Use more rows or fewer features.",
+            f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
+            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() will remove "
+            "nothing and predicted risks will be zero. Use more rows or fewer features.",
+            SparWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_weights_do_not_count(weight: float, rows: int, weights: str, *, what: str = "source") -> None:
+    """Warn where weights that are taken as counts of rows sum to far less than the number of rows."""
+    if weights == "counts" and weight < FEW_COUNTS * rows:
+        warnings.warn(
+            f"The weights of the {what}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
+            'only their ratios matter, as with inverse-probability weights, use weights="importance".',
             SparWarning,
             stacklevel=4,
         )
 
 
 def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
-    """Say what follows from features whose sizes float64 cannot hold in one matrix."""
+    """Warn about features whose sizes float64 cannot hold in one matrix."""
     lam = belief.x.lam
     if lam.size and lam[-1] < 1e-13 * lam[0]:
         warnings.warn(

@@ -1,20 +1,24 @@
-"""What a fitted regressor can say of a target before any label of it: expected error, spread and intervals per row."""
+"""Forecasts of a fitted regressor before any target label: expected error, and spread and intervals per row."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar._checks import FLOATS, check_level, numbers_only, target_moments
+from pyspar._checks import FLOATS, check_level, numbers_only
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief
-from pyspar.core.forecast import Forecast, forecaster_for
-from pyspar.core.moments import refuse_masked
-from pyspar.core.posterior import Posterior, posterior_of
+from pyspar.core.belief import Belief, least_squares
+from pyspar.core.forecast import Forecast, Forecaster
+from pyspar.core.moments import Moments, Weights, refuse_masked
+from pyspar.core.posterior import posterior_of_fit
 from pyspar.core.predictive import blocks, predictive
+from pyspar.core.prior import Prior
+from pyspar.core.scaling import Units, units_of_features
 from pyspar.sources import kind_of
 
 
@@ -23,16 +27,25 @@ class ForecastingRegressor(MomentsRegressor):
 
     The forecasts assume that labels are linear in the features, on the source and on the target alike, with noise of
     one size. Where that does not hold they are too small.
+
+    A subclass sets ``_belief``, ``_weights`` (what a row's weight means) and ``_prior`` (that of the rows' forecasts),
+    and has ``_target`` and ``_prior_for`` (that of the forecasts for a target).
     """
 
     _belief: Belief
+    _prior: Prior
+    _weights: Weights
 
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
+        The forecast is that of the ridge belief of :class:`pyspar.BayesSpARRegressor`, of which the adapted weights
+        are the mean. For :class:`pyspar.SpARRegressor`, too: Theorems 1 and 2 of the paper are
+        ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
+
         Parameters
         ----------
-        Z : whatever ``adapt`` takes
+        Z : same types as for ``adapt``
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -42,8 +55,7 @@ class ForecastingRegressor(MomentsRegressor):
             of them, one per output, if y had two dimensions.
         """
         check_is_fitted(self)
-        target = target_moments(self, Z, sample_weight, solver=self.solver)
-        forecaster = forecaster_for(self.moments_, target, fit_intercept=self._belief.centred)
+        forecaster = self._forecaster(self._target(Z, sample_weight))
         coef, intercept = weights_of(self)
         found = [forecaster.of(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
         return found[0] if self._y_ndim == 1 else found
@@ -70,10 +82,10 @@ class ForecastingRegressor(MomentsRegressor):
         return prediction, self._per_row(rows, lambda p, at, k: [p.std_about(mean[at, k])])[0]
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Return for each row where its label lies with a given probability.
+        """Return an interval for each row that contains its label with a given probability.
 
-        The interval is that of the label given the source, whatever the current weights predict: adapting moves the
-        prediction, not what is known, and may move it out of the interval.
+        The interval is that of the label under the belief behind the current weights. A rule that removes directions
+        moves the prediction, not the belief, and may move it out of the interval.
 
         Parameters
         ----------
@@ -90,9 +102,25 @@ class ForecastingRegressor(MomentsRegressor):
         low, high = self._per_row(self._rows(X), lambda p, at, k: [p.quantile(tail) for tail in tails], numbers=2)
         return low, high
 
-    def _posterior(self) -> Posterior:
-        """Return the posterior in the source's own units: the widest, since what is asked about may be any row."""
-        return posterior_of(self.moments_, fit_intercept=self._belief.centred)
+    @property
+    def _source(self) -> Moments:
+        """The source's moments, with as many rows as its weights stand for."""
+        return self.moments_.counted(self._weights)
+
+    @abstractmethod
+    def _target(self, Z: Any, sample_weight: Any) -> Moments:
+        """Return the moments of a target."""
+
+    @abstractmethod
+    def _prior_for(self, target: Moments | None) -> Prior:
+        """Return the prior of the belief that forecasts for a target, or for rows like the source's."""
+
+    def _forecaster(self, target: Moments) -> Forecaster:
+        prior, source, centred = self._prior_for(target), self._source, self._belief.centred
+        kinds: tuple[Units, ...] = ("target", "source", "common")
+        units = [units_of_features(source, target, kind, fit_intercept=centred, unknown=True) for kind in kinds]
+        beside = [replace(prior, units=each) for each in units if not np.array_equal(each, prior.units)]
+        return Forecaster(source, target, prior, beside=beside, fit_intercept=centred)
 
     def _rows(self, X: Any) -> Matrix:
         if kind_of(X) != "rows":
@@ -105,13 +133,16 @@ class ForecastingRegressor(MomentsRegressor):
             return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS), dtype=np.float64)
 
     def _per_row(self, rows: Matrix, of: Any, numbers: int = 1) -> list[Any]:
-        """Return arrays of numbers that ``of`` finds for a block of rows and an output, shaped as predictions are."""
-        posterior = self._posterior()
-        found = np.empty((numbers, len(rows), len(posterior.unit)))
+        """Return arrays of numbers that ``of`` computes for a block of rows and an output, shaped as predictions."""
+        prior, source, centred = self._prior, self._source, self._belief.centred
+        fit = least_squares(prior.of_source(source), fit_intercept=centred)
+        posterior = posterior_of_fit(fit, source.weight, centred)
+        result = np.empty((numbers, len(rows), len(posterior.unit)))
         for at in blocks(len(rows)):
-            for k in range(found.shape[2]):
-                found[:, at, k] = of(predictive(posterior, rows[at], k), at, k)
-        return [each[:, 0] if self._y_ndim == 1 else each for each in found]
+            centre = rows[at] @ prior.coef + prior.intercept
+            for k in range(result.shape[2]):
+                result[:, at, k] = of(predictive(posterior, prior.of_rows(rows[at]), centre[:, k], k), at, k)
+        return [each[:, 0] if self._y_ndim == 1 else each for each in result]
 
 
 def weights_of(estimator: Any) -> tuple[Matrix, Vector]:

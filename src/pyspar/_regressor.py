@@ -32,7 +32,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         X : array or data frame of shape (n, D)
         y : array of shape (n,) or (n, K)
         sample_weight : array of shape (n,), optional
-            A weight of 2 counts as two copies of the row.
+            A weight of 2 counts as two copies of the row, unless ``weights="importance"``.
 
         Returns
         -------
@@ -51,7 +51,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         The batches may be arrays, frames or tensors, of any size; the result is that of one fit on all rows.
         """
-        self._learn(lambda: self._read_batches(batches), add=False)
+        self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
         self._warn_of_limits()
         return self
 
@@ -60,7 +60,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         With one output the weights have the shape they would have for a one-dimensional y.
         """
-        self._learn(lambda: self._read_moments(moments), add=False)
+        self._learn(lambda: labelled_moments(self, moments), add=False)
         self._warn_of_limits()
         return self
 
@@ -90,9 +90,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
         def read() -> tuple[Moments, int]:
-            found = source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
-            self._look_at_rows(X, y, sample_weight, first=first)
-            return found
+            return source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
 
         with working_near(X):
             return self._learn(read, add=not first)
@@ -113,21 +111,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             raise
         return self
 
-    def _read_batches(self, batches: Any) -> tuple[Moments, int]:
-        return batch_moments(self, batches, solver=self.solver)
-
-    def _read_moments(self, moments: Any) -> tuple[Moments, int]:
-        return labelled_moments(self, moments)
-
-    def _look_at_rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> None:
-        """Note what the moments do not hold; a subclass that needs more of the rows, which were checked, looks here."""
-
     def _warn_of_limits(self) -> None:
-        """Say what the source cannot give; a subclass that has such limits tells of them."""
+        """Warn about what follows from the source; a subclass adds its own warnings."""
 
-    def _set_weights(self, w: Matrix, x_mean: Vector, y_mean: Vector) -> None:
-        """Publish weights (features x outputs) in scikit-learn's shapes."""
-        intercept = y_mean - x_mean @ w
+    def _set_weights(self, w: Matrix, intercept: Vector) -> None:
+        """Publish weights (features x outputs) and intercepts in scikit-learn's shapes."""
         flat = self._y_ndim == 1
         self.coef_ = w[:, 0].copy() if flat else np.array(w.T, order="C")
         self.intercept_ = float(intercept[0]) if flat else intercept

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pyspar._checks import labelled_moments
 from pyspar._forecasting import weights_of
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.core.adapt import share_moved, share_taken
-from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.scaling import in_units_of, inverse, spread_of_features
+from pyspar.core.scaling import in_units_of, inverse, spread_about, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.directions import by_column
 from pyspar.errors import InputError
@@ -25,40 +25,33 @@ Weights = Mapping[str, Any]
 Pair = tuple[Matrix, Vector]
 _ROUNDING = 3e-14
 """A share of the largest weight that is nothing."""
-AS_FITTED = "SpAR as fitted"
-"""A SpARRegressor's own weights where directions are to be judged in other units than its own."""
-OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR", AS_FITTED)
+_REMAINDER = 1e-9
+"""A share of a weight that is a rounding error."""
+OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
 
 
 class Compared:
     """The weights to compare, and what adapting did along the target's directions.
 
-    What a direction is depends on units: those that the estimator works in, or with ``scale`` given each feature's
-    spread over the source, or the units that the rows have. The paper's rule judges the same directions, so that one
-    picture shows both.
+    The directions are those of the features in the units that the estimator was fitted in. The paper's rule judges the
+    same directions, so that one picture shows both. No warning is raised here: the findings say the same.
     """
 
-    def __init__(self, estimator: Any, target: Moments, *, scale: bool | None = None) -> None:
+    def __init__(self, estimator: Any, target: Moments) -> None:
         self.alpha = float(estimator.alpha)
-        source, centred = estimator.moments_, estimator._belief.centred  # as it was fitted
-        if scale is None:
-            self.units: Vector = units_of(estimator)
-        else:
-            d = source.n_features
-            self.units = spread_of_features(source, fit_intercept=centred) if scale else np.ones(d)
-        unadapted, adapted = copy.copy(estimator).reset(), estimator.adapted(target)
-        alike = {"alpha": self.alpha, "fit_intercept": centred, "solver": estimator.solver}
+        centred = estimator._belief.centred  # as it was fitted
+        self.units: Vector = units_of(estimator)
+        unadapted, adapted = copy.copy(estimator).reset(), _adapted(estimator, target)
+        like = {"alpha": self.alpha, "fit_intercept": centred, "solver": estimator.solver}
         if isinstance(estimator, SpARRegressor):
-            ours = _fit_like(BayesSpARRegressor(**alike), estimator, source)
-            ours_adapted = ours.adapted(target)
-        else:
-            ours, ours_adapted = unadapted, adapted
-        if isinstance(estimator, SpARRegressor) and not scale:
             flat, paper = unadapted, adapted
+            ours = _fitted(BayesSpARRegressor(**like), estimator, estimator._source)
+            ours_adapted = _adapted(ours, target)
         else:
-            flat = _fit_like(SpARRegressor(**alike), estimator, in_units_of(source, self.units))
-            paper = flat.adapted(in_units_of(target, self.units))
-        back = inverse(self.units)
+            flat = _fitted(SpARRegressor(**like), estimator, in_units_of(estimator._source, self.units))
+            paper = _adapted(flat, in_units_of(target, self.units))
+            ours, ours_adapted = unadapted, adapted
+        back = np.ones(len(self.units)) if isinstance(estimator, SpARRegressor) else inverse(self.units)
         self.paper = paper.adaptation_
         self.removed: Matrix = taken_away(self.paper.z.V, unadapted, adapted, self.units)
         self.own = weights_of(adapted)
@@ -69,25 +62,26 @@ class Compared:
             "SpAR": _in_own_units(paper, back),
             "Bayes-SpAR": weights_of(ours_adapted),
         }
-        self.adapted = "Bayes-SpAR"
-        """Under which of these names the weights stand that adapting the estimator gives."""
-        if isinstance(estimator, SpARRegressor):
-            self.adapted = AS_FITTED if scale else "SpAR"
-            self.candidates[self.adapted] = self.own
+        self.adapted = "SpAR" if isinstance(estimator, SpARRegressor) else "Bayes-SpAR"
+        """The name of the weights that adapting the estimator gives."""
 
 
 def units_of(estimator: Any) -> Vector:
-    """Return the unit of each feature that an estimator works in."""
-    scaled = isinstance(estimator, BayesSpARRegressor)
-    return np.asarray(estimator.scale_ if scaled else np.ones(estimator.n_features_in_))
+    """Return the unit of each feature that an estimator was fitted in."""
+    if isinstance(estimator, BayesSpARRegressor):
+        return estimator._fitted_prior.units
+    return np.ones(estimator.n_features_in_)
 
 
 def taken_away(directions: Matrix, before: Any, after: Any, units: Vector) -> Matrix:
-    """Return what went of a regressor's weight along each direction, 0 to 1; one that grew lost nothing."""
+    """Return the share by which adapting shortened the weight along each direction, 0 to 1; 0 for one that grew."""
     w, kept = (weights_of(fitted)[0] * units[:, None] for fitted in (before, after))
-    had, has = directions.T @ w, directions.T @ kept
-    some = np.abs(had) > _ROUNDING * np.abs(w).max(axis=0, initial=0.0)
-    return np.where(some, share_taken(share_moved(had, has)), 0.0)
+    had, has = np.abs(directions.T @ w), np.abs(directions.T @ kept)
+    some = had > _ROUNDING * np.abs(w).max(axis=0, initial=0.0)
+    share = np.clip(1.0 - has / np.where(some, had, 1.0), 0.0, 1.0)
+    # What was removed leaves a rounding error, and so does what was not touched.
+    share = np.where(np.abs(share - np.round(share)) < _REMAINDER, np.round(share), share)
+    return np.where(some, share, 0.0)
 
 
 def _in_own_units(estimator: Any, back: Vector) -> Pair:
@@ -95,9 +89,16 @@ def _in_own_units(estimator: Any, back: Vector) -> Pair:
     return coef * back[:, None], intercept
 
 
-def _fit_like(new: Any, estimator: Any, moments: Moments) -> Any:
-    new.fit_moments(moments)
-    new._y_ndim = estimator._y_ndim
+def _adapted(estimator: Any, target: Moments) -> Any:
+    """Return an estimator adapted to a target whose rows are counted already, without warnings."""
+    found = copy.copy(estimator)
+    found.adaptation_ = found._adapt_to(target)
+    return found
+
+
+def _fitted(new: Any, estimator: Any, moments: Moments) -> Any:
+    """Return an estimator fitted to moments, with the outputs of another's shape, without warnings."""
+    new._learn(lambda: (labelled_moments(new, moments)[0], estimator._y_ndim), add=False)
     return new
 
 
@@ -162,10 +163,10 @@ def _real(what: str, values: Any) -> Matrix:
 
 def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Compared) -> DataFacts:
     """Gather what the findings need to know of the features."""
-    source, d = estimator.moments_, target.n_features
+    source, d = estimator._source, target.n_features
     spread = spread_of_features(source, fit_intercept=True)
     mean, there = source.mean[:d], target.without_outputs()
-    distance = root_sum_squares(there.root_about(mean)) / np.sqrt(there.weight)
+    distance = spread_about(there, mean)
     noise = ROUNDING_SLACK * there.eps * there.column_lengths() / np.sqrt(there.weight)
     stuck = [names[int(j)] for j in np.flatnonzero((spread == 0.0) & (distance > noise))]
     away = np.abs(target.mean[:d] - mean) * inverse(spread)
@@ -184,10 +185,9 @@ def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Comp
 
 def leaders_of(estimator: Any, target: Moments, names: Sequence[str], models: Compared) -> tuple[Leader | None, ...]:
     """Return for each output the column that carries most of what the features explain, by the weights of ridge."""
-    source, d = estimator.moments_, target.n_features
+    source, d = estimator._source, target.n_features
     spread = spread_of_features(source, fit_intercept=True)
-    there = target.without_outputs()
-    reach = root_sum_squares(there.root_about(source.mean[:d])) / np.sqrt(there.weight) * inverse(spread)
+    reach = spread_about(target, source.mean[:d]) * inverse(spread)
     carried = models.candidates["ridge"][0] * spread[:, None]
     columns, squares = by_column(carried / np.abs(carried).max(axis=0, initial=1e-300), names)
     found: list[Leader | None] = []

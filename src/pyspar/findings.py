@@ -191,8 +191,8 @@ def _price(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR012",
         "info",
-        f"Adapting is insurance with a price: {number(after.rmse)} is expected of {after.name} and "
-        f"{number(before.rmse)} of least squares.",
+        f"Adapting is expected to increase the RMSE from {number(before.rmse)} (least squares) to "
+        f"{number(after.rmse)} ({after.name}).",
         advice,
     )
 
@@ -263,7 +263,7 @@ def _apart(facts: DataFacts) -> Finding | None:
         "warning",
         f"The largest column varies {times(facts.apart)} times as much as the smallest, so what a direction is "
         "depends on their units.",
-        "Standardise the features, or use BayesSpARRegressor(scale=True).",
+        "Standardise the features, or use BayesSpARRegressor, which chooses the units itself.",
     )
 
 

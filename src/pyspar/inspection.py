@@ -6,7 +6,6 @@ Terminal, JSON and report all show this one object. Every number is finite or No
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,15 +14,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar._checks import target_moments
 from pyspar.bayes import BayesSpARRegressor
 from pyspar.compared import Compared, Pair, Weights, facts_of, given_weights, leaders_of
 from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import posteriors_for
 from pyspar.directions import Direction, directions_of, removed_columns
-from pyspar.errors import InputError, SparWarning
+from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
 from pyspar.findings import Finding, LabelFacts, findings_in_data, findings_in_label
 from pyspar.grouped import rows_by_group
@@ -118,7 +115,6 @@ def inspect(
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    scale: bool | None = None,
 ) -> Inspection:
     """Say what errors to expect on a target before any label of it, and whether adapting to it is worth it.
 
@@ -138,9 +134,6 @@ def inspect(
         For a pipeline, what the features are called that its last step is given.
     outputs : sequence of str, optional
         What each label is called.
-    scale : bool, optional
-        Whether directions are those of features in units of their spread over the source, or in the units of the rows;
-        by default whichever the estimator works in.
 
     Returns
     -------
@@ -152,7 +145,7 @@ def inspect(
     >>> from pyspar import BayesSpARRegressor, inspect
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(50, 40)), rng.normal(size=(100, 40))
-    >>> found = inspect(BayesSpARRegressor(rule="positive-part").fit(X, X[:, 0] + rng.normal(size=50)), Z)
+    >>> found = inspect(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)), Z)
     >>> found.outputs[0].worth
     True
     >>> found.outputs[0].findings[0].code
@@ -168,13 +161,11 @@ def inspect(
             f"{type(estimator).__name__} instead."
         )
     check_is_fitted(estimator)
-    target = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
+    target = estimator._target(Z, sample_weight)
     parts = _parts(estimator, Z, groups, sample_weight)
     names = _names("columns", columns, _columns(estimator))
     labels = _names("outputs", outputs, _outputs(estimator))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SparWarning)  # the findings say the same
-        models = Compared(estimator, target, scale=scale)
+    models = Compared(estimator, target)
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
         found = _inspection(estimator, Z, target, parts, models, weights, names, labels)
     found = replace(found, estimator=given)
@@ -192,14 +183,12 @@ def _inspection(
     labels: Sequence[str],
 ) -> Inspection:
     candidates = {**models.candidates, **_given(estimator, weights, models)}
-    centred = estimator._belief.centred  # as it was fitted
-    first, plain, raw = posteriors_for(estimator.moments_, target, fit_intercept=centred)
-    whole = Forecaster(first, target, beside=(plain, raw))
+    whole: Forecaster = estimator._forecaster(target)
     by_group = {name: whole.on(moments) for name, moments in parts.items()}
-    at_home = Forecaster(plain, estimator.moments_.without_outputs())
-    guess = whole.guess()[0] * models.units[:, None]
+    at_home: Forecaster = estimator._forecaster(estimator._source.without_outputs())
+    guess = whole.best()[0] * models.units[:, None]
     predictions = predictions_of(Z, candidates["OLS"], models.own)
-    d, about = len(models.units), estimator.moments_
+    d, about = len(models.units), estimator._source
     label_std = root_sum_squares(about.root_about(None)[:, d:]) / np.sqrt(about.weight)
     leaders = leaders_of(estimator, target, names, models)
     found = []
@@ -258,7 +247,7 @@ def _parts(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str,
                 "them out of Z, groups and sample_weight, or weigh them."
             )
         try:
-            parts[name] = target_moments(estimator, rows, part_weight, solver=estimator.solver)
+            parts[name] = estimator._target(rows, part_weight)
         except ValueError as error:
             raise InputError(f"group {name!r}: {error}") from error
     return parts

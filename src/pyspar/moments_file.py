@@ -14,7 +14,7 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 
 FORMAT = "pyspar-moments-1"
-_KEYS = ("format", "root", "n_features", "rows", "weight", "eps", "blur", "names")
+_KEYS = ("format", "root", "n_features", "rows", "weight", "weight2", "eps", "blur", "names")
 
 
 def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Sequence[str] = ()) -> None:
@@ -27,6 +27,7 @@ def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Seque
             n_features=np.array(moments.n_features),
             rows=np.array(moments.rows),
             weight=np.array(moments.weight),
+            weight2=np.array(moments.weight2),
             eps=moments.eps,
             blur=np.array(moments.blur),
             names=np.array(moments.names, dtype=np.str_),
@@ -67,7 +68,8 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
     sound = sound and 0.0 <= float(blur) < 1.0 and bool(np.isclose(float(root[0, 0]) ** 2, float(weight), rtol=1e-9))
     if not sound or not np.isfinite(root).all() or np.any(root[1:, 0] != 0.0) or not float(found["weight"]) > 0:
         raise InputError(f"{str(path)!r} holds numbers that cannot be Moments; write it again.")
-    return Moments(root, d, int(found["rows"]), float(found["weight"]), found["eps"], float(found["blur"]), names)
+    sums = float(found["weight"]), float(found["weight2"])
+    return Moments(root, d, int(found["rows"]), *sums, found["eps"], float(found["blur"]), names)
 
 
 def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.o
 ``spectral_inflation``            the quantity of the spectral inflation figure
 ``chi2_rule``, ``top_k_rule``     sets that need no truth
 ``inclusion_probability``         Proposition 1 and Lemma 1: how often the rule removes a direction
-``positive_part_rule``            keeps a fraction of a direction, by how uncertain it is
-``flat_belief``, ``ridge_belief``   what the source says of the weights: least squares, or a ridge posterior
+``level_with_mle``                how often it removes a direction without bias when the noise is RSS / N
+``flat_belief``, ``ridge_belief``   an estimate of the weights with its uncertainty: least squares, or ridge
 ``outside_share``                 how much of the target the source does not span
 ================================  ==================================================================
 
@@ -40,8 +40,9 @@ from pyspar.core.risk import (
 from pyspar.core.rules import (
     chi2_rule,
     inclusion_probability,
+    keep_rule,
+    level_with_mle,
     oracle_rule,
-    positive_part_rule,
     top_k_rule,
 )
 from pyspar.core.spectrum import Spectrum
@@ -59,10 +60,11 @@ __all__ = [
     "chi2_rule",
     "flat_belief",
     "inclusion_probability",
+    "keep_rule",
+    "level_with_mle",
     "ols_risk",
     "oracle_rule",
     "outside_share",
-    "positive_part_rule",
     "projected_risk",
     "ridge_belief",
     "spectral_inflation",

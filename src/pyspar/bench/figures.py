@@ -103,7 +103,7 @@ def demo_figure(adaptation: Adaptation, errors: dict[str, tuple[float, float]], 
     left, right = figure.subplots(1, 2)
     keeping = adaptation.var[:, 0] / adaptation.n_target
     removing = adaptation.bias_hat[:, 0] / adaptation.n_target
-    gone = adaptation.taken[:, 0] == 1.0
+    gone = adaptation.removed[:, 0]
     left.scatter(removing[gone], keeping[gone], s=16, color=REMOVED, label=f"removed ({gone.sum()})")
     left.scatter(removing[~gone], keeping[~gone], s=22, marker="s", color=SOURCE, label=f"kept ({(~gone).sum()})")
     # The line lies between the nearest points of the two kinds, so it needs no knowledge of the rule.

@@ -1,4 +1,4 @@
-"""What stands behind the features: the trained head, or one fitted after training. Each is a linear prediction."""
+"""The heads that are compared: the trained one, or one that ``pyspar.heads.fit_head`` makes for a user, too."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from pyspar.bench.names import known
 from pyspar.bench.registry import CUTS, HEADS, recipe_of
 from pyspar.bench.spec import canonical
 from pyspar.bench.store import Features
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Vector
+from pyspar.core.faint import customary_cutoff
+from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
-from pyspar.estimators import SpARRegressor
+from pyspar.heads import HeadMethod, fit_head
+
+METHODS: dict[str, HeadMethod] = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
+"""A head's name in the tables, and what ``adapt_head`` calls it."""
 
 
 @dataclass(frozen=True)
@@ -54,60 +59,39 @@ class Head:
 
 
 def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
-    """Return the predictions for the test rows by each head's key; the source is factorised once for all of them."""
-    fitted: dict[str, Any] = {}
+    """Return the predictions for the test rows by each head's key; rows are summarised once for all heads."""
+    source = Moments.of(features.train, features.y_train)
+    targets: dict[str, Moments] = {}
     found = {}
     for head in heads:
         known("head", head.name, HEADS)
+        test = features.test.astype(np.float64)
+        if head.name == "trained":
+            found[head.key] = np.asarray(test @ features.head.T)[:, 0]
+            continue
+        method, _, cut = head.name.partition(", ")
+        target = None
+        if method != "OLS":
+            if head.adapt_to not in targets:
+                targets[head.adapt_to] = Moments.of(_target(features, head.adapt_to))
+            target = targets[head.adapt_to]
         with warnings.catch_warnings():
             # A network's features often have directions without rows left for noise; the scores say what comes of it.
             warnings.simplefilter("ignore", SparWarning)
-            found[head.key] = _predict(features, head, fitted)
+            estimator = fit_head(
+                source, target, METHODS[method], coef=features.head, cutoff=_cutoff(source, CUTS[cut]), **head.params
+            )
+        found[head.key] = np.asarray(estimator.predict(test))
     return found
 
 
-def above_rounding(X: NDArray[np.float32], share: float = 1.0) -> Matrix:
-    """Return features without the directions that rounding in float32 can have made, in float64.
-
-    What is below ``max(N, D) * eps`` of the largest singular value goes, the default of torch's ``pinv``, or below a
-    share of that. A network *computes* in float32, layer upon layer, so its features carry much more noise than storing
-    them costs, and least squares along that noise predicts thousands where labels are tens.
-    Authors: we infer this cut from their published column of least squares; ``spar reproduce rank-cut`` has others.
-
-    >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0 + 1e-6]], dtype=np.float32)
-    >>> int(np.linalg.matrix_rank(above_rounding(X)))
-    1
-    """
-    rows = X.astype(np.float64)
-    squares, V = np.linalg.eigh(rows.T @ rows)  # in float64 the square still tells lengths apart that float32 cannot
-    lam = np.sqrt(np.maximum(squares, 0.0))
-    kept = V[:, lam > share * max(X.shape) * np.finfo(np.float32).eps * lam[-1]]
-    return np.asarray((rows @ kept) @ kept.T)
+def _cutoff(source: Moments, multiple: float) -> float:
+    """Return the share of the longest direction below which others are cut: a multiple of what users get."""
+    return multiple * customary_cutoff(source)
 
 
-def _predict(features: Features, head: Head, fitted: dict[str, Any]) -> Vector:
-    test = features.test.astype(np.float64)
-    if head.name == "trained":
-        return np.asarray(test @ features.head.T)[:, 0]
-    name, _, cut = head.name.partition(", ")
-    if cut not in fitted:
-        X = above_rounding(features.train, CUTS[cut]) if CUTS[cut] else features.train
-        # Paper: the head has no bias, so nothing is centred.
-        fitted[cut] = X, SpARRegressor(fit_intercept=False).fit(X, features.y_train)
-    X, least_squares = fitted[cut]
-    if name == "OLS":
-        return np.asarray(least_squares.predict(test))
-    target = features.test if head.adapt_to == "test" else features.unlabeled
+def _target(features: Features, adapt_to: str) -> NDArray[np.float32]:
+    target = features.test if adapt_to == "test" else features.unlabeled
     if target is None:
         raise ValueError("the task has no unlabelled rows to adapt to; use adapt_to='test'.")
-    if name == "SpAR":
-        estimator = SpARRegressor(fit_intercept=False, **head.params).fit_moments(least_squares.moments_)
-    else:
-        from pyspar.bayes import BayesSpARRegressor
-
-        # The features of one layer share a unit: a faint one is faint, and must not be blown up to unit spread.
-        estimator = BayesSpARRegressor(**{"fit_intercept": False, "scale": False, **head.params}).fit(
-            X, features.y_train
-        )
-    Z = target.astype(np.float64) if CUTS[cut] else target
-    return np.asarray(estimator.adapt(Z).predict(test))
+    return target

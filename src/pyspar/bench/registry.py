@@ -39,7 +39,7 @@ CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
 HEADS = ("trained", "OLS", "SpAR", "Bayes-SpAR", *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")))
 """What stands behind the features: the head that was trained, or one fitted after training, with its cut."""
 
-RECIPES = {"Bayes-SpAR": 3}
+RECIPES = {"Bayes-SpAR": 4}
 """By head, which version of its rule is computed: one more whenever a change of the code changes its numbers, 1 where
 nothing is said. What an older version scored or recorded is then computed again, from features that are there."""
 

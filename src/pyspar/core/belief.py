@@ -1,8 +1,7 @@
-"""Belief: what the labelled source says about the weights, and how surely.
+"""Belief: an estimate of the weights from the labelled source, with its uncertainty along any direction.
 
-A belief answers two questions about any direction e: its best guess of ``<w, e>`` and the standard deviation of that
-guess. The flat belief is ordinary least squares, the paper's setting; any other belief with ``w_hat``, ``sigma`` and
-``std_along`` takes its place in ``adapt`` without a change there.
+A belief gives for any direction e an estimate of ``<w, e>`` and the standard deviation of that estimate. The flat
+belief is ordinary least squares, the paper's setting. ``pyspar.core.ridge`` has the posterior under a normal prior.
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from pyspar.core.eigen import algebra
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
 
-Noise = Literal["mle", "unbiased"]
+Noise = Literal["mle", "unbiased", "exact"]
+"""How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
 
 
 class Belief(Protocol):
-    """What ``adapt`` needs to know of the source."""
+    """What ``adapt`` needs of the source."""
 
     @property
     def w_hat(self) -> Matrix:
-        """The best guess of the weights, features x outputs."""
+        """The estimate of the weights, features x outputs."""
 
     @property
     def sigma(self) -> Vector:
@@ -59,11 +59,12 @@ class Belief(Protocol):
     def posterior(self) -> bool:
         """Whether the spread is that of the weights given the data, and not that of ``w_hat`` given the weights."""
 
+    @property
+    def degrees(self) -> float:
+        """The degrees of freedom of ``sigma`` that a rule accounts for; infinite if sigma counts as known."""
+
     def std_along(self, directions: Matrix) -> Matrix:
         """The standard deviation of ``<w_hat, e>`` for each column e, per output."""
-
-    def covariance_along(self, directions: Matrix) -> Matrix:
-        """The covariance of ``E' w_hat`` for the columns E, outputs x columns x columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class FlatBelief:
     y_mean: Vector
     weight: float
     centred: bool
-    rows: int = 0
+    noise: Noise = "mle"
     posterior: ClassVar[bool] = False
 
     @property
@@ -86,19 +87,16 @@ class FlatBelief:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """What is left over for the noise: N minus the rank, the intercept counted as one.
+        """N minus the rank, where the intercept counts as one direction: what is left to estimate the noise from."""
+        return self.weight - self.x.rank - self.centred
 
-        Weights that sum to no more than that are no counts of rows; then the share of the rows left over counts.
-        """
-        spare = self.weight - self.x.rank - self.centred
-        left = self.rows - self.x.rank - self.centred
-        return spare if spare > 0 or left <= 0 else self.weight * left / self.rows
+    @property
+    def degrees(self) -> float:
+        """The degrees of freedom that the rule accounts for: infinite unless ``noise`` is "exact"."""
+        return self.degrees_of_freedom if self.noise == "exact" and self.degrees_of_freedom > 0 else np.inf
 
     def std_along(self, directions: Matrix) -> Matrix:
         return np.outer(noise_gain(self.x, directions), self.sigma)
-
-    def covariance_along(self, directions: Matrix) -> Matrix:
-        return flat_covariance(self.x, self.sigma, directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,60 +138,29 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
 
     .. math:: \hat w = V_x \Lambda_x^{-1} U_x^\top Y, \qquad \hat\sigma^2 = \mathrm{RSS} / N
 
-    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``; ``noise="unbiased"`` divides by N - rank instead.
+    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``. "unbiased" and "exact" divide by N - rank instead.
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    weight = counted_rows(source, fit.x.rank + fit_intercept)
-    stretch = np.sqrt(weight / source.weight)  # weights that are shares of rows stand for all of them
-    x = fit.x if weight == source.weight else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
-    belief = FlatBelief(
-        fit.w_hat, np.zeros(source.n_outputs), x, fit.x_mean, fit.y_mean, weight, fit_intercept, source.rows
-    )
+    silent = np.zeros(source.n_outputs)
+    belief = FlatBelief(fit.w_hat, silent, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
     spare = belief.degrees_of_freedom
     if spare <= 0:
         return belief
-    return replace(belief, sigma=fit.residual * stretch / np.sqrt(spare if noise == "unbiased" else weight))
-
-
-def counted_rows(source: Moments, directions: int) -> float:
-    """Return N: the sum of the weights, or, where that is less than the directions and so no count, the rows.
-
-    >>> counted_rows(Moments.of(np.eye(4), sample_weight=np.full(4, 0.25)), 2)
-    4.0
-    """
-    counts = source.weight > directions or source.rows <= directions
-    return source.weight if counts else float(source.rows)
+    return replace(belief, sigma=fit.residual / np.sqrt(source.weight if noise == "mle" else spare))
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     r"""Return how much label noise reaches ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 
-    Kept as a root because its square would underflow for features beyond 1e150.
+    Kept as a root because its square would underflow for features beyond 1e150. A direction along which the source is
+    no longer than rounding can make it has no gain: the source does not have that direction, and its overlap with
+    those that the source has is rounding, which a small ``lambda`` would blow up.
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    return gain_of(x, algebra().overlap_sums(x.V, directions, gain_weights(x)))
-
-
-def gain_weights(x: Spectrum) -> Matrix:
-    """Return what ``noise_gain`` weighs squared overlaps by, the first by ``1 / lambda^2``, relative to the largest."""
     lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
-    return np.vstack([lam**-2, lam**2])
-
-
-def gain_of(x: Spectrum, sums: Matrix) -> Vector:
-    """Return the noise gain from the two sums of squared overlaps."""
-    gain, reach = np.sqrt(sums)
-    gain = gain / x.lam[0]
-    # Orthogonal directions overlap by rounding; divided by a small lambda that would look like a noisy direction.
-    return np.where(reach <= max(x.floor / x.lam[0], 4.0 * EPS64), 0.0, gain)
-
-
-def flat_covariance(x: Spectrum, sigma: Vector, directions: Matrix) -> Matrix:
-    """Return ``sigma^2 E' (X'X)^+ E`` for the columns E, outputs x columns x columns."""
-    if x.rank == 0:
-        return np.zeros((len(sigma), directions.shape[1], directions.shape[1]))
-    overlap = (x.V.T @ directions) / (x.lam / x.lam[0])[:, None]
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.multiply.outer((sigma / x.lam[0]) ** 2, overlap.T @ overlap))
+    gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
+    # Column by column, as the rank is judged: a small column beside a huge one is not rounding of the huge one.
+    rounding = np.abs(directions).T @ (x.noise / x.lam[0])
+    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])

@@ -17,6 +17,8 @@ from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
 from pyspar.core.blocks import Table
 
 Solver = Literal["auto", "gram", "qr"]
+Weights = Literal["counts", "importance"]
+"""What a row's weight means: so many copies of the row, or its share relative to the other rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,8 @@ class Moments:
         How many rows were read.
     weight : float
         The sum of their weights: N of the paper (M for a target).
+    weight2 : float
+        The sum of the squared weights; ``weight**2 / weight2`` is the effective number of rows.
     eps : array of shape (D,)
         The machine epsilon of the dtype that each feature was *measured* in.
     blur : float
@@ -54,6 +58,7 @@ class Moments:
     n_features: int
     rows: int
     weight: float
+    weight2: float
     eps: Vector
     blur: float = 0.0
     names: tuple[str, ...] = ()
@@ -88,8 +93,9 @@ class Moments:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
         if not np.isfinite(root).all():
             raise ValueError(_where_not_finite(table))
-        weight = float(table.n_rows if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).sum())
-        return cls(root, len(measured), table.n_rows, weight, measured, BLUR if solver == "gram" else 0.0, names)
+        weight, weight2 = sums_of_weights(table.n_rows, sample_weight)
+        blur = BLUR if solver == "gram" else 0.0
+        return cls(root, len(measured), table.n_rows, weight, weight2, measured, blur, names)
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -108,6 +114,7 @@ class Moments:
             self.n_features,
             rows=self.rows + other.rows,
             weight=self.weight + other.weight,
+            weight2=self.weight2 + other.weight2,
             eps=np.maximum(self.eps, other.eps),
             blur=max(self.blur, other.blur),
             names=self.names or other.names,
@@ -135,7 +142,7 @@ class Moments:
 
     def with_root(self, root: Matrix) -> Moments:
         """Return the same with another root; ``replace`` would take longer than many a product."""
-        return Moments(root, self.n_features, self.rows, self.weight, self.eps, self.blur, self.names)
+        return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names)
 
     def discounted(self, share: float) -> Moments:
         """Return the Moments of the same rows with every weight multiplied by a share.
@@ -144,7 +151,36 @@ class Moments:
         >>> Moments.of(np.ones((4, 1))).discounted(0.5).weight
         2.0
         """
-        return replace(self, root=self.root * np.sqrt(share), weight=self.weight * share)
+        weight, weight2 = self.weight * share, self.weight2 * share**2
+        return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
+
+    def counted(self, weights: Weights) -> Moments:
+        """Return the Moments with weights that sum to the number of rows that they stand for.
+
+        With "counts" a weight of 2 means two copies of a row, so the sum of the weights is that number and nothing
+        changes. With "importance" only the ratios of the weights mean something, and the number is Kish's effective
+        sample size, the squared sum of the weights over the sum of their squares.
+
+        >>> import numpy as np
+        >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))
+        >>> halves.counted("counts").weight, halves.counted("importance").weight
+        (2.0, 4.0)
+        """
+        return self if weights == "counts" else self.discounted(self.weight / self.weight2)
+
+    def less_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
+        """Return the Moments of the same rows with ``Y - X coef - intercept`` for Y.
+
+        An output that the prediction explains up to rounding becomes zero.
+        """
+        d = self.n_features
+        root = self.root.copy()
+        root[:, d + 1 :] -= root[:, 1 : d + 1] @ coef + np.outer(root[:, 0], intercept)
+        lengths = self.column_lengths()
+        subtracted = lengths[:d] @ np.abs(coef) + np.abs(intercept) * np.sqrt(self.weight)
+        explained = root_sum_squares(root[:, d + 1 :]) <= 8.0 * EPS64 * (lengths[d:] + subtracted)
+        root[:, d + 1 :][:, explained] = 0.0
+        return self.with_root(root)
 
     def root_about(self, origin: Vector | None) -> Matrix:
         """Return a root of ``[X | Y] - origin``; with None, of the scatter about the own mean.
@@ -199,6 +235,14 @@ def column_names(X: Any) -> tuple[str, ...]:
     """Return the column names of a data frame, or nothing where they are not all text."""
     names = tuple(getattr(X, "columns", ()))
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
+
+
+def sums_of_weights(rows: int, sample_weight: Any) -> tuple[float, float]:
+    """Return the sum of the weights and the sum of their squares; without weights both are the number of rows."""
+    if sample_weight is None:
+        return float(rows), float(rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return float(weight.sum()), float(np.square(weight).sum())
 
 
 def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erf, erfc
+from scipy.special import erf, erfc, stdtr
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Mask, Matrix, Vector
@@ -69,6 +69,11 @@ def alpha_path(adaptation: Adaptation) -> AlphaPath:
     """
     terms = adaptation.terms
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std) / np.sqrt(2.0)
-    # The chi-squared distribution with one degree of freedom is that of a squared normal variable.
-    return AlphaPath(erf(distance), erfc(distance), terms, adaptation.z.V, adaptation.w_hat)
+        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std)
+    # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
+    if np.isinf(terms.degrees):
+        alpha, doubt = erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
+    else:
+        doubt = 2.0 * stdtr(terms.degrees, -distance)
+        alpha = 1.0 - doubt
+    return AlphaPath(alpha, doubt, terms, adaptation.z.V, adaptation.w_hat)

@@ -1,4 +1,4 @@
-r"""Predictive: what the label of one row may be.
+r"""Predictive: the distribution of the label of one row.
 
 Given kappa (see :mod:`pyspar.core.posterior`) the label of a row is a Student t variable about
 :math:`z^\top \mu_\kappa`; over kappa it is a mixture of such. A few values of kappa stand for all: the middles of
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.posterior import Posterior
-from pyspar.core.scaling import inverse
 
 _NODES = 15
 _HALVINGS = 26
@@ -62,22 +61,26 @@ class Predictive:
         return np.asarray((ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0))
 
 
-def predictive(posterior: Posterior, Z: Matrix, output: int = 0) -> Predictive:
-    """Return the distribution of the labels of rows."""
+def predictive(posterior: Posterior, Z: Matrix, offset: Vector | float = 0.0, output: int = 0) -> Predictive:
+    """Return the distribution of the labels of rows in the coordinates of the prior.
+
+    ``offset`` is what the prior's centre predicts for each row.
+    """
     p, unit = posterior, posterior.unit[output]
     nodes = _representatives(p.weight[:, output])
     kappa = p.kappa[nodes]
-    rows = (Z - p.x_mean) * (inverse(p.spread) / p.reach)
+    rows = (Z - p.x_mean) / p.reach
     along = rows @ p.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
     share = 1.0 + p.mean_share + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
     if p.unseen:
-        outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
+        length, seen = np.square(rows).sum(axis=1), np.square(along).sum(axis=1)
+        outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
         share = share + outside[:, None] / kappa
     degrees = p.degrees(output)
     noise2 = p.residual(output)[nodes] / degrees
     scale = np.sqrt(share * noise2).T
-    return Predictive(centre * unit + p.y_mean[output], scale * unit, degrees)
+    return Predictive(centre * unit + p.y_mean[output] + offset, scale * unit, degrees)
 
 
 def blocks(n_rows: int) -> list[slice]:

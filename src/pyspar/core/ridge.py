@@ -1,10 +1,14 @@
-r"""RidgeBelief: the posterior of the weights under a normal prior, its two variances chosen by maximum evidence.
+r"""RidgeBelief: the posterior of the weights under a normal prior, with both variances by maximum evidence.
+
+The prior is ``w ~ N(0, tau^2 I)``. A prior with another centre and other units is the same prior after a change of
+coordinates: subtract the centre's predictions from the labels (``Moments.less_prediction``) and divide each feature by
+its unit (``pyspar.core.scaling``).
 
 .. math::
     \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
     \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
 
-with ``k = sigma^2 / tau^2``: directions that the source never saw keep the prior's variance. ``k = 0`` is the flat
+with ``k = sigma^2 / tau^2``. Directions that the source does not have keep the prior's variance. ``k = 0`` is the flat
 belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
 """
 
@@ -16,15 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.belief import (
-    LeastSquares,
-    counted_rows,
-    flat_covariance,
-    gain_of,
-    gain_weights,
-    least_squares,
-    noise_gain,
-)
+from pyspar.core.belief import LeastSquares, least_squares, noise_gain
 from pyspar.core.eigen import algebra
 from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
 from pyspar.core.moments import Moments
@@ -58,47 +54,21 @@ class RidgeBelief:
         return 1.0 / self.weight if self.centred else 0.0
 
     @property
-    def _flat(self) -> bool:
-        return bool(np.isinf(self.tau).any())
+    def degrees(self) -> float:
+        """Sigma counts as known, as in every use of maximum evidence."""
+        return np.inf
 
     def std_along(self, directions: Matrix) -> Matrix:
-        if self._flat:
+        if np.isinf(self.tau).any():  # a flat prior
             return np.outer(noise_gain(self.x, directions), self.sigma)
         shares, unit = self._shares()
-        weights = np.concatenate([shares, np.ones((1, self.x.rank))])
-        return self._std_of(algebra().overlap_sums(self.x.V, directions, weights), unit, directions)
-
-    def std_and_gain_along(self, directions: Matrix) -> tuple[Matrix, Vector]:
-        """Return ``std_along``, and the noise gain of least squares on the same source, from one product."""
-        if self._flat or self.x.rank == 0:
-            return self.std_along(directions), noise_gain(self.x, directions)
-        shares, unit = self._shares()
-        weights = np.concatenate([gain_weights(self.x), shares, np.ones((1, self.x.rank))])
-        sums = algebra().overlap_sums(self.x.V, directions, weights)
-        return self._std_of(sums[2:], unit, directions), gain_of(self.x, sums[:2])
-
-    def _std_of(self, sums: Matrix, unit: Vector, directions: Matrix) -> Matrix:
-        """Return the standard deviations from sums of squared overlaps, by the shares and, last, by one."""
+        sums = algebra().overlap_sums(self.x.V, directions, np.concatenate([shares, np.ones((1, self.x.rank))]))
         inside = np.sqrt(sums[:-1]).T * unit
         if self.x.rank == self.x.n_features:
             return inside
-        outside = self._outside(np.einsum("ij,ij->j", directions, directions), sums[-1])
+        length = np.einsum("ij,ij->j", directions, directions)
+        outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(inside, np.sqrt(outside)[:, None] * self.tau))
-
-    def covariance_along(self, directions: Matrix) -> Matrix:
-        """Return ``E' Sigma E`` for the columns E, outputs x columns x columns."""
-        if self._flat:
-            return flat_covariance(self.x, self.sigma, directions)
-        shares, unit = self._shares()
-        overlap = self.x.V.T @ directions
-        outside = directions.T @ directions - overlap.T @ overlap if self.x.rank < self.x.n_features else 0.0
-        with np.errstate(over="ignore", under="ignore"):
-            return np.stack(
-                [
-                    unit[k] ** 2 * (overlap.T @ (shares[k][:, None] * overlap)) + self.tau[k] ** 2 * outside
-                    for k in range(len(unit))
-                ]
-            )
 
     def _shares(self) -> tuple[Matrix, Vector]:
         """Return the variances along the source's directions, outputs x rank, and the root of their unit."""
@@ -108,11 +78,6 @@ class RidgeBelief:
         inside = (self.x.lam / self.x.lam[0]) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
         return np.where(np.isinf(kappa), 0.0, 1.0 / inside), self.sigma / self.x.lam[0]
 
-    def _outside(self, length: Vector, seen: Vector) -> Vector:
-        """Return the squared length of each direction that the source does not span."""
-        left = length - seen
-        return np.where(left > 64.0 * EPS64 * length, left, 0.0)
-
 
 def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
     """Return the posterior given a labelled source, with the variances of greatest evidence.
@@ -120,21 +85,23 @@ def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None
     ``k`` fixes the ridge penalty ``sigma^2 / tau^2`` instead, for all outputs; the noise is then the misfit over N,
     which for ``k = 0`` is the paper's estimate. With an intercept all is about the source mean, which costs one row.
     """
-    fit = least_squares(source, fit_intercept=fit_intercept)
-    weight = counted_rows(source, fit.x.rank + fit_intercept)
-    stretch = np.sqrt(weight / source.weight)
-    x = fit.x if weight == source.weight else Spectrum(fit.x.lam * stretch, fit.x.V, fit.x.floor * stretch)
+    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept, k)
+
+
+def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
+    """Return the same from a least-squares fit that is there already."""
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
-    unit_tau = unit * stretch / x.lam[0] if x.rank else unit
     if k is None:
         sigma, tau, kappa, value, limit = maximum_evidence(data)
     else:
-        sigma, tau, kappa, value, limit = _at_fixed(data, (np.sqrt(k) / x.lam[0]) ** 2 if x.rank else 0.0, weight)
-    counted = np.array([x.rank if one == "repeated-rows" else data.n for one in limit])
+        fixed = (np.sqrt(k) / fit.x.lam[0]) ** 2 if fit.x.rank else 0.0
+        sigma, tau, kappa, value, limit = _at_fixed(data, fixed, weight)
+    counted = np.array([fit.x.rank if one == "repeated-rows" else data.n for one in limit])
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = value - counted * np.log(unit * stretch)
-    evidence = Evidence(sigma * unit * stretch, tau * unit_tau, kappa, value, limit)
-    return RidgeBelief(_shrunk(fit, along, kappa), evidence, x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+        value = value - counted * np.log(unit)
+    tau = tau * (unit / fit.x.lam[0] if fit.x.rank else unit)
+    evidence = Evidence(sigma * unit, tau, kappa, value, limit)
+    return RidgeBelief(_shrunk(fit, along, kappa), evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
 
 
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:

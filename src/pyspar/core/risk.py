@@ -27,6 +27,8 @@ class Terms:
     lam: Vector
     mean: Matrix
     std: Matrix
+    degrees: float = np.inf
+    """Degrees of freedom of the noise estimate in ``std`` that a rule accounts for; infinite if it counts as known."""
 
     @property
     def var(self) -> Matrix:
@@ -41,7 +43,7 @@ class Terms:
 
 def terms_of(belief: Belief, z: Spectrum) -> Terms:
     """Read the belief along the target's directions."""
-    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V))
+    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees)
 
 
 def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
@@ -119,7 +121,7 @@ def spectral_inflation(x: Spectrum, z: Spectrum, sigma2: Vector, n_target: float
 def outside_share(x: Spectrum, z: Spectrum) -> Vector:
     """Return the share of each target direction that lies outside the span of the source.
 
-    ``thm:ols_loss`` says nothing of it: least squares puts no weight there, and nobody knows what belongs there.
+    ``thm:ols_loss`` does not cover it: least squares puts no weight there, and the labels carry no information on it.
     """
     return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
 

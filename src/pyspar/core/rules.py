@@ -1,18 +1,27 @@
-r"""Rules: what goes of each target direction.
+r"""Rules: which target directions are removed.
 
-A rule looks at the belief along each direction (``Terms``) and returns what is taken away of it, directions x outputs:
-the mask of the set S, or fractions between 0 and 1.
+A rule maps the belief along each direction (``Terms``) to the mask of the set S, directions x outputs.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaincinv
-from scipy.stats import norm
+from scipy.special import gammaincinv, stdtrit
+from scipy.stats import f as f_distribution
+from scipy.stats import nct, norm
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.risk import Terms, bias_terms, variance_terms
 from pyspar.core.spectrum import Spectrum
+
+
+def keep_rule(terms: Terms) -> Mask:
+    """Remove nothing: the belief's mean is the estimate.
+
+    >>> keep_rule(Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))).ravel()
+    array([False, False])
+    """
+    return np.zeros(terms.mean.shape, dtype=bool)
 
 
 def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
@@ -22,7 +31,8 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
         S = \{ e_{z,j} : \widehat{\mathrm{Bias}}_{z,j}
         \le \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\, \mathrm{Var}_{z,j} \}
 
-    Paper: ``eq:spar_set``. Compared unsquared and without ``lambda_z``, which cancels.
+    Paper: ``eq:spar_set``. Compared unsquared and without ``lambda_z``, which cancels. Where ``terms.degrees`` is
+    finite, the quantile is that of F with 1 and so many degrees of freedom, which accounts for the estimated noise.
 
     >>> terms = Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))
     >>> chi2_rule(terms, alpha=0.999).ravel()    # the threshold on |mean| / std is 3.29
@@ -31,34 +41,13 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     _check_confidence(alpha)
     if alpha == 1.0:  # chi2.ppf(1) is infinite, and infinity times a standard deviation of zero is not a number
         return np.ones(terms.mean.shape, dtype=bool)
-    threshold = _threshold(alpha)
+    threshold = _threshold(alpha, terms.degrees)
     # A standard deviation of zero means a perfect fit or a direction outside the source: there is nothing to gain.
     return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
 
 
-def positive_part_rule(terms: Terms, *, c: float) -> Matrix:
-    r"""Shrink each direction by its own uncertainty: take away the fraction ``min(1, c v / m^2)``.
-
-    .. math:: g_j = \Big(1 - c \frac{v_j}{m_j^2}\Big)_+
-
-    is what stays of ``m_j``, as in the estimator of James and Stein; ``c = 0`` keeps everything.
-
-    >>> terms = Terms(np.ones(3), np.array([[2.0], [0.5], [1.0]]), np.array([[1.0], [1.0], [0.0]]))
-    >>> positive_part_rule(terms, c=1.0).ravel()
-    array([0.25, 1.  , 0.  ])
-    """
-    if not c >= 0.0:
-        raise ValueError(f"c is a strength and must not be negative. Got {c!r} instead.")
-    if c == 0.0:
-        return np.zeros(terms.mean.shape)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.sqrt(c) * (terms.std / np.abs(terms.mean))
-    # As in the chi-squared rule: where the belief is certain there is nothing to gain.
-    return np.where(terms.std > 0.0, np.fmin(ratio, 1.0) ** 2, 0.0)
-
-
 def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:
-    r"""Remove what the truth says is better removed: ``S* = {Var >= Bias}``.
+    r"""Remove what the true weights show is better removed: ``S* = {Var >= Bias}``.
 
     Paper: ``eq:best_eigenvector_set``; by ``thm:best_projection_loss`` no other set has a lower expected error.
     """
@@ -80,35 +69,66 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     return removed
 
 
-def inclusion_probability(bias: Matrix, var: Matrix, alpha: float) -> Matrix:
+def inclusion_probability(bias: Matrix, var: Matrix, alpha: float, *, degrees: float = np.inf) -> Matrix:
     r"""Return the probability that the chi-squared rule removes a direction of given Bias and Var.
 
     .. math::
         \Pr(e_{z,j} \in S)
         = 1 - Q_{1/2}\Big(\sqrt{\mathrm{Bias}/\mathrm{Var}}, \sqrt{\mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)}\Big)
 
-    Paper: ``prop:probability``. The Marcum Q-function of order one half is the tail of a noncentral chi-squared
-    variable with one degree of freedom, that is of a squared normal one, and so two normal tails. Its limits
-    (``lem:tail_behaviour``) are alpha where Bias / Var vanishes and 0 where it grows without bound.
+    Paper: ``prop:probability``, for known noise. The Marcum Q-function of order one half is the tail of a noncentral
+    chi-squared variable with one degree of freedom, that is of a squared normal one, and so two normal tails. Its
+    limits (``lem:tail_behaviour``) are alpha where Bias / Var vanishes and 0 where it grows without bound.
+
+    With ``degrees`` the noise is estimated by RSS / degrees and the rule uses the F quantile (``noise="exact"``): the
+    statistic is then a squared noncentral t variable, and the limits are the same.
 
     >>> inclusion_probability(np.array([0.0, np.inf]), np.array([1.0, 1.0]), 0.9).round(12)
     array([0.9, 0. ])
+    >>> inclusion_probability(np.array([0.0]), np.array([1.0]), 0.9, degrees=5).round(12)
+    array([0.9])
     """
     bias, var = np.broadcast_arrays(np.asarray(bias, dtype=np.float64), np.asarray(var, dtype=np.float64))
     _check_confidence(alpha)
     if not ((bias >= 0.0) & (var >= 0.0)).all():
         raise ValueError("bias and var are squares and must not be negative or NaN.")
+    if not degrees > 0.0:
+        raise ValueError(f"degrees must be above 0, got {degrees!r}; use N minus the rank.")
     if alpha == 1.0:
         return np.ones(bias.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(bias > 0.0, np.sqrt(bias) / np.sqrt(var), 0.0)
-    threshold = _threshold(alpha)
-    return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
+    threshold = _threshold(alpha, degrees)
+    if np.isinf(degrees):
+        return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
+    finite = np.where(np.isinf(distance), 0.0, distance)
+    inside = nct.cdf(threshold, degrees, finite) - nct.cdf(-threshold, degrees, finite)
+    return np.where(np.isinf(distance), 0.0, inside)
 
 
-def _threshold(alpha: float) -> float:
-    """Return the root of the quantile of a chi-squared variable with one degree of freedom, as ``chi2.ppf`` has it."""
-    return float(np.sqrt(2.0 * gammaincinv(0.5, alpha)))
+def level_with_mle(alpha: float, n: float, rank: int) -> float:
+    r"""Return the probability that the rule with ``noise="mle"`` removes a direction without bias.
+
+    .. math:: \Pr\Big(F_{1, N - r} \le \frac{N - r}{N}\, \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\Big)
+
+    The estimate RSS / N is too small by the share r / N, so the probability is below alpha; for large N it is alpha.
+    ``rank`` counts the intercept, where there is one.
+
+    >>> [round(level_with_mle(0.999, n, r), 3) for n, r in ((100, 20), (40, 20), (40, 30), (40, 35))]
+    [0.996, 0.969, 0.869, 0.703]
+    """
+    _check_confidence(alpha)
+    spare = n - rank
+    if not spare > 0.0:
+        raise ValueError(f"n must exceed rank, got n={n!r} and rank={rank!r}; nothing is left to estimate the noise.")
+    return float(f_distribution.cdf(_threshold(alpha) ** 2 * spare / n, 1, spare)) if alpha < 1.0 else 1.0
+
+
+def _threshold(alpha: float, degrees: float = np.inf) -> float:
+    """Return the root of the alpha quantile of chi-squared with one degree of freedom, or of F(1, degrees)."""
+    if np.isinf(degrees):
+        return float(np.sqrt(2.0 * gammaincinv(0.5, alpha)))
+    return float(stdtrit(degrees, (1.0 + alpha) / 2.0))
 
 
 def _check_confidence(alpha: float) -> None:

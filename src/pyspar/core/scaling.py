@@ -1,15 +1,47 @@
-"""Scaling: features in units of the source's spread, inside the moments, so that no row is read again."""
+"""Scaling: features in chosen units, computed from moments, so that no row is read again.
+
+A prior that treats all weights alike depends on the units of the features. Three choices are useful:
+
+- "common": the features' own unit, the same for all of them.
+- "source": the spread of each feature over the source.
+- "target": the larger of its spreads over source and target.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
 from pyspar.core.arrays import Vector, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK
+
+Units = Literal["target", "source", "common"]
+
+
+def units_of_features(
+    source: Moments, target: Moments | None, units: Units, *, fit_intercept: bool, unknown: bool = False
+) -> Vector:
+    """Return the unit of each feature; zero for a feature that is constant in the source.
+
+    Spreads are root mean squares about the source mean, or about the origin without an intercept, which is where the
+    model is centred. Without a target, "target" is "source". The source carries no information on a feature that is
+    constant there, so a decision leaves it out. A forecast does not: with ``unknown`` it gets a unit, too, its spread
+    over the target (or the common unit).
+
+    >>> X, Z = np.array([[-1.0, -1.0], [1.0, 1.0]]), np.array([[-5.0, 0.1], [5.0, 0.1]])
+    >>> units_of_features(Moments.of(X), Moments.of(Z), "target", fit_intercept=True)
+    array([5., 1.])
+    """
+    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    origin = source.mean[: source.n_features] if fit_intercept else np.zeros(source.n_features)
+    there = np.zeros_like(spread) if target is None else spread_about(target, origin)
+    if units == "common":
+        found = instead = np.ones_like(spread)
+    else:
+        found, instead = (np.maximum(spread, there) if units == "target" else spread), there
+    return np.where(spread > 0.0, found, instead if unknown else 0.0)
 
 
 def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
@@ -27,26 +59,27 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     return np.asarray(np.where(own > noise, own / np.sqrt(source.weight), 0.0))
 
 
-def inverse(spread: Vector) -> Vector:
-    """Return what to multiply a feature by; zero for one that does not vary, which so disappears.
+def spread_about(data: Moments, origin: Vector) -> Vector:
+    """Return the root mean square of each feature about an origin.
+
+    >>> spread_about(Moments.of(np.array([[4.0], [2.0]])), np.array([1.0])) ** 2
+    array([5.])
+    """
+    return np.asarray(root_sum_squares(data.without_outputs().root_about(origin)) / np.sqrt(data.weight))
+
+
+def inverse(units: Vector) -> Vector:
+    """Return what to multiply a feature by; zero for one without a unit, which so disappears.
 
     >>> inverse(np.array([2.0, 0.0]))
     array([0.5, 0. ])
     """
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(spread > 0.0, 1.0 / spread, 0.0))
+        return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
 
 
-def in_units_of(moments: Moments, spread: Vector) -> Moments:
-    """Return the moments that the rows would have, had each feature been divided by its spread."""
-    return all_in_units_of([moments], spread)[0]
-
-
-def all_in_units_of(parts: Sequence[Moments], spread: Vector) -> list[Moments]:
-    """Return the same of several moments with the same features, in one go."""
-    if not parts:
-        return []
-    every = np.concatenate([part.root for part in parts])
-    every[:, 1 : len(spread) + 1] *= inverse(spread)
-    starts = accumulate((len(part.root) for part in parts), initial=0)
-    return [part.with_root(every[start : start + len(part.root)]) for part, start in zip(parts, starts, strict=False)]
+def in_units_of(moments: Moments, units: Vector) -> Moments:
+    """Return the moments that the rows would have if each feature were divided by its unit."""
+    root = moments.root.copy()
+    root[:, 1 : len(units) + 1] *= inverse(units)
+    return moments.with_root(root)

@@ -39,8 +39,9 @@ class Spectrum:
         The singular values; all positive.
     V : array of shape (D, rank)
         Column j is the direction of ``lam[j]``.
-    floor : float
-        How long a direction may be by rounding alone.
+    noise : array of shape (D,)
+        The length that each column may have by rounding alone. A combination ``e`` of columns may have the length
+        ``|e|' noise`` by rounding alone.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Spectrum:
 
     lam: Vector
     V: Matrix
-    floor: float = 0.0
+    noise: Vector
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:
@@ -70,11 +71,6 @@ class Spectrum:
         return int(self.V.shape[0])
 
 
-def rounding_floor(column_lengths: Vector, eps: Vector) -> float:
-    """Return the length up to which some direction of these columns may be rounding alone."""
-    return ROUNDING_SLACK * float(np.linalg.norm(column_lengths * eps))
-
-
 def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
     """Return the spectrum of the directions that exist behind a root, and the least-squares solver on them.
 
@@ -86,22 +82,24 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     root = root if size == 1.0 else root / size
     own = root_sum_squares(root)
     noise = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * own)
-    floor = sqrt(noise @ noise)
     if len(root) >= len(own):
-        found = _through_the_square(root, float(np.minimum.reduce(eps, initial=1.0)))
+        found = _through_the_square(root)
     else:  # a constant column is not found by the length of directions when there are fewer of these than columns
         found = _through_the_shorter_square(root) if (own > noise).all() else None
-    if found is None or found[0][-1] <= floor:
+    if found is None or found[0][-1] <= sqrt(noise @ noise):
         found = _without_rounding(root, own, noise)
     lam, V, solve = found
-    return Spectrum(lam * size, V, floor * size), lambda outputs: solve(outputs) / size
+    return Spectrum(lam * size, V, noise * size), lambda outputs: solve(outputs) / size
 
 
-def _through_the_square(root: Matrix, eps: float) -> tuple[Vector, Matrix, Solve] | None:
-    """Return the SVD by way of an eigenproblem, three times faster, where that keeps the digits; else None."""
+def _through_the_square(root: Matrix) -> tuple[Vector, Matrix, Solve] | None:
+    """Return the SVD by way of an eigenproblem, three times faster, where that keeps the digits; else None.
+
+    The rule is the same for float32 columns: their rounding limits what is known of each column, but a solution that
+    loses more digits than that to a small column is a wrong solution for that column.
+    """
     squares, V = algebra().squares_and_vectors(root)
-    enough = GRAM_SPREAD if eps <= EPS64 else eps
-    if not squares.size or squares[-1] <= 0.0 or squares[-1] < enough**2 * squares[0]:
+    if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
     return np.sqrt(squares), V, lambda outputs: np.asarray(V @ ((V.T @ (root.T @ outputs)) / squares[:, None]))
 

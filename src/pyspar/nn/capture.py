@@ -26,12 +26,10 @@ def moments_of_features(
     labelled: bool,
     ndim: int | None = None,
     advance: Callable[[], None] = lambda: None,
-    look: Callable[[tuple[Tensor, Tensor]], None] | None = None,
 ) -> tuple[Moments, int]:
     """Summarise the head's inputs over a loader, with the labels; return also how many dimensions the inputs have.
 
-    ``ndim`` is what the source had: a target with another number of dimensions is not made of the same rows. ``look``
-    sees the rows of each batch that was found good, with their labels.
+    ``ndim`` is what the source had: a target with another number of dimensions is not made of the same rows.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
     rows = _Gathered(run.eps)
@@ -46,10 +44,7 @@ def moments_of_features(
                     f"{ndim} dimensions. Source and target must reach the head in the same form."
                 )
             labels = reader.label(batch, where) if labelled else None
-            good = _checked(features, labels, layer, head, where)
-            rows.add(*good)
-            if look is not None:
-                look(cast(tuple[Tensor, Tensor], good))
+            rows.add(*_checked(features, labels, layer, head, where))
             advance()
     if ndim is None or rows.count == 0:
         raise InputError(f"{loader} must yield at least one row. Got none; is it empty, or an iterator used up?")

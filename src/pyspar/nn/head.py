@@ -1,7 +1,7 @@
-"""Head: replace the linear head of a trained network by its least-squares, SpAR or Bayesian weights.
+"""Head: correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
-The features are what enters the head. They are read by a hook in one pass over each loader and folded into Moments,
-so the estimator is the one that rows in memory get; what changes is where the weights are put.
+The features are what enters the head. A hook reads them in one pass over each loader and folds them into Moments.
+``pyspar.heads`` computes the new weights from those.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from pyspar._cells import Gathering
 from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
+from pyspar.core.arrays import EPS64, Matrix
 from pyspar.core.belief import Noise
-from pyspar.core.faint import along, customary_cutoff, loud_directions
 from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
+from pyspar.heads import HeadMethod, fit_head
 from pyspar.nn.batches import Reader, check_loader, peeked
 from pyspar.nn.capture import moments_of_features
 from pyspar.nn.find import find_head, shown
@@ -31,7 +31,15 @@ from pyspar.nn.progress import bar
 from pyspar.nn.running import predicting
 from pyspar.sources import working_near
 
-Method = Literal["spar", "bayes", "ols"]
+
+class Changed(NamedTuple):
+    """How many of how many directions of the features got another weight, summed over the head's outputs."""
+
+    directions: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.directions} of {self.total} directions changed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +49,32 @@ class AdaptedHead:
     Attributes
     ----------
     model : torch.nn.Module
-        The copy; all but the head is as in the model given.
+        The copy. All but the head is as in the model given; the head, too, if no direction was changed.
+    method : {"bayes", "spar", "ols"}
+    changed : Changed
+        The directions along which the head's weights were changed, and how many there are; prints as
+        "3 of 64 directions changed".
     adaptation : Adaptation or None
         Every number of the adaptation; None with ``method="ols"``.
     head_name : str
-        The name of the layer that was replaced.
-    estimator : SpARRegressor or BayesSpARRegressor
+        The name of the layer.
+    estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the head's inputs whose weights the head now has; ``estimator.adapted(...)`` serves other
         targets without another pass over the source.
     """
 
     model: nn.Module
+    method: HeadMethod
+    changed: Changed
     adaptation: Adaptation | None
     head_name: str
-    estimator: SpARRegressor | BayesSpARRegressor
+    estimator: BayesSpARRegressor | SpARRegressor
 
     def __repr__(self) -> str:
-        what = "least squares" if self.adaptation is None else repr(self.adaptation)
-        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, {what})"
+        what = str(self.changed) if self.changed.directions else f"{self.changed}: the model is unchanged"
+        if self.method != "bayes":
+            what = f"{what}, refitted on the source" + (f", then {self.adaptation!r}" if self.adaptation else "")
+        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {what})"
 
 
 def adapt_head(
@@ -67,7 +83,7 @@ def adapt_head(
     target_loader: Any = None,
     *,
     alpha: float = 0.999,
-    method: Method = "spar",
+    method: HeadMethod = "bayes",
     noise: Noise = "mle",
     cutoff: float | None = None,
     head: str | None = None,
@@ -78,27 +94,29 @@ def adapt_head(
 ) -> AdaptedHead:
     """Return a copy of a model whose linear head is adapted to an unlabelled target; the model given is untouched.
 
+    By default the trained head is corrected along those directions of the target's features where the source's labels
+    prove it wrong, and nowhere else. If they prove nothing, the model comes back unchanged.
+
     Parameters
     ----------
     model : torch.nn.Module
-        Its prediction must leave a ``torch.nn.Linear`` and not be changed after it. A bias is the intercept: source
-        and target are centred at the source mean; without a bias nothing is centred. What ``torch.compile``,
+        Its prediction must leave a ``torch.nn.Linear`` and not be changed after it. What ``torch.compile``,
         ``DataParallel`` or ``DistributedDataParallel`` wrap is taken out: the copy is the plain module inside.
     source_loader : iterable of labelled batches
-        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept;
-        "bayes" looks at a few thousand of them at the end.
+        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``.
     alpha : float in [0, 1], default 0.999
-        As for :class:`pyspar.SpARRegressor`.
-    method : {"spar", "bayes", "ols"}, default "spar"
-        "bayes" adapts the posterior mean of :class:`pyspar.BayesSpARRegressor` instead of least squares, with
-        ``scale=False`` because features of one layer share a unit (``alpha`` and ``noise`` are not used);
-        "ols" only refits the head by least squares on the source.
-    noise : {"mle", "unbiased"}, default "mle"
-        As for :class:`pyspar.SpARRegressor`.
+        The confidence at which a direction is corrected ("bayes") or kept ("spar").
+    method : {"bayes", "spar", "ols"}, default "bayes"
+        "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="chi2"`` and the trained head,
+        its bias included, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
+        source and removes what noise may explain; a bias is fitted anew. "ols" only refits by least squares. Both may
+        harm a well-trained network.
+    noise : {"mle", "unbiased", "exact"}, default "mle"
+        As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
-        The head gets no weight along directions of the features that are shorter than this share of the longest.
+        No weight is fitted along directions of the features that are shorter than this share of the longest.
         By default ``max(N, D)`` machine epsilons, at most 0.001; 0 leaves out only what storing the features rounds.
     head : str, optional
         The name of the layer, where the model returns several tensors that leave linear layers.
@@ -137,12 +155,10 @@ def adapt_head(
         where = "batch 0 of source_loader"
         name = find_head(run, reader.call(first, where), _plain_name(head, given), where)
         _refuse_tied(given, name)
-        groups = Gathering("auto") if method == "bayes" else None
         with bar("source", source_loader, progress) as advance:
             x, ndim = moments_of_features(
-                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance,
-                look=None if groups is None else groups.add,
-            )  # fmt: skip
+                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance
+            )
         z = None
         if method != "ols":
             _, batches = peeked(target_loader, "target_loader")
@@ -151,31 +167,41 @@ def adapt_head(
                     run, name, batches, reader, loader="target_loader", labelled=False, ndim=ndim, advance=advance
                 )
     layer = cast(nn.Linear, adapted.get_submodule(name))
-    centred = layer.bias is not None
-    estimator: SpARRegressor | BayesSpARRegressor
-    loud = loud_directions(x, customary_cutoff(x) if cutoff is None else float(cutoff))
+    trained = _numbers(layer.weight), None if layer.bias is None else _numbers(layer.bias)
     with working_near(layer.weight):
-        if groups is not None:
-            cells, rows = groups.along(loud)
-            estimator = BayesSpARRegressor(fit_intercept=centred, scale=False)
-            estimator.fit_moments(along(loud, x), cells=cells, rows=rows)
-        else:
-            estimator = SpARRegressor(alpha, fit_intercept=centred, noise=noise).fit_moments(along(loud, x))
-        if z is not None:
-            estimator.adapt(z)
-    _put(estimator, layer, name)
-    return AdaptedHead(adapted, getattr(estimator, "adaptation_", None), name, estimator)
+        estimator = fit_head(
+            x, z, method, coef=trained[0], intercept=trained[1], alpha=alpha, noise=noise, cutoff=cutoff
+        )
+    changed = _changed(estimator, trained[0])
+    if changed.directions:
+        _put(estimator, layer, name)
+    return AdaptedHead(adapted, method, changed, getattr(estimator, "adaptation_", None), name, estimator)
+
+
+def _changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
+    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
+    found: Adaptation | None = getattr(estimator, "adaptation_", None)
+    if found is not None and found.posterior:
+        return Changed(int(found.changed.sum()), found.removed.size)
+    directions = estimator._belief.x.V if found is None else found.z.V
+    new = np.asarray(estimator.coef_).reshape(trained.shape)
+    moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
+    return Changed(int(moved.sum()), moved.size)
+
+
+def _numbers(parameter: Tensor) -> Matrix:
+    return parameter.detach().to("cpu", torch.float64).numpy().copy()
 
 
 def _check_choices(model: Any, source_loader: Any, target_loader: Any, method: Any, autocast: Any) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead.")
-    if method not in ("spar", "bayes", "ols"):
-        raise ValueError(f"method must be one of 'spar', 'bayes', 'ols'. Got {method!r} instead.")
+    if method not in ("bayes", "spar", "ols"):
+        raise ValueError(f"method must be 'bayes', 'spar' or 'ols', got {method!r}.")
     if autocast not in (None, torch.bfloat16, torch.float16):
         raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None. Got {autocast!r} instead.")
     if method != "ols" and target_loader is None:
-        raise InputError("SpAR adapts to a target: pass target_loader, or method='ols' to only refit the head.")
+        raise InputError("target_loader is missing; pass it, or use method='ols' to only refit the head.")
     check_loader(source_loader, "source_loader")
     if method != "ols":
         check_loader(target_loader, "target_loader")

@@ -85,7 +85,6 @@ def report(
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    scale: bool | None = None,
     title: str = "Shift report",
     command: str | None = None,
     notes: Sequence[str] = (),
@@ -98,7 +97,7 @@ def report(
         It is not changed.
     Z : whatever ``adapt`` takes
         Predictions before and after are shown where it is rows.
-    groups, weights, sample_weight, columns, outputs, scale
+    groups, weights, sample_weight, columns, outputs
         As for :func:`pyspar.inspect`.
     title : str
     command : str, optional
@@ -116,15 +115,14 @@ def report(
     >>> from pyspar import BayesSpARRegressor, report
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(50, 40)), rng.normal(size=(100, 40))
-    >>> found = report(BayesSpARRegressor(rule="positive-part").fit(X, X[:, 0] + rng.normal(size=50)), Z)
+    >>> found = report(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)), Z)
     >>> found.as_dict()["outputs"][0]["worth"]
     True
     """
     found = inspect(
-        estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs,
-        scale=scale,
-    )  # fmt: skip
-    given = (", groups=groups" if groups is not None else "") + (f", scale={scale}" if scale is not None else "")
+        estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs
+    )
+    given = ", groups=groups" if groups is not None else ""
     call = f"pyspar.report({' '.join(found.estimator.split())}.fit(X, y), Z{given})" if command is None else command
     return Report(found, str(title), call, tuple(map(str, notes)))
 

@@ -7,7 +7,7 @@ is checked first; reading and multiplying overlap.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,6 @@ def moments_of_file(
     label: str | int | None = None,
     progress: Progress | None = None,
     solver: Solver = "auto",
-    look: Callable[[Any], None] | None = None,
 ) -> Moments:
     """Summarise the rows of a file in one pass and constant memory.
 
@@ -69,8 +68,6 @@ def moments_of_file(
     progress : function of (rows, bytes), optional
         Told after each batch how far the work has come.
     solver : {"auto", "gram", "qr"}
-    look : function of a batch, optional
-        Shown each batch, ``X`` or ``(X, y)``, once it was taken in, so that one pass may serve two ends.
 
     Returns
     -------
@@ -80,7 +77,7 @@ def moments_of_file(
     rows = path if isinstance(path, Rows) else open_rows(path)
     label = rows.columns[label].name if isinstance(label, int) else label
     chosen = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
-    with closing(_watched(rows.read(chosen, label=label), label, progress, look)) as batches:
+    with closing(_watched(rows.read(chosen, label=label), label, progress)) as batches:
         found = moments_of_batches(batches, labelled=label is not None, solver=solver)
     return replace(found, names=chosen, eps=rows.eps(chosen))
 
@@ -95,14 +92,9 @@ def suffix_of(path: Path) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def _watched(
-    batches: Iterator[Any], label: str | None, progress: Progress | None, look: Callable[[Any], None] | None
-) -> Generator[Any]:
+def _watched(batches: Iterator[Any], label: str | None, progress: Progress | None) -> Generator[Any]:
     with closing(read_ahead(batches)) as ahead:  # also when the one who asked gives up
         for batch in ahead:
-            rows = batch.X if label is None else (batch.X, batch.y)
-            yield rows
-            if look is not None:
-                look(rows)
+            yield batch.X if label is None else (batch.X, batch.y)
             if progress is not None:
                 progress(batch.rows, batch.n_bytes)

@@ -62,7 +62,7 @@ class TensorSums:
     def __init__(self, *, exact: bool) -> None:
         self.torch: Any = need("torch", "torch")
         self.exact = exact
-        self.rows, self.weight, self.eps = 0, 0.0, EPS64
+        self.rows, self.weight, self.weight2, self.eps = 0, 0.0, 0.0, EPS64
         self.d, self.k = 0, 0
         self.shift: Any = None
         self.shifted = False
@@ -77,6 +77,7 @@ class TensorSums:
             self._start(X, Y)
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
+        self.weight2 += float(len(X) if w is None else (w * w).sum())
         self.eps = max(self.eps, float(self.torch.finfo(X.dtype).eps))
         step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * (self.d + self.k + 1)), 1)
         for start in range(0, len(X), step):
@@ -99,7 +100,7 @@ class TensorSums:
             else:
                 frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
                 root, resolved = root_of_product(fetched(product), frame)
-        return Moments(root, self.d, self.rows, self.weight, np.full(self.d, self.eps)), resolved
+        return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps)), resolved
 
     def _start(self, X: Any, Y: Any) -> None:
         torch = self.torch

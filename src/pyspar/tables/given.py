@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
@@ -47,18 +46,13 @@ class Given:
     def where(self) -> str:
         return f"{self.role} {str(self.path)!r}"
 
-    def summary(
-        self, features: Sequence[str], label: str | None, watch: Watch, look: Callable[[Any], None] | None = None
-    ) -> Moments:
-        """Return the Moments of some features, with the label as output where one is asked for.
-
-        ``look`` is shown each batch of rows.
-        """
+    def summary(self, features: Sequence[str], label: str | None, watch: Watch) -> Moments:
+        """Return the Moments of some features, with the label as output where one is asked for."""
         if isinstance(self.data, Moments):
             chosen = features_of(self.data, features)
             return chosen if label is not None else chosen.without_outputs()
         progress = watch.reading(f"reading the {self.role}", self.data.n_bytes)
-        return moments_of_file(self.data, features=features, label=label, progress=progress, look=look)
+        return moments_of_file(self.data, features=features, label=label, progress=progress)
 
 
 def open_given(path: Path, role: str) -> Given:

@@ -14,7 +14,7 @@ from pyspar.core.moments import Moments
 from pyspar.estimators import PCRRegressor, SpARRegressor
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
 from pyspar.tables.prepare import Prepared, prepare
-from pyspar.tables.report import bayes_for, expected_of, noted, strength_text
+from pyspar.tables.report import bayes_for, choice_text, expected_of, noted
 from pyspar.tables.reported import check_reports, inspected
 from pyspar.tables.request import Method, Request
 from pyspar.tables.streamed import adapt_stream, inspect_stream
@@ -97,7 +97,7 @@ def _model(
     """Return the regressor that predicts, and what it chose for itself if it did."""
     if method == "bayes":
         bayes = bayes_for(request).fit(data.X, data.y).adapt(target)
-        return bayes, strength_text(bayes)
+        return bayes, choice_text(bayes)
     if method == "ridge":
         ridge = RidgeCV(alphas=RIDGE_PENALTIES).fit(data.X, data.y)
         return ridge, f"penalty {ridge.alpha_:.3g}, by leave-one-out error on the source"

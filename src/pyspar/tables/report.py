@@ -14,7 +14,6 @@ from pyspar._forecasting import weights_of
 from pyspar.bayes import BayesSpARRegressor
 from pyspar.compared import taken_away
 from pyspar.core.adapt import Adaptation
-from pyspar.core.forecast import forecaster_for
 from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
 from pyspar.estimators import SpARRegressor
@@ -32,7 +31,7 @@ def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model:
     encoded features.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
-        forecaster = forecaster_for(plain.moments_, target, fit_intercept=True)
+        forecaster = plain._forecaster(target)
         before, after = (
             forecaster.of(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
@@ -49,13 +48,14 @@ def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model:
 
 
 def bayes_for(request: Request) -> BayesSpARRegressor:
-    """Return the regressor that weighs its candidates, or uses the paper's rule where a confidence was given."""
+    """Return the recommended regressor, with the paper's rule where a confidence was given."""
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def strength_text(est: BayesSpARRegressor) -> str:
-    """Return in words how much the regressor took away."""
-    return f"the paper's rule at alpha {est.alpha:g}" if est.rule_scores_ is None else est.rule_scores_.summary
+def choice_text(est: BayesSpARRegressor) -> str:
+    """Return in words how the regressor treats the target's directions."""
+    where = f"noise {np.sqrt(est.sigma2_):.3g} by maximum evidence, in units of the larger spread"
+    return where if est.rule == "keep" else f"{where}; the paper's rule at alpha {est.alpha:g}"
 
 
 @contextmanager

@@ -51,7 +51,6 @@ def inspected(
         Z,
         columns=list(columns),
         outputs=[tables.label],
-        scale=False,  # the columns were standardised when they were encoded, and adapt works in the same units
         title=f"{request.source.name} → {request.target.name}",
         command=command_of(request, tables.label, html=html, json=json),
         notes=(*_notes(tables), *notes),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.cells import Cells
 from pyspar.core.moments import Moments
 from pyspar.tables.columns import Selection, preprocessing
 
@@ -69,32 +67,6 @@ def standardised(moments: Moments, standard: Standard) -> Moments:
     root[:, features] -= np.outer(root[:, 0], standard.mean)
     root[:, features] /= standard.spread
     return replace(moments, root=root, names=())
-
-
-def standardised_cells(cells: Cells, like: Moments, standard: Standard) -> Cells:
-    """Return cells of raw rows as the standardised rows would have made them.
-
-    ``like`` are the Moments of all rows, which know what the columns of the cells are called and were measured in.
-    """
-    known = feature_names(like)
-    slopes = cells.slopes[[known.index(name) for name in standard.names]]
-    return Cells(
-        slopes=slopes * standard.spread[:, None],
-        offsets=cells.offsets - standard.mean @ slopes,
-        moments=tuple(
-            None
-            if each is None
-            else standardised(features_of(replace(each, names=known, eps=like.eps), standard.names), standard)
-            for each in cells.moments
-        ),
-    )
-
-
-def standardised_rows(rows: tuple[Any, Any, Any], like: Moments, standard: Standard) -> tuple[Any, Any, Any]:
-    """Return raw rows, their labels and weights, with the rows standardised; ``like`` knows the columns' names."""
-    X, y, weight = rows
-    known = feature_names(like)
-    return (X[:, [known.index(name) for name in standard.names]] - standard.mean) / standard.spread, y, weight
 
 
 def root_mean_square(moments: Moments, weights: Vector, intercept: float) -> float:

@@ -1,7 +1,7 @@
 """``adapt`` and ``inspect`` through Moments: rows are read in batches, once to learn and once to predict.
 
 Numeric columns only, and no missing values. Standardising happens inside the Moments, so the results are those of the
-tables in memory; of ``bayes`` those of ``fit_batches``, whose cells are gathered in the same pass.
+tables in memory.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pyspar._cells import Gathering
-from pyspar.core.cells import FEWEST_CELLS, Cells
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators import PCRRegressor, SpARRegressor
@@ -26,8 +24,7 @@ from pyspar.tables.checks import check_drop, extra_columns
 from pyspar.tables.columns import Ignored, named_id
 from pyspar.tables.delimited import separator_note
 from pyspar.tables.given import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.memory import scarce
-from pyspar.tables.report import bayes_for, expected_of, noted, strength_text
+from pyspar.tables.report import bayes_for, choice_text, expected_of, noted
 from pyspar.tables.reported import inspected
 from pyspar.tables.request import Method, Request
 from pyspar.tables.standard import (
@@ -38,8 +35,6 @@ from pyspar.tables.standard import (
     spread_of,
     standard_of,
     standardised,
-    standardised_cells,
-    standardised_rows,
 )
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import write_all
@@ -48,11 +43,7 @@ from pyspar.unseen import NONE
 
 @dataclass(frozen=True, eq=False)
 class Summaries:
-    """Source and target as standardised Moments, and how they came about.
-
-    ``cells`` are the source's rows in groups, where they were read here for a regressor that holds some out, and
-    ``some`` are a few thousand of them, which it asks.
-    """
+    """Source and target as standardised Moments, and how they came about."""
 
     x: Moments
     z: Moments
@@ -61,8 +52,6 @@ class Summaries:
     tables: Tables
     notes: tuple[str, ...]
     single: bool
-    cells: Cells | None = None
-    some: tuple[Any, Any, Any] | None = None
 
 
 def adapt_stream(
@@ -78,8 +67,8 @@ def adapt_stream(
     chosen = None
     with noted() as notes:
         if method == "bayes":
-            model = bayes_for(request).fit_moments(data.x, cells=data.cells, rows=data.some).adapt(data.z)
-            chosen = strength_text(model)
+            model = bayes_for(request).fit_moments(data.x).adapt(data.z)
+            chosen = choice_text(model)
     if method == "pcr":
         model = PCRRegressor().fit_moments(data.x)
         chosen = f"{model.n_components_} of {model.rank_} components, by generalised cross-validation on the source"
@@ -118,7 +107,7 @@ def inspect_stream(
     data = summaries(request, watch)
     watch("fitting and adapting")
     with noted() as notes:
-        ours = bayes_for(request).fit_moments(data.x, cells=data.cells, rows=data.some)
+        ours = bayes_for(request).fit_moments(data.x)
     return inspected(
         ours, data.z.without_outputs(), request, data.tables, data.standard.names,
         top=top, notes=(*data.notes, *notes), html=report, json=json, watch=watch,
@@ -137,9 +126,7 @@ def summaries(request: Request, watch: Watch, *, method: Method = "bayes", outpu
     if target.rows is not None:
         target.rows.read(features, keep=identity)  # refuses text among them before the source is read
 
-    groups, too_wide = _gathering(request, source, len(features), method)
-    found = source.summary(features, label, watch, None if groups is None else groups.add)
-    cells, some = (None, None) if groups is None else (groups.flush(), groups.sample.rows())
+    found = source.summary(features, label, watch)
     _, constant = spread_of(found)
     _check_label(source, label, found, bool(constant[-1]))
     for j in np.flatnonzero(constant[:-1]):
@@ -157,22 +144,9 @@ def summaries(request: Request, watch: Watch, *, method: Method = "bayes", outpu
     )  # fmt: skip
     return Summaries(
         standardised(x, standard), standardised(z, standard), target, standard, tables,
-        (*_notes(request, source, target, tables, varied), *too_wide),
+        _notes(request, source, target, tables, varied),
         single=bool((x.eps > np.finfo(np.float64).eps).all()),
-        cells=None if cells is None else standardised_cells(cells, found, standard),
-        some=None if some is None else standardised_rows(some, found, standard),
     )  # fmt: skip
-
-
-def _gathering(
-    request: Request, source: Given, columns: int, method: Method
-) -> tuple[Gathering | None, tuple[str, ...]]:
-    """Return what gathers the source's rows into cells, where its average will ask for them, and why not."""
-    if method != "bayes" or request.alpha is not None or source.rows is None:
-        return None, ()
-    if scarce(8 * FEWEST_CELLS * columns**2):
-        return None, (f"{columns:,} columns are too many to keep groups of rows in memory; the average is a fixed one",)
-    return Gathering("auto"), ()
 
 
 def _check_possible(request: Request, target: Given, label: str, method: Method, output: Path | None) -> None:

@@ -1,0 +1,54 @@
+"""The centre of a prior, as a caller gives it: checked, and in the shape of our weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.moments import Moments
+
+
+def centre_of(centre: Any, source: Moments, names: Any) -> tuple[Matrix, Vector]:
+    """Return the weights (D, K) and intercepts (K,) of a centre; zeros for None.
+
+    ``names`` are the source's feature names, if any; a model that was fitted to others is refused.
+    """
+    d, k = source.n_features, source.n_outputs
+    if centre is None:
+        return np.zeros((d, k)), np.zeros(k)
+    weights, offset = centre, 0.0
+    if hasattr(centre, "predict"):
+        if not hasattr(centre, "coef_"):
+            raise ValueError(
+                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or "
+                "pass an array of weights."
+            )
+        theirs = getattr(centre, "feature_names_in_", None)
+        if theirs is not None and names is not None and list(theirs) != list(names):
+            raise ValueError(
+                f"centre must be fitted to the source's columns in their order, got {list(theirs)[:8]} for "
+                f"{list(names)[:8]}; fit it to X[list(columns)] first."
+            )
+        weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
+    coef, intercept = _numbers("centre", weights), _numbers("centre.intercept_", offset)
+    columns = coef[:, None] if coef.ndim == 1 else coef.T
+    if columns.shape != (d, k):
+        raise ValueError(
+            f"centre must have one weight for each of {d} features and a row for each of {k} outputs, got the shape "
+            f"{coef.shape}."
+        )
+    if intercept.size not in (1, k):
+        raise ValueError(f"centre must have one intercept, or one for each of {k} outputs, got {intercept.size}.")
+    return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))
+
+
+def _numbers(what: str, values: Any) -> Matrix:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must hold numbers, got {type(values).__name__}: {error}.") from None
+    if found.ndim > 2 or not np.isfinite(found).all():
+        raise ValueError(f"{what} must hold finite weights, got an array of shape {found.shape} with NaN or infinity.")
+    return found
