@@ -135,7 +135,7 @@ def test_the_summary_and_what_fell_short_are_what_one_computes_by_hand():
             of_rows = ratio if rows == "training rows" else 1.0
             records["s", network, rows, "bayes"] = a_record("s", network, rows, "bayes", of_rows)
     first, second = (report.summaries(records, ["s"], training.REQUIRED, rows) for rows in scoring.ROWS)
-    assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, "1.100", "1.00"]
+    assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, 1, "1.100", "1.00"]
     assert second[0].worst == 1.0
     said = report.fell_short(records, ["s"])
     assert said[0] == "Refitted on training rows, ratios above 1.03 (1 of 3): s (256 tanh) 2.000."
