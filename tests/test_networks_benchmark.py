@@ -1,0 +1,143 @@
+"""The benchmark of repaired networks, run on a small synthetic shift."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("benchmarks.networks", reason="the benchmarks are not part of an installed package")
+
+import torch
+from benchmarks.networks import __main__ as command
+from benchmarks.networks import choice, report, scoring, training
+from benchmarks.shifts.sets import REGISTER
+from benchmarks.shifts.sets.shift import Shift, last_third
+
+SMALL = "64-64 ReLU"
+
+
+def loader(rows: int = 300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(rows, 5)), columns=list("abcde"))
+    y = frame["a"] + np.sin(2.0 * frame["b"]) + 0.1 * rng.normal(size=rows)
+    return frame, y, last_third(frame["a"])
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path) -> str:
+    monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path / "shifts"))
+    monkeypatch.setenv("PYSPAR_NETWORKS_CACHE", str(tmp_path / "networks"))
+    monkeypatch.setattr(training, "MOST_EPOCHS", 3)
+    monkeypatch.setattr(training, "PATIENCE", 2)
+    monkeypatch.setitem(REGISTER, "tiny", Shift("tiny", "y", "low a → high a", "made here", "none", loader, "last"))
+    return "tiny"
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_a_trained_network_and_its_split_come_back_from_the_cache(tiny, monkeypatch):
+    first = training.trained_network(tiny, SMALL)
+    monkeypatch.setattr(training, "_fit", None)  # a second training would fail
+    second = training.trained_network(tiny, SMALL)
+    assert first.epoch == second.epoch
+    for name, weights in first.model.state_dict().items():
+        assert torch.equal(weights, second.model.state_dict()[name])
+    for part in ("train", "validation", "held_out", "target"):
+        assert all(map(torch.equal, getattr(first.data, part), getattr(second.data, part)))
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_the_split_uses_every_source_row_once_and_training_labels_are_standardised(tiny):
+    data = training.trained_network(tiny, SMALL).data
+    assert [len(getattr(data, part)[0]) for part in ("train", "validation", "held_out", "target")] == [140, 40, 20, 100]
+    rows = torch.cat([data.train[0], data.validation[0], data.held_out[0]])
+    assert len(torch.unique(rows, dim=0)) == 200
+    assert float(data.train[1].mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(data.train[1].std(correction=0)) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_the_best_epoch_is_restored(tiny, monkeypatch):
+    errors = iter([1.0, 0.5, 0.7, 0.6])
+    seen = []
+
+    def error(model, rows):
+        seen.append({name: weights.clone() for name, weights in model.state_dict().items()})
+        return next(errors)
+
+    data = training.trained_network(tiny, SMALL).data
+    monkeypatch.setattr(training, "rmse", error)
+    monkeypatch.setattr(training, "MOST_EPOCHS", 10)
+    model, epoch = training._fit(training.NETWORKS[SMALL], data)
+    assert (epoch, len(seen)) == (2, 4)
+    assert all(torch.equal(weights, seen[1][name]) for name, weights in model.state_dict().items())
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_records_are_written_once_and_again_scores_one_method(tiny, tmp_path):
+    path = tmp_path / "records.jsonl"
+    assert scoring.run([tiny], [SMALL], path=path) == 6
+    assert scoring.run([tiny], [SMALL], path=path) == 0
+    assert scoring.run([tiny], [SMALL], path=path, again=["bayes"]) == 2
+    records = scoring.read(path)
+    assert len(records) == len(path.read_text().splitlines()) == 6
+    for record in records.values():
+        assert record["note"] == ""
+        assert record["ratio"] == pytest.approx(record["rmse"] / record["trained"], rel=1e-6)
+        assert record["n"] == (140 if record["rows"] == "training rows" else 40)
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_a_repair_that_fails_is_recorded_with_its_reason(tiny, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(scoring, "adapt_head", broken)
+    record = scoring.measure(tiny, SMALL, "training rows", "ols", training.trained_network(tiny, SMALL))
+    assert record["ratio"] is None
+    assert record["note"] == "ValueError: no such thing"
+
+
+def test_the_rule_selects_by_size_in_the_order_of_the_hash(tiny, monkeypatch):
+    monkeypatch.setattr(choice, "REGISTER", {"tiny": REGISTER["tiny"]})
+    assert choice.chosen() == []
+    monkeypatch.setattr(choice, "FEWEST_SOURCE_ROWS", 200)
+    monkeypatch.setattr(choice, "FEWEST_TARGET_ROWS", 100)
+    assert choice.chosen() == ["tiny"]
+
+
+@pytest.mark.filterwarnings("ignore:training ended after")
+def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "records.jsonl"
+    monkeypatch.setattr(command, "RECORDS", path)
+    monkeypatch.setattr(command, "chosen", lambda: [tiny])
+    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(sys, "argv", ["networks", "--networks", SMALL])
+    command.main()
+    page = (tmp_path / "page.md").read_text()
+    record = scoring.read(path)[tiny, SMALL, "validation rows", "spar"]
+    assert f"| {record['ratio']:.3f} |" in page
+    assert page.index("## What fell short") < page.index("## Refitted on training rows")
+    assert "`bayes` has no record of 6 repairs." in page
+    assert "| tiny | y | low a → high a | 140 | 40 | 100 | 5 |" in page
+
+
+def a_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
+    key = {"set": name, "network": network, "rows": rows, "method": method}
+    return {**key, "ratio": ratio, "home_before": 1.0, "home_after": 1.1, "seconds": 1.0, "note": "why"}
+
+
+def test_the_summary_and_what_fell_short_are_what_one_computes_by_hand():
+    records = {}
+    for network, ratio in zip(training.REQUIRED, (0.5, 1.0, 2.0), strict=True):
+        for rows in scoring.ROWS:
+            of_rows = ratio if rows == "training rows" else 1.0
+            records["s", network, rows, "bayes"] = a_record("s", network, rows, "bayes", of_rows)
+    first, second = (report.summaries(records, ["s"], training.REQUIRED, rows) for rows in scoring.ROWS)
+    assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, 1, "1.100", "1.00"]
+    assert second[0].worst == 1.0
+    said = report.fell_short(records, ["s"])
+    assert said[0] == "Refitted on training rows, ratios above 1.03 (1 of 3): s (256 tanh) 2.000."
+    assert not any("validation" in sentence for sentence in said)
+    assert report.shifts_above(records, ["s"], training.REQUIRED, "training rows") == ["- `bayes`: s 2.000"]
