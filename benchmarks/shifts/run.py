@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.shifts.methods import METHODS
+from benchmarks.shifts.methods import METHODS, ONLY_ON
 from benchmarks.shifts.peers import PEERS, import_library
 from benchmarks.shifts.records import Record, append, read, tidy
 from benchmarks.shifts.sets import REGISTER, Task
@@ -64,7 +64,8 @@ def run(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     known = {} if again else read(path)
-    missing = [(t, m) for t in tasks for m in methods if (t.name, m) not in known]
+    wanted = [(t, m) for t in tasks for m in methods if t.map in ONLY_ON.get(m, (t.map,))]
+    missing = [(t, m) for t, m in wanted if (t.name, m) not in known]
     for name in ONE_THREAD:
         os.environ[name] = "1"
     workers: SimpleQueue[_Worker] = SimpleQueue()
