@@ -15,9 +15,7 @@ from benchmarks.shifts.sets import HALVES, tasks
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
-    parser.add_argument(
-        "--part", "--half", dest="half", choices=HALVES, help="one part only; the table then shows no other"
-    )
+    parser.add_argument("--part", dest="half", choices=HALVES, help="run and print one part only")
     parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")

@@ -21,12 +21,12 @@ PENALTIES = np.logspace(-4, 6, 41)
 
 
 Forecast = tuple[float, float, float, float]
-"""The RMSE expected on the target's noisy labels, the noise's own, and where it lies with 95 per cent."""
+"""Expected RMSE on the noisy labels of the target, standard deviation of the noise, ends of the 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions for the target and, where the method can say it, a forecast of their error: not timed, so a call."""
+    """Predictions for the target and an optional forecast of their error, a function because it is not timed."""
 
     predictions: np.ndarray
     forecast: Callable[[], Forecast] | None = None

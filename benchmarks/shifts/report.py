@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks.measure import show
 from benchmarks.report import table
@@ -15,14 +16,24 @@ from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import Key, Record, ratio, read
 from benchmarks.shifts.sets import HALVES, REGISTER
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
-from benchmarks.shifts.text import FEATURES, FORECAST, INTRO, OPENING, PARTS, PEERS_INTRO, SETS
+from benchmarks.shifts.text import (
+    ABSOLUTE,
+    FEATURES,
+    FORECAST,
+    HEAD_TO_HEAD,
+    INTRO,
+    OPENING,
+    PARTS,
+    PEERS_INTRO,
+    SETS,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "evidence.md"
 SETS_PAGE = DOCS / "evidence-sets.md"
 
 LAST = "last"
-RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge")
+RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge", *TREES)
 LEVEL = 0.015
 """Means this close to one are called level."""
 
@@ -62,12 +73,7 @@ def opening(records: Records) -> list[str]:
     maps = {m: same_features(records, OURS, task_names(records, feature_map=m)) for m in MAPS}
     on_raw = {m: against_raw(records, OURS, m) for m in MAPS}
     expanded = [on_raw[m].geometric_mean for m in MAPS if m != "raw"]
-    trees = [
-        f"{m} has {figure(s.geometric_mean)} times the error of RidgeCV (worst {figure(s.worst)}; `last` "
-        f"{figure(against_raw(records, m, 'raw', LAST).geometric_mean)})"
-        for m in TREES
-        if (s := against_raw(records, m, "raw")).answered
-    ]
+    trees, trees_last = ([against_raw(records, m, "raw", half) for m in TREES] for half in (None, LAST))
     text = OPENING.format(
         sets=len({records[t, REFERENCE]["set"] for t in tasks}),
         tasks=len(tasks),
@@ -79,7 +85,10 @@ def opening(records: Records) -> list[str]:
         expanding="does not reduce the error" if min(expanded) >= 1.0 else "changes the error",
         poly2_raw=figure(on_raw["poly2"].geometric_mean),
         fourier_raw=figure(on_raw["fourier"].geometric_mean),
-        trees=f"On raw columns, {' and '.join(trees)}. " if trees else "",
+        trees=" and ".join(TREES),
+        trees_mean=" and ".join(figure(s.geometric_mean) for s in trees),
+        trees_last=" and ".join(figure(s.geometric_mean) for s in trees_last),
+        trees_worst=" and ".join(figure(s.worst) for s in trees),
         above=ours.above,
         answered=ours.answered,
         worst=figure(ours.worst),
@@ -92,7 +101,8 @@ def opening(records: Records) -> list[str]:
         between=sum(0.9 <= q <= TAIL for q in found),
         tail=f"{TAIL:.2f}",
     )
-    return [text, INTRO]
+    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
+    return ["\n\n".join(paragraphs) + "\n", INTRO]
 
 
 def same_features_section(records: Records) -> list[str]:
@@ -124,10 +134,10 @@ def absolute(records: Records) -> list[str]:
             rows.append([method, *(_mean_worst(s) for s in found)])
     header = ["method", *(f"{group}: {m}" for group in ("all", LAST) for m in MAPS)]
     counts = [len(task_names(records, half, "raw")) for half in (None, LAST)]
+    worst = dict.fromkeys(_worst_set(records, m) for m in TREES)
     return [
         f"## Table 2: ratio to RidgeCV on the raw columns of the same set ({counts[0]} sets; `last`: {counts[1]})\n",
-        "Geometric mean over sets (worst set). This table compares feature maps, and linear methods with tree "
-        "ensembles.\nThe tree ensembles use scikit-learn's default settings and were run on raw columns only.\n",
+        ABSOLUTE.format(worst=" and ".join(worst)),
         table(header, rows),
     ]
 
@@ -155,12 +165,7 @@ def head_to_head(records: Records) -> list[str]:
             cells = ((_between(d), f"{d.better} of {d.sets}") for d in found)
             rows.append([other, *(cell for pair in cells for cell in pair)])
     header = ["against", "all: ratio", "all: sets better", f"{LAST}: ratio", f"{LAST}: sets better"]
-    text = (
-        f"RMSE of `{OURS}` divided by that of the other method on the same features. The three tasks of a set are not\n"
-        "independent, so each set counts once, with the geometric mean of its tasks. The interval is two standard "
-        "errors\nof the mean over sets, on the log scale.\n"
-    )
-    return ["## Head to head by sets\n", text, table(header, rows)]
+    return ["## Head to head by sets\n", HEAD_TO_HEAD, table(header, rows)]
 
 
 def peers(records: Records) -> list[str]:
@@ -228,6 +233,16 @@ def _name(method: str, found: Summary) -> str:
 
 def _mean_worst(found: Summary) -> str:
     return f"{figure(found.geometric_mean)} ({figure(found.worst)})" if found.answered else "-"
+
+
+def _worst_set(records: Records, method: str) -> str:
+    """Name the set with a method's largest ratio on raw columns, and the error of the reference there."""
+    tasks = [t for t in task_names(records, feature_map="raw") if (t, method) in records]
+    task = max(tasks, key=lambda t: ratio(records[t, method], records) or 0.0, default=None)
+    if task is None:
+        return "-"
+    best = records[task, REFERENCE]
+    return f"`{best['set']}`, where the RMSE of RidgeCV is {figure(best['rmse'] / best['spread'])} label spreads"
 
 
 def _between(duel: Duel) -> str:

@@ -1,4 +1,7 @@
-"""The sentences of ``docs/evidence.md``. Results are placeholders, which ``report`` fills in from the records."""
+"""The sentences of ``docs/evidence.md``. Results are placeholders, which ``report`` fills in from the records.
+
+``OPENING`` is wrapped after it has been filled in.
+"""
 
 OPENING = """\
 # Evidence
@@ -10,7 +13,8 @@ table, the target RMSE of `BayesSpARRegressor()` is {raw} times that of scikit-l
 of RidgeCV on the same features. The gain is on features that are given: polynomial and Fourier features here, and
 network features, which are not part of this benchmark. Expanding a table {expanding}: compared
 with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of {poly2_raw} on polynomial and {fourier_raw} on
-Fourier features. {trees}On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds {tail} times that of
+Fourier features. On raw columns, {trees} have {trees_mean} times the error of RidgeCV (`last`: {trees_last}; worst
+{trees_worst}). On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds {tail} times that of
 RidgeCV on the same features (`last`: {last_above} of {last_tasks}); the largest ratio is {worst}.
 
 Over all tasks, the geometric mean of the ratio to RidgeCV on the same features is {mean} (`last`: {last_mean}) and the
@@ -32,6 +36,17 @@ INTRO = """\
 | `PCR` | `PCRRegressor("gcv")`: principal component regression |
 
 `make evidence` installs the data, runs what is not recorded in `benchmarks/results/shifts.jsonl`, and writes this page.
+"""
+
+ABSOLUTE = """\
+Geometric mean over sets (worst set). This table compares feature maps, and linear methods with tree ensembles. The tree
+ensembles use scikit-learn's default settings and were run on raw columns only. Their largest ratios are on {worst}.
+"""
+
+HEAD_TO_HEAD = """\
+RMSE of `BayesSpAR` divided by that of the other method on the same features. The three tasks of a set are not
+independent, so each set counts once, with the geometric mean of its tasks. The interval is two standard errors of the
+mean over sets, on the log scale. The tree ensembles are compared on raw columns only.
 """
 
 PEERS_INTRO = """\
