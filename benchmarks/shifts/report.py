@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from textwrap import fill
 
 from benchmarks.measure import show
@@ -36,6 +37,9 @@ LAST = "last"
 RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge", *TREES)
 LEVEL = 0.015
 """Means this close to one are called level."""
+
+MANY_ROWS = 2000
+"""Source rows from which a set counts as large."""
 
 SAME_FEATURES = ["method", "geometric mean", "median", f"above {TAIL:.2f}", "worst"]
 
@@ -101,8 +105,7 @@ def opening(records: Records) -> list[str]:
         between=sum(0.9 <= q <= TAIL for q in found),
         tail=f"{TAIL:.2f}",
     )
-    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
-    return ["\n\n".join(paragraphs) + "\n", INTRO]
+    return [_wrapped(text), INTRO]
 
 
 def same_features_section(records: Records) -> list[str]:
@@ -133,13 +136,20 @@ def absolute(records: Records) -> list[str]:
         if any(s.recorded for s in found):
             rows.append([method, *(_mean_worst(s) for s in found)])
     header = ["method", *(f"{group}: {m}" for group in ("all", LAST) for m in MAPS)]
-    counts = [len(task_names(records, half, "raw")) for half in (None, LAST)]
-    worst = dict.fromkeys(_worst_set(records, m) for m in TREES)
-    return [
-        f"## Table 2: ratio to RidgeCV on the raw columns of the same set ({counts[0]} sets; `last`: {counts[1]})\n",
-        ABSOLUTE.format(worst=" and ".join(worst)),
-        table(header, rows),
-    ]
+    whole, last = (task_names(records, half, "raw") for half in (None, LAST))
+    large = [t for t in whole if records[t, REFERENCE]["n"] >= MANY_ROWS]
+    text = ABSOLUTE.format(
+        rows=round(median(records[t, REFERENCE]["n"] for t in whole)),
+        large=len(large),
+        many=MANY_ROWS,
+        trees=" and ".join(TREES),
+        trees_large=" and ".join(figure(same_features(records, m, large).geometric_mean) for m in TREES),
+        worst=" and ".join(dict.fromkeys(_worst_set(records, m) for m in TREES)),
+    )
+    title = (
+        f"## Table 2: ratio to RidgeCV on the raw columns of the same set ({len(whole)} sets; `last`: {len(last)})\n"
+    )
+    return [title, _wrapped(text), table(header, rows)]
 
 
 def parts(records: Records) -> list[str]:
@@ -219,6 +229,11 @@ def sets_page(records: Records) -> str:
         "sampling. Columns are those of the `raw` feature map. `python -m benchmarks.shifts` writes this page.\n"
     )
     return "\n".join(["# Data sets of the evidence\n", intro, table(header, rows)])
+
+
+def _wrapped(text: str) -> str:
+    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _cells(found: Summary) -> list[str]:
