@@ -10,8 +10,8 @@ OPENING = """\
 between source and target. Each set was used with three feature maps, which gives {tasks} tasks. On the raw columns of a
 table, the target RMSE of `BayesSpARRegressor()` is {raw} times that of scikit-learn's RidgeCV (geometric mean of
 {raw_tasks} tasks): it is {level} ridge there. On polynomial and Fourier features it is {poly2} and {fourier} times that
-of RidgeCV on the same features. The gain is on features that are given: polynomial and Fourier features here, and
-network features, which are not part of this benchmark. Expanding a table {expanding}: compared
+of RidgeCV on the same features. The gain is on features that are given, here the polynomial and Fourier features;
+network features are not part of this benchmark. Expanding a table {expanding}: compared
 with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of {poly2_raw} on polynomial and {fourier_raw} on
 Fourier features. On raw columns, {trees} have {trees_mean} times the error of RidgeCV (`last`: {trees_last}; worst
 {trees_worst}). On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds {tail} times that of
