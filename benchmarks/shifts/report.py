@@ -35,9 +35,6 @@ SETS_PAGE = DOCS / "evidence-sets.md"
 
 LAST = "last"
 RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge", *TREES)
-LEVEL = 0.015
-"""Means this close to one are called level."""
-
 MANY_ROWS = 2000
 """Source rows from which a set counts as large."""
 
@@ -73,7 +70,7 @@ def opening(records: Records) -> list[str]:
     """Write the first paragraph and how to read the numbers."""
     tasks = task_names(records)
     ours, last = same_features(records, OURS, tasks), same_features(records, OURS, task_names(records, LAST))
-    found = [q for t in tasks if (t, OURS) in records and (q := ratio(records[t, OURS], records)) is not None]
+    duel = Duel.of(records, task_names(records, LAST, "raw"), OURS, REFERENCE)
     maps = {m: same_features(records, OURS, task_names(records, feature_map=m)) for m in MAPS}
     on_raw = {m: against_raw(records, OURS, m) for m in MAPS}
     expanded = [on_raw[m].geometric_mean for m in MAPS if m != "raw"]
@@ -82,8 +79,14 @@ def opening(records: Records) -> list[str]:
         sets=len({records[t, REFERENCE]["set"] for t in tasks}),
         tasks=len(tasks),
         raw=figure(maps["raw"].geometric_mean),
+        raw_median=figure(maps["raw"].median),
+        raw_last=figure(duel.geometric_mean),
+        raw_low=figure(duel.low),
+        raw_high=figure(duel.high),
+        raw_below=maps["raw"].below,
+        raw_above=maps["raw"].above,
         raw_tasks=maps["raw"].answered,
-        level=_level(maps["raw"].geometric_mean),
+        level="better than" if duel.high < 1.0 else "worse than" if duel.low > 1.0 else "level with",
         poly2=figure(maps["poly2"].geometric_mean),
         fourier=figure(maps["fourier"].geometric_mean),
         expanding="does not reduce the error" if min(expanded) >= 1.0 else "changes the error",
@@ -101,8 +104,8 @@ def opening(records: Records) -> list[str]:
         mean=figure(ours.geometric_mean),
         median=figure(ours.median),
         last_mean=figure(last.geometric_mean),
-        below=sum(q < 0.9 for q in found),
-        between=sum(0.9 <= q <= TAIL for q in found),
+        below=ours.below,
+        between=ours.answered - ours.below - ours.above,
         tail=f"{TAIL:.2f}",
     )
     return [_wrapped(text), INTRO]
@@ -266,7 +269,3 @@ def _between(duel: Duel) -> str:
 
 def _percent(found: Calibration) -> str:
     return f"{found.covered:.0%}" if found.tasks else "-"
-
-
-def _level(mean: float) -> str:
-    return "level with" if abs(mean - 1.0) <= LEVEL else "better than" if mean < 1.0 else "worse than"

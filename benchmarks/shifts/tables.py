@@ -17,12 +17,16 @@ TAIL = 1.10
 
 @dataclass(frozen=True)
 class Summary:
-    """Ratios of one method: how many were recorded and how many are finite, and statistics of the finite ones."""
+    """Ratios of one method: how many were recorded and how many are finite, and statistics of the finite ones.
+
+    ``below`` counts ratios below 0.90, ``above`` those above ``TAIL``.
+    """
 
     recorded: int
     answered: int
     geometric_mean: float
     median: float
+    below: int
     above: int
     worst: float
 
@@ -32,9 +36,10 @@ class Summary:
         recorded = list(values)
         found = np.array([v for v in recorded if v is not None and math.isfinite(v)])
         if not len(found):
-            return cls(len(recorded), 0, math.nan, math.nan, 0, math.nan)
+            return cls(len(recorded), 0, math.nan, math.nan, 0, 0, math.nan)
         mean, median = float(np.exp(np.log(found).mean())), float(np.median(found))
-        return cls(len(recorded), len(found), mean, median, int((found > TAIL).sum()), float(found.max()))
+        below, above = int((found < 0.9).sum()), int((found > TAIL).sum())
+        return cls(len(recorded), len(found), mean, median, below, above, float(found.max()))
 
 
 def task_names(records: dict[Key, Record], half: str | None = None, feature_map: str | None = None) -> list[str]:
