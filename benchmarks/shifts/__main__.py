@@ -1,4 +1,4 @@
-"""The command: ``python -m benchmarks.shifts`` fills the missing records, prints the table and writes the page."""
+"""Run what is not recorded, print the tables and write the pages: ``python -m benchmarks.shifts``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from benchmarks.shifts.sets import HALVES, tasks
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
-    parser.add_argument(
-        "--part", "--half", dest="half", choices=HALVES, help="one part only; the table then shows no other"
-    )
+    parser.add_argument("--part", dest="half", choices=HALVES, help="run and print one part only")
     parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
     parser.add_argument("--peers", action="store_true", help="run skada's and ADAPT's methods instead of ours")
     parser.add_argument("--jobs", type=int, default=2, help="processes of one thread each (default 2)")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a method may take (default 120)")
-    parser.add_argument("--again", action="store_true", help="measure what is recorded already once more")
+    parser.add_argument("--again", action="store_true", help="measure again what is recorded already")
     parser.add_argument("--no-run", action="store_true", help="only print and write from the records")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/evidence.md as it is")
+    parser.add_argument("--no-page", action="store_true", help="do not write docs/evidence.md")
     parser.add_argument("--records", type=Path, help="another file of records")
     args = parser.parse_args()
     known = PEERS if args.peers else METHODS

@@ -1,7 +1,7 @@
 """The shallow regression methods of skada and ADAPT, each around the same RidgeCV, with their own defaults.
 
-They live in an environment of their own (``make peers``), because they bring gigabytes; nothing here is imported unless
-such a method is asked for.
+They need an environment of their own (``make evidence-peers``), because they install gigabytes. They are imported only
+if such a method is run.
 """
 
 from __future__ import annotations

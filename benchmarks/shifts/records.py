@@ -1,4 +1,4 @@
-"""Records as lines of JSON, one per task and method: appended as they come, sorted and given their ratio at the end."""
+"""Records as lines of JSON, one per task and method. They are appended during a run and sorted at its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 
 def read(*paths: Path) -> dict[Key, Record]:
-    """Read records by task and method; the last of a pair counts, and a line cut short by a crash does not."""
+    """Read records by task and method. The last record of a pair counts; incomplete lines are skipped."""
     found: dict[Key, Record] = {}
     for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():

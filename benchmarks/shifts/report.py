@@ -1,186 +1,271 @@
-"""Print the tables and write ``docs/evidence.md``: the page says nothing that is not in the records."""
+"""Print the tables and write ``docs/evidence.md`` and ``docs/evidence-sets.md``. All numbers come from the records."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+from textwrap import fill
 
 from benchmarks.measure import show
 from benchmarks.report import table
-from benchmarks.shifts.calibration import Calibration, draw
+from benchmarks.shifts.calibration import Calibration
 from benchmarks.shifts.features import MAPS
-from benchmarks.shifts.methods import OURS
-from benchmarks.shifts.records import Key, Record, read
+from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
+from benchmarks.shifts.peers import PEERS
+from benchmarks.shifts.records import Key, Record, ratio, read
 from benchmarks.shifts.sets import HALVES, REGISTER
-from benchmarks.shifts.tables import (
-    BY_SET,
-    DUEL,
-    HEADER,
-    against_spar,
-    by_set,
-    cells,
-    figure,
-    head_to_head,
-    summary,
-    task_names,
-    worst_tasks,
+from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
+from benchmarks.shifts.text import (
+    ABSOLUTE,
+    FEATURES,
+    FORECAST,
+    HEAD_TO_HEAD,
+    INTRO,
+    OPENING,
+    PARTS,
+    PEERS_INTRO,
+    SETS,
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "evidence.md"
-PLOT = DOCS / "figures" / "evidence.png"
+SETS_PAGE = DOCS / "evidence-sets.md"
 
-INTRO = """# Evidence
+LAST = "last"
+RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge", *TREES)
+MANY_ROWS = 2000
+"""Source rows from which a set counts as large."""
 
-How the methods do on real shifts: {sets} data sets that packages ship, each with a source and a target that differ by
-time, place, kind or size, each with three feature maps, {tasks} tasks in all. The number is the RMSE on the target
-divided by that of scikit-learn's RidgeCV (41 penalties from 1e-4 to 1e6, chosen by its leave-one-out): **below one is
-better**. No method sees a label of the target. `BayesSpAR auto` is what `BayesSpARRegressor()` does; `c=0` is its ridge
-before any adaptation, `c=1` and `chi2` are fixed rules. The three tasks of a set are not independent: the tables head
-to head count sets, too; the lasso and the elastic net, which the tables show to be strong, stand there beside ridge.
+SAME_FEATURES = ["method", "geometric mean", "median", f"above {TAIL:.2f}", "worst"]
 
-Made by `python -m benchmarks.shifts` from the records in `benchmarks/results/shifts.jsonl` (`make evidence` fetches the
-data and fills what is missing; other libraries' methods run in an environment of their own, `make evidence-peers`).
-
-**Five parts, opened one after another.** Judge by the *last*: {last} sets, chosen by a written rule
-(`benchmarks/shifts/sets/sealed.py`) with nothing fitted to them, and run once the method was fixed; nothing was
-changed after that. The other four have all served to choose something. Of the first {first} sets, each belongs to the
-*design* half or the *held-back* half by the parity of a hash of its name; several hundred settings were compared on
-the design half, and about 140 more on both after the held-back half had shown a defect and a long tail ([decision
-9](decisions/0009-after-the-held-back-half.md)). The *fresh* part, {fresh} sets, was then run and had a long tail,
-too; some 300 settings later ([decision 11](decisions/0011-no-further-than-tested.md)) so was the *sealed* part,
-{sealed} sets, which showed two crashes and where the tail was still too long ([decision
-12](decisions/0012-plain-ridge-to-start-from.md)). What each part gave when it was opened stands in those decisions;
-the tables below are all of the method as it is now.
-
-**Features.** Numbers as they are, missing ones the source's median, a column per level of a category; at most 5,000
-rows of each side. `raw`: standardised by the source. `poly2`: with squares and products, at most 800 columns.
-`fourier`: 400 random cosines, their width the median distance in the source. The rules use the source alone.
-"""
-
-FORECAST = """## The error expected before any label
-
-Each point is a task: across, the RMSE that was forecast for the target without a label of it, divided by the noise
-measured on the source; up, what it was. The forecast (`expected_rmse`) holds if the model is linear and stays the same:
-it sees *variance* that a shift inflates, not a world that changed. Points far above the line are such worlds; points
-far below it are adapted weights that gave up directions of which the source knew little, and which did not matter.
-
-![expected against actual RMSE](figures/evidence.png)
-"""
-
-
-# As on the page: the part that nobody had looked at comes first.
-SECTIONS = {
-    "last": "The last part",
-    "sealed": "The sealed part",
-    "fresh": "The fresh part",
-    "held-back": "The held-back half",
-    "design": "The design half",
-    None: "All",
-}
+Records = dict[Key, Record]
 
 
 def print_tables(paths: Sequence[Path], half: str | None = None) -> None:
-    """Print a table for each part and for all, or for one part alone."""
+    """Print the ratios on the same features, for each part and for all, or for one part."""
     records = read(*paths)
-    for name, chosen in _groups(half):
-        names = task_names(records, chosen)
-        if not names:
-            continue
-        show(
-            f"{name}: {len(names)} tasks, RMSE relative to RidgeCV", HEADER, [cells(r) for r in summary(records, names)]
-        )
-        worse, of = against_spar(records, names)
-        if of:
-            print(f"{OURS}: more than 2 % worse than SpAR 0.999 on {worse} of {of} tasks")
-        show(f"{name}: geometric mean (worst) per feature map", ["method", *MAPS], _per_map(records, chosen))
-    for found in _calibrations(records, half):
-        print(f"\n{found.method}: {found}. Furthest off:")
-        for record, expected, actual in found.surprises[:5]:
-            print(f"  {record['task']:<28} expected {figure(expected):>6}  actual {figure(actual):>6}")
+    for name in (half,) if half else (*HALVES, None):
+        tasks = task_names(records, name)
+        found = {m: same_features(records, m, tasks) for m in (*METHODS, *PEERS)}
+        rows = [[_name(m, s), *_cells(s), s.recorded] for m, s in found.items() if s.recorded]
+        if rows:
+            title = f"{name or 'all'}: {len(tasks)} tasks, target RMSE relative to RidgeCV on the same features"
+            show(title, [*SAME_FEATURES, "tasks"], rows)
 
 
 def write_page(paths: Sequence[Path]) -> None:
-    """Write the page and its figure."""
+    """Write both pages. The recommended method and the reference must have records."""
     records = read(*paths)
-    names = task_names(records)
-    of_part = Counter(shift.half for shift in REGISTER.values())
-    sets = len({name.split("/")[0] for name in names})
-    first = of_part["design"] + of_part["held-back"]
-    later = {part: of_part[part] for part in ("fresh", "sealed", "last")}
-    parts = [INTRO.format(sets=sets, tasks=len(names), first=first, **later)]
-    for half, name in SECTIONS.items():
-        chosen = task_names(records, half)
-        if not chosen:
-            continue
-        parts += [f"## {name}: {len(chosen)} tasks\n", table(HEADER, [cells(r) for r in summary(records, chosen)])]
-        worse, of = against_spar(records, chosen)
-        if of:
-            parts.append(f"`{OURS}` is more than 2 % worse than SpAR 0.999 on {worse} of {of} tasks.\n")
-        parts += ["Over sets, each the geometric mean of its tasks:\n", table(BY_SET, by_set(records, chosen))]
-        parts += ["Geometric mean (worst) per feature map:\n", table(["method", *MAPS], _per_map(records, half))]
-        parts += [f"`{OURS}` head to head, its RMSE over the other's:\n", table(DUEL, head_to_head(records, chosen))]
-    parts += _failures(records, names) + _forecasts(records) + _sets(records)
-    PAGE.write_text("\n".join(parts), encoding="utf-8")
-    print(f"\nwrote {PAGE} and {PLOT}")
+    if not any(method == OURS for _, method in records):
+        raise SystemExit(f"no records of {OURS!r} in {', '.join(map(str, paths))}; the page needs them")
+    sections = (opening, same_features_section, absolute, parts, head_to_head, peers, forecasts, choice)
+    PAGE.write_text("\n".join(part for section in sections for part in section(records)), encoding="utf-8")
+    SETS_PAGE.write_text(sets_page(records), encoding="utf-8")
+    print(f"\nwrote {PAGE} and {SETS_PAGE}")
 
 
-def _groups(half: str | None) -> list[tuple[str, str | None]]:
-    return [(half, half)] if half else [*((name, name) for name in HALVES), ("all", None)]
+def opening(records: Records) -> list[str]:
+    """Write the first paragraph and how to read the numbers."""
+    tasks = task_names(records)
+    ours, last = same_features(records, OURS, tasks), same_features(records, OURS, task_names(records, LAST))
+    duel = Duel.of(records, task_names(records, LAST, "raw"), OURS, REFERENCE)
+    maps = {m: same_features(records, OURS, task_names(records, feature_map=m)) for m in MAPS}
+    on_raw = {m: against_raw(records, OURS, m) for m in MAPS}
+    expanded = [on_raw[m].geometric_mean for m in MAPS if m != "raw"]
+    trees, trees_last = ([against_raw(records, m, "raw", half) for m in TREES] for half in (None, LAST))
+    text = OPENING.format(
+        sets=len({records[t, REFERENCE]["set"] for t in tasks}),
+        tasks=len(tasks),
+        raw=figure(maps["raw"].geometric_mean),
+        raw_median=figure(maps["raw"].median),
+        raw_last=figure(duel.geometric_mean),
+        raw_low=figure(duel.low),
+        raw_high=figure(duel.high),
+        raw_below=maps["raw"].below,
+        raw_above=maps["raw"].above,
+        raw_tasks=maps["raw"].answered,
+        level="better than" if duel.high < 1.0 else "worse than" if duel.low > 1.0 else "level with",
+        poly2=figure(maps["poly2"].geometric_mean),
+        fourier=figure(maps["fourier"].geometric_mean),
+        expanding="does not reduce the error" if min(expanded) >= 1.0 else "changes the error",
+        poly2_raw=figure(on_raw["poly2"].geometric_mean),
+        fourier_raw=figure(on_raw["fourier"].geometric_mean),
+        trees=" and ".join(TREES),
+        trees_mean=" and ".join(figure(s.geometric_mean) for s in trees),
+        trees_last=" and ".join(figure(s.geometric_mean) for s in trees_last),
+        trees_worst=" and ".join(figure(s.worst) for s in trees),
+        above=ours.above,
+        answered=ours.answered,
+        worst=figure(ours.worst),
+        last_above=last.above,
+        last_tasks=last.answered,
+        mean=figure(ours.geometric_mean),
+        median=figure(ours.median),
+        last_mean=figure(last.geometric_mean),
+        below=ours.below,
+        between=ours.answered - ours.below - ours.above,
+        tail=f"{TAIL:.2f}",
+    )
+    return [_wrapped(text), INTRO]
 
 
-def _per_map(records: dict[Key, Record], half: str | None) -> list[list[str]]:
-    columns = [{r.method: r for r in summary(records, task_names(records, half, m))} for m in MAPS]
-    methods = dict.fromkeys(method for column in columns for method in column)
+def same_features_section(records: Records) -> list[str]:
+    """Write Table 1 and the list of tasks in the tail."""
+    groups = [task_names(records), task_names(records, LAST)]
+    rows = []
+    for method in (m for m in METHODS if m not in ONLY_ON):
+        whole, last = (same_features(records, method, tasks) for tasks in groups)
+        if whole.recorded:
+            rows.append([_name(method, whole), *_cells(whole), *_cells(last)])
+    header = ["method", *(f"{group}: {s}" for group in ("all", LAST) for s in SAME_FEATURES[1:])]
+    tail = in_tail(records, groups[0])
+    listed = [[r["set"], r["map"], r["half"], f"{r['n']} x {r['d']}", figure(q)] for q, r in tail]
+    of_map = ", ".join(f"{sum(r['map'] == m for _, r in tail)} on `{m}`" for m in MAPS)
     return [
-        [m, *(f"{figure(c[m].geometric_mean)} ({figure(c[m].worst)})" if m in c else "-" for c in columns)]
-        for m in methods
+        f"## Table 1: ratio to RidgeCV on the same features ({len(groups[0])} tasks; `last`: {len(groups[1])})\n",
+        table(header, rows),
+        f"The ratio of `{OURS}` exceeds {TAIL:.2f} on {len(tail)} of {len(groups[0])} tasks ({of_map}):\n",
+        table(["set", "map", "part", "source rows x columns", "ratio"], listed) if listed else "",
     ]
 
 
-def _failures(records: dict[Key, Record], names: list[str]) -> list[str]:
-    """List the tasks where our method loses most, and the methods that gave no answer, with their reasons."""
-    parts = []
-    if lost := worst_tasks(records, names, OURS, 12):
-        rows = [[r["task"], r["half"], f"{r['n']} x {r['d']}", figure(q)] for q, r in lost]
-        parts += [f"## Where `{OURS}` loses to RidgeCV, worst first\n",
-                  table(["task", "part", "source", "ratio"], rows)]  # fmt: skip
-    silent: dict[tuple[str, str], int] = {}
-    for (_, method), record in sorted(records.items()):
-        if record["rmse"] is None:
-            reason = record["note"].split("\n")[0][:70].replace("|", "/")
-            silent[method, reason] = silent.get((method, reason), 0) + 1
-    if silent:
-        rows = [[method, f"`{reason}`", count] for (method, reason), count in sorted(silent.items())]
-        parts += ["## No answer\n", table(["method", "why", "tasks"], rows)]
-    return parts
+def absolute(records: Records) -> list[str]:
+    """Write Table 2: every method and map against the reference on raw columns."""
+    rows = []
+    for method in METHODS:
+        found = [against_raw(records, method, m, half) for half in (None, LAST) for m in MAPS]
+        if any(s.recorded for s in found):
+            rows.append([method, *(_mean_worst(s) for s in found)])
+    header = ["method", *(f"{group}: {m}" for group in ("all", LAST) for m in MAPS)]
+    whole, last = (task_names(records, half, "raw") for half in (None, LAST))
+    large = [t for t in whole if records[t, REFERENCE]["n"] >= MANY_ROWS]
+    text = ABSOLUTE.format(
+        rows=round(median(records[t, REFERENCE]["n"] for t in whole)),
+        large=len(large),
+        many=MANY_ROWS,
+        trees=" and ".join(TREES),
+        trees_large=" and ".join(figure(same_features(records, m, large).geometric_mean) for m in TREES),
+        worst=" and ".join(dict.fromkeys(_worst_set(records, m) for m in TREES)),
+    )
+    title = (
+        f"## Table 2: ratio to RidgeCV on the raw columns of the same set ({len(whole)} sets; `last`: {len(last)})\n"
+    )
+    return [title, _wrapped(text), table(header, rows)]
 
 
-def _forecasts(records: dict[Key, Record]) -> list[str]:
-    found = _calibrations(records, None)
-    if not found:
+def parts(records: Records) -> list[str]:
+    """Write the table of the recommended method by part and map."""
+    rows = []
+    for half in (*HALVES, None):
+        tasks = task_names(records, half)
+        whole = same_features(records, OURS, tasks)
+        if whole.recorded:
+            of_map = (same_features(records, OURS, task_names(records, half, m)) for m in MAPS)
+            rows.append([half or "all", len(tasks), *map(_mean_worst, of_map), _mean_worst(whole), whole.above])
+    header = ["part", "tasks", *MAPS, "all maps", f"above {TAIL:.2f}"]
+    title = f"## `{OURS}` by part and feature map\n"
+    return [title, "Ratio to RidgeCV on the same features: geometric mean (worst).\n", table(header, rows)]
+
+
+def head_to_head(records: Records) -> list[str]:
+    """Write the comparison by sets with standard errors."""
+    rows = []
+    for other in RIVALS:
+        found = [Duel.of(records, task_names(records, half), OURS, other) for half in (None, LAST)]
+        if found[0].sets:
+            cells = ((_between(d), f"{d.better} of {d.sets}") for d in found)
+            rows.append([other, *(cell for pair in cells for cell in pair)])
+    header = ["against", "all: ratio", "all: sets better", f"{LAST}: ratio", f"{LAST}: sets better"]
+    return ["## Head to head by sets\n", HEAD_TO_HEAD, table(header, rows)]
+
+
+def peers(records: Records) -> list[str]:
+    """Write the table of other libraries' methods, each beside ours on the same tasks."""
+    rows = []
+    for method in PEERS:
+        tasks = [t for t in task_names(records) if (t, method) in records]
+        found = same_features(records, method, tasks)
+        if found.recorded:
+            answered = [t for t in tasks if records[t, method]["rmse"] is not None]
+            ours = same_features(records, OURS, answered)
+            counts = [found.answered, found.recorded - found.answered]
+            rows.append([method, *counts, *_cells(found), figure(ours.geometric_mean), ours.above])
+    if not rows:
         return []
-    PLOT.parent.mkdir(exist_ok=True)
-    draw(found, PLOT)
-    parts = [FORECAST]
-    for one in found:
-        parts.append(f"**{one.method}**: {one}. Furthest off:\n")
-        rows = [[r["task"], figure(e), figure(a), figure(a / e)] for r, e, a in one.surprises[:8]]
-        parts.append(table(["task", "expected / noise", "actual / noise", "factor"], rows))
-    return parts
+    header = ["method", "tasks", "no answer", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
+    return ["## Other libraries\n", PEERS_INTRO, table(header, rows)]
 
 
-def _calibrations(records: dict[Key, Record], half: str | None) -> list[Calibration]:
-    found = (Calibration.of(records, method, half) for method in ("OLS", OURS))
-    return [c for c in found if len(c.records) > 2]
+def forecasts(records: Records) -> list[str]:
+    """Write how often the 95 % interval of the forecast held."""
+    rows = []
+    for method in METHODS:
+        whole, last = (Calibration.of(records, method, half) for half in (None, LAST))
+        if whole.tasks:
+            spread = f"{figure(whole.median)} ({figure(whole.low)} to {figure(whole.high)})"
+            rows.append([method, whole.tasks, f"{whole.covered:.0%}", _percent(last), spread])
+    if not rows:
+        return []
+    header = ["method", "tasks", "all: covered", f"{LAST}: covered", "actual / expected: median (95 % of tasks)"]
+    return ["## Forecasts of the error\n", FORECAST, table(header, rows)]
 
 
-def _sets(records: dict[Key, Record]) -> list[str]:
+def choice(records: Records) -> list[str]:
+    """Write how the sets were chosen and what each part served for."""
+    counts = Counter(shift.half for shift in REGISTER.values())
+    rows = [[part, counts[part], PARTS[part]] for part in HALVES]
+    return ["## Data sets, parts and feature maps\n", SETS, table(["part", "sets", "use"], rows), FEATURES]
+
+
+def sets_page(records: Records) -> str:
+    """Return the list of the data sets as a page."""
+    sizes = {r["set"]: r for r in records.values() if r["map"] == "raw" and "n" in r}
     rows = []
     for name, shift in sorted(REGISTER.items()):
-        sizes = next((r for r in records.values() if r["set"] == name and r["map"] == "raw" and "n" in r), None)
-        size = f"{sizes['n']} → {sizes['m']}, {sizes['d']}" if sizes else ""
+        size = f"{s['n']} → {s['m']}, {s['d']}" if (s := sizes.get(name)) else ""
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
-    header = ["set", "part", "y", "source → target", "rows, columns", "from; licence"]
-    return ["## The sets\n", table(header, rows)]
+    header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
+    intro = (
+        f"The {len(rows)} data sets of [the evidence](evidence.md). Rows are those of source and target after\n"
+        "sampling. Columns are those of the `raw` feature map. `python -m benchmarks.shifts` writes this page.\n"
+    )
+    return "\n".join(["# Data sets of the evidence\n", intro, table(header, rows)])
+
+
+def _wrapped(text: str) -> str:
+    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _cells(found: Summary) -> list[str]:
+    mean, median, worst = (figure(v) for v in (found.geometric_mean, found.median, found.worst))
+    return [mean, median, str(found.above), worst]
+
+
+def _name(method: str, found: Summary) -> str:
+    missing = found.recorded - found.answered
+    return f"{method} ({missing} without an answer)" if missing else method
+
+
+def _mean_worst(found: Summary) -> str:
+    return f"{figure(found.geometric_mean)} ({figure(found.worst)})" if found.answered else "-"
+
+
+def _worst_set(records: Records, method: str) -> str:
+    """Name the set with a method's largest ratio on raw columns, and the error of the reference there."""
+    tasks = [t for t in task_names(records, feature_map="raw") if (t, method) in records]
+    task = max(tasks, key=lambda t: ratio(records[t, method], records) or 0.0, default=None)
+    if task is None:
+        return "-"
+    best = records[task, REFERENCE]
+    return f"`{best['set']}`, where the RMSE of RidgeCV is {figure(best['rmse'] / best['spread'])} label spreads"
+
+
+def _between(duel: Duel) -> str:
+    return f"{figure(duel.geometric_mean)} ({figure(duel.low)} to {figure(duel.high)})"
+
+
+def _percent(found: Calibration) -> str:
+    return f"{found.covered:.0%}" if found.tasks else "-"

@@ -1,4 +1,4 @@
-"""Run methods on tasks, each worker a process of one thread that may be stopped, and keep a record of each."""
+"""Run methods on tasks in worker processes of one thread each, and write a record for each pair."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.shifts.methods import METHODS
+from benchmarks.shifts.methods import METHODS, ONLY_ON
 from benchmarks.shifts.peers import PEERS, import_library
 from benchmarks.shifts.records import Record, append, read, tidy
 from benchmarks.shifts.sets import REGISTER, Task
@@ -42,7 +42,7 @@ def measure(task: Task, method: str) -> Record:
             record["seconds"] = round(time.perf_counter() - start, 4)
             told = answer.forecast() if answer.forecast else (None,) * 4
             rmse = float(np.sqrt(np.mean((answer.predictions - yz) ** 2)))
-    except Exception as error:  # noqa: BLE001 - a method that fails is a row of the table, with its reason
+    except Exception as error:  # noqa: BLE001 - the failure of a method is recorded with its reason
         record["note"] = f"{type(error).__name__}: {str(error)[:100]}"
         return record
     record["note"] = "" if math.isfinite(rmse) else "predictions are not finite"
@@ -64,7 +64,8 @@ def run(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     known = {} if again else read(path)
-    missing = [(t, m) for t in tasks for m in methods if (t.name, m) not in known]
+    wanted = [(t, m) for t in tasks for m in methods if t.map in ONLY_ON.get(m, (t.map,))]
+    missing = [(t, m) for t, m in wanted if (t.name, m) not in known]
     for name in ONE_THREAD:
         os.environ[name] = "1"
     workers: SimpleQueue[_Worker] = SimpleQueue()
@@ -93,7 +94,7 @@ def run(
 
 
 class _Worker:
-    """A process that answers one question after another, and is replaced when it takes too long or dies."""
+    """A process that runs one task after another. It is replaced if it exceeds the time limit or ends."""
 
     def __init__(self, methods: Sequence[str]) -> None:
         self._methods = list(methods)
@@ -106,7 +107,7 @@ class _Worker:
             self._process = spawn.Process(target=_answer, args=(theirs, self._methods), daemon=True)
             self._process.start()
             theirs.close()
-            self._line.recv()  # it has started, and the clock may too
+            self._line.recv()  # the worker is ready; the time limit starts now
         self._line.send((task.shift.name, task.map, method))
         try:
             if self._line.poll(limit):
@@ -128,7 +129,7 @@ class _Worker:
 
 
 def _answer(line: Connection, methods: list[str]) -> None:
-    with contextlib.suppress(ImportError):  # said once more, as a record, when the method is asked for
+    with contextlib.suppress(ImportError):  # the run of the method records the error
         for method in methods:
             import_library(method)
     line.send("ready")

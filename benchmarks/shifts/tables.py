@@ -1,139 +1,107 @@
-"""Records → numbers: how each method's target RMSE compares with RidgeCV's, over a part, over a feature map."""
+"""Compute the numbers of the page from the records. A ratio below one is better than the reference."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.shifts.methods import METHODS, OURS, REFERENCE
-from benchmarks.shifts.peers import PEERS
-from benchmarks.shifts.records import Key, Record, ratio, ratios
+from benchmarks.shifts.methods import OURS, REFERENCE
+from benchmarks.shifts.records import Key, Record, ratio
 
-SPAR = "SpAR 0.999"
+TAIL = 1.10
+"""Tasks above this ratio are counted in the tables, and listed for the recommended method."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method over some tasks; ratios are target RMSE / RidgeCV's, below one is better."""
+class Summary:
+    """Ratios of one method: how many were recorded and how many are finite, and statistics of the finite ones.
 
-    method: str
-    finished: int
-    tasks: int
+    ``below`` counts ratios below 0.90, ``above`` those above ``TAIL``.
+    """
+
+    recorded: int
+    answered: int
     geometric_mean: float
     median: float
-    second_worst: float
+    below: int
+    above: int
     worst: float
-    wins: int
-    seconds: float
 
     @classmethod
-    def of(cls, method: str, records: dict[Key, Record], tasks: Sequence[str]) -> Row | None:
-        """Summarise a method, or None where it has no record."""
-        tasks = [task for task in tasks if (task, method) in records]
-        if not tasks:
-            return None
-        found = np.sort(ratios(records, method, tasks))
-        seconds = sum(records[task, method]["seconds"] or 0.0 for task in tasks)
+    def of(cls, values: Iterable[float | None]) -> Summary:
+        """Summarise ratios; None stands for a task on which the method failed."""
+        recorded = list(values)
+        found = np.array([v for v in recorded if v is not None and math.isfinite(v)])
         if not len(found):
-            return cls(method, 0, len(tasks), *(math.nan,) * 4, 0, seconds)
-        return cls(
-            method,
-            len(found),
-            len(tasks),
-            float(np.exp(np.log(found).mean())),
-            float(np.median(found)),
-            float(found[-min(2, len(found))]),
-            float(found[-1]),
-            int((found < 1.0).sum()),
-            seconds,
-        )
-
-
-HEADER = ["method", "geometric mean", "median", "second worst", "worst", "better than RidgeCV", "seconds"]
-
-
-def cells(row: Row) -> list[str]:
-    """Return a row as text, in the order of ``HEADER``."""
-    missing = "" if row.finished == row.tasks else f" ({row.tasks - row.finished} without an answer)"
-    numbers = [figure(v) for v in (row.geometric_mean, row.median, row.second_worst, row.worst)]
-    wins = "" if row.method == REFERENCE else f"{row.wins} of {row.finished}{missing}"
-    return [row.method, *numbers, wins, f"{row.seconds:.0f}"]
-
-
-def summary(records: dict[Key, Record], tasks: Sequence[str]) -> list[Row]:
-    rows = (Row.of(method, records, tasks) for method in (*METHODS, *PEERS))
-    return [row for row in rows if row is not None]
+            return cls(len(recorded), 0, math.nan, math.nan, 0, 0, math.nan)
+        mean, median = float(np.exp(np.log(found).mean())), float(np.median(found))
+        below, above = int((found < 0.9).sum()), int((found > TAIL).sum())
+        return cls(len(recorded), len(found), mean, median, below, above, float(found.max()))
 
 
 def task_names(records: dict[Key, Record], half: str | None = None, feature_map: str | None = None) -> list[str]:
-    """Return the tasks that the reference was run on."""
+    """Return the tasks of the reference, or those of one part or map."""
     found = (r for (_, method), r in records.items() if method == REFERENCE)
     return sorted(r["task"] for r in found if half in (None, r["half"]) and feature_map in (None, r["map"]))
 
 
-def against_spar(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> tuple[int, int]:
-    """Return on how many tasks a method's RMSE exceeds SpAR's by more than 2 %, and of how many."""
-    pairs = [(records.get((t, method)), records.get((t, SPAR))) for t in tasks]
-    both = [(a["rmse"], b["rmse"]) for a, b in pairs if a and b and a["rmse"] and b["rmse"]]
-    return sum(a > 1.02 * b for a, b in both), len(both)
+def same_features(records: dict[Key, Record], method: str, tasks: Sequence[str]) -> Summary:
+    """Compare a method with the reference on the same features."""
+    return Summary.of(ratio(records[t, method], records) for t in tasks if (t, method) in records)
 
 
-BY_SET = ["method", "geometric mean", "median", "second worst", "worst", "better than RidgeCV"]
+def against_raw(records: dict[Key, Record], method: str, feature_map: str, half: str | None = None) -> Summary:
+    """Compare a method on one feature map with the reference on the raw columns of the same set."""
+    found: list[float | None] = []
+    for task in task_names(records, half, "raw"):
+        name = task.removesuffix("raw") + feature_map
+        if (name, method) in records:
+            found.append(_quotient(records[name, method], records[task, REFERENCE]))
+    return Summary.of(found)
 
 
-def by_set(records: dict[Key, Record], tasks: Sequence[str]) -> list[list[str]]:
-    """Return the same numbers over sets, each the geometric mean of its tasks' ratios."""
-    rows = []
-    for method in (*METHODS, *PEERS):
-        logs: dict[str, list[float]] = {}
-        for task in tasks:
-            record = records.get((task, method))
-            if record and method != REFERENCE and (found := ratio(record, records)):
-                logs.setdefault(record["set"], []).append(math.log(found))
-        if logs:
-            each = np.sort(np.exp([np.mean(values) for values in logs.values()]))
-            numbers = np.exp(np.log(each).mean()), np.median(each), each[-min(2, len(each))], each[-1]
-            rows.append([method, *(figure(float(v)) for v in numbers), f"{int((each < 1.0).sum())} of {len(each)}"])
-    return rows
+def in_tail(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> list[tuple[float, Record]]:
+    """Return the tasks whose ratio exceeds ``TAIL``, largest first."""
+    found = [(ratio(records[t, method], records), records[t, method]) for t in tasks if (t, method) in records]
+    known = [(q, r) for q, r in found if q is not None and q > TAIL]
+    return sorted(known, key=lambda pair: -pair[0])
 
 
-def head_to_head(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> list[list[str]]:
-    """Compare a method with every other, task by task and set by set (the geometric mean of a set's tasks)."""
-    rows = []
-    for other in (*METHODS, *PEERS):
+@dataclass(frozen=True)
+class Duel:
+    """Two methods by sets: each set counts once, with the geometric mean of its tasks' ratios."""
+
+    sets: int
+    better: int
+    geometric_mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, records: dict[Key, Record], tasks: Sequence[str], method: str, other: str) -> Duel:
+        """Compare two methods; ``low`` and ``high`` are two standard errors from the mean, on the log scale."""
         logs: dict[str, list[float]] = {}
         for task in tasks:
             a, b = records.get((task, method)), records.get((task, other))
-            if other != method and a and b and a["rmse"] and b["rmse"]:
-                logs.setdefault(a["set"], []).append(math.log(a["rmse"] / b["rmse"]))
-        if logs:
-            each = [value for values in logs.values() for value in values]
-            sets = np.array([np.mean(values) for values in logs.values()])
-            error = sets.std(ddof=1) / math.sqrt(len(sets)) if len(sets) > 1 else math.nan
-            rows.append([
-                other, f"{sum(v < 0 for v in each)} of {len(each)}", f"{int((sets < 0).sum())} of {len(sets)}",
-                f"{figure(math.exp(sets.mean()))} ({figure(math.exp(sets.mean() - 2 * error))} to "
-                f"{figure(math.exp(sets.mean() + 2 * error))})", figure(math.exp(float(np.median(each)))),
-            ])  # fmt: skip
-    return rows
-
-
-DUEL = ["against", "tasks better", "sets better", "geometric mean over sets (two standard errors)", "median task"]
-
-
-def worst_tasks(
-    records: dict[Key, Record], tasks: Sequence[str], method: str, count: int
-) -> list[tuple[float, Record]]:
-    found = [(ratio(r, records), r) for t in tasks if (r := records.get((t, method)))]
-    known = [(q, r) for q, r in found if q is not None and q > 1.0]
-    return sorted(known, key=lambda pair: -pair[0])[:count]
+            if a and b and (found := _quotient(a, b)):
+                logs.setdefault(a["set"], []).append(math.log(found))
+        each = np.array([np.mean(values) for values in logs.values()])
+        if len(each) < 2:
+            return cls(len(each), int((each < 0).sum()), math.nan, math.nan, math.nan)
+        mean, error = float(each.mean()), float(each.std(ddof=1)) / math.sqrt(len(each))
+        ends = (math.exp(mean + k * error) for k in (0.0, -2.0, 2.0))
+        return cls(len(each), int((each < 0).sum()), *ends)
 
 
 def figure(value: float) -> str:
-    """Return a ratio in three digits, a huge one in powers of ten."""
+    """Return a ratio in three digits, or as a power of ten from 10,000 on."""
     if math.isnan(value):
         return "-"
-    return f"{value:.0e}" if value >= 10_000 else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:.0e}" if value >= 10_000 else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+
+
+def _quotient(a: Record, b: Record) -> float | None:
+    return a["rmse"] / b["rmse"] if a["rmse"] is not None and b["rmse"] else None

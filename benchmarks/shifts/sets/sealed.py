@@ -1,7 +1,7 @@
 """The sealed part: sets chosen by a written rule before anything was run on them.
 
-A table could be taken only if all of this holds. Nothing was fitted to any table while choosing, so that no result can
-have spoken for or against one:
+A table was taken only if all of the following holds. No model was fitted to a table while choosing, so no result
+influenced the choice:
 
 - It is a record of the world, not a simulation, and ships inside an installed package.
 - It has 120 rows or more with a response, at least 80 of them in the source and 30 in the target.

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.sets.shift import REGISTER, Shift
 
-# In the order in which they were opened; each served later choices as design data, but for "last".
+# In the order in which they were opened; docs/evidence.md says which choices each of them served.
 HALVES = ("design", "held-back", "fresh", "sealed", "last")
 
 
