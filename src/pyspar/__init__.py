@@ -47,7 +47,7 @@ _HOME = {
     "save": "pyspar.persist",
 }
 
-_ROOMS = ("bench", "core", "data", "errors", "model_selection", "nn", "sources", "theory")
+_ROOMS = ("bench", "core", "data", "errors", "nn", "sources", "theory")
 """Modules that ``import pyspar`` does not load, and that ``pyspar.data`` and the like do."""
 
 __all__ = [

@@ -5,19 +5,50 @@ The three methods are those of :func:`pyspar.nn.adapt_head`, and of the tables t
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from pyspar.bayes import BayesSpARRegressor
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.adapt import Adaptation
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise
 from pyspar.core.faint import along, customary_cutoff, loud_directions
 from pyspar.core.moments import Moments
 from pyspar.estimators import SpARRegressor
 
 HeadMethod = Literal["bayes", "spar", "ols"]
+
+
+class Changed(NamedTuple):
+    """How many of how many directions of the features got another weight, summed over the head's outputs."""
+
+    directions: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.directions} of {self.total} directions changed"
+
+
+@dataclass(frozen=True, eq=False)
+class NewHead:
+    """The weights of a head, and where they come from.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shape (K, D) and (K,)
+        The new weights; the trained ones if no direction was changed.
+    changed : Changed
+    estimator : BayesSpARRegressor or SpARRegressor
+        The regressor on the features behind the weights.
+    """
+
+    coef: Matrix
+    intercept: Vector
+    changed: Changed
+    estimator: BayesSpARRegressor | SpARRegressor
 
 
 def fit_head(
@@ -30,42 +61,53 @@ def fit_head(
     alpha: float = 0.999,
     noise: Noise = "mle",
     cutoff: float | None = None,
-) -> BayesSpARRegressor | SpARRegressor:
-    """Return a regressor on the features whose weights are the new head.
+) -> NewHead:
+    """Return new weights for a linear head.
 
     Parameters
     ----------
     source, target : Moments
-        Of the features that enter the head; the source with its labels.
+        Of the features that enter the head; the source with its labels. "ols" needs no target.
     method : {"bayes", "spar", "ols"}
-        "bayes" corrects the trained head where the labels prove it wrong. "spar" and "ols" forget it, and fit SpAR or
+        "bayes" corrects the trained head where the labels prove it wrong. "spar" and "ols" replace it by SpAR and by
         least squares, with an intercept if the head has a bias.
     coef, intercept : arrays of shape (K, D) and (K,)
         The trained head; without a bias, None.
     alpha, noise
         As for :class:`pyspar.SpARRegressor`.
     cutoff : float, optional
-        No weight is fitted along directions of the features that are shorter than this share of the longest. By
-        default ``max(N, D)`` machine epsilons, at most 0.001.
+        A fitted head has no weight along directions of the features that are shorter than this share of the longest.
+        By default ``max(N, D)`` machine epsilons, at most 0.001.
     """
+    coef = np.asarray(coef, dtype=np.float64)
+    bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
     loud = loud_directions(source, customary_cutoff(source) if cutoff is None else cutoff)
+    source = along(loud, source)
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
-        bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
-        estimator = _around(np.asarray(coef, dtype=np.float64), bias, alpha, along(loud, source), source)
+        # Features, target and head all lose their faint directions, which are mostly rounding.
+        centre = LinearRegression()
+        centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ loud.T) @ loud, bias, coef.shape[1]
+        estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
+        target = None if target is None else along(loud, target)
     else:
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise)
-        estimator.fit_moments(along(loud, source))
-    return estimator if target is None or method == "ols" else estimator.adapt(target)
+    estimator.fit_moments(source)
+    if target is not None and method != "ols":
+        estimator.adapt(target)
+    changed = _changed(estimator, coef)
+    if not changed.directions:
+        return NewHead(coef, bias, changed, estimator)
+    new = np.asarray(estimator.coef_).reshape(coef.shape)
+    return NewHead(new, np.asarray(estimator.intercept_).reshape(len(coef)), changed, estimator)
 
 
-def _around(coef: Matrix, bias: Vector, alpha: float, kept: Moments, source: Moments) -> BayesSpARRegressor:
-    """Return the belief centred on a trained head, fitted along the directions of the features that are kept."""
-    # The residuals are those of the head on the features as they are. Only the correction is confined.
-    d = source.n_features
-    root = kept.root.copy()
-    root[:, d + 1 :] = (source.root - kept.root)[:, 1 : d + 1] @ -coef.T + source.root[:, d + 1 :]
-    head = LinearRegression()
-    head.coef_, head.intercept_, head.n_features_in_ = coef, bias, d
-    estimator = BayesSpARRegressor(units="common", centre=head, rule="chi2", alpha=alpha, fit_intercept=False)
-    return estimator.fit_moments(kept.with_root(root))
+def _changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
+    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
+    found: Adaptation | None = getattr(estimator, "adaptation_", None)
+    if found is not None and found.posterior:
+        return Changed(int(found.changed.sum()), found.removed.size)
+    directions = estimator._belief.x.V if found is None else found.z.V
+    new = np.asarray(estimator.coef_).reshape(trained.shape)
+    moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
+    return Changed(int(moved.sum()), moved.size)

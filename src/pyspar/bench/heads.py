@@ -78,16 +78,10 @@ def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
         with warnings.catch_warnings():
             # A network's features often have directions without rows left for noise; the scores say what comes of it.
             warnings.simplefilter("ignore", SparWarning)
-            estimator = fit_head(
-                source, target, METHODS[method], coef=features.head, cutoff=_cutoff(source, CUTS[cut]), **head.params
-            )
-        found[head.key] = np.asarray(estimator.predict(test))
+            cutoff = CUTS[cut] * customary_cutoff(source)
+            new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
+        found[head.key] = test @ new.coef[0]
     return found
-
-
-def _cutoff(source: Moments, multiple: float) -> float:
-    """Return the share of the longest direction below which others are cut: a multiple of what users get."""
-    return multiple * customary_cutoff(source)
 
 
 def _target(features: Features, adapt_to: str) -> NDArray[np.float32]:

@@ -9,8 +9,8 @@ that is bias, variance and noise. No weights have a smaller expected error than 
 the first two terms of least squares are ``thm:ols_loss``.
 
 Intervals come from draws (:mod:`pyspar.core.posterior`) and account for what the belief takes as known: both variances,
-and the units in which weights are alike. The draws are from the prior of the belief and from priors in other units, each
-in proportion to its evidence.
+and the units in which weights are alike. They are drawn from the prior of the belief and from priors in other units,
+each in proportion to its evidence.
 """
 
 from __future__ import annotations

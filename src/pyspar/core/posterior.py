@@ -102,9 +102,7 @@ class Posterior:
         return weights, sigma
 
 
-def posterior_of_fit(
-    fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None
-) -> Posterior:
+def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:
     """Return the posterior given the least-squares fit of a source of N rows.
 
     ``labels`` says how many labels each output counts for, where that is known from the same source in other units.

@@ -10,36 +10,25 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
-from pyspar.core.arrays import EPS64, Matrix
+from pyspar.core.arrays import Matrix
 from pyspar.core.belief import Noise
 from pyspar.errors import InputError
 from pyspar.estimators import SpARRegressor
-from pyspar.heads import HeadMethod, fit_head
+from pyspar.heads import Changed, HeadMethod, NewHead, fit_head
 from pyspar.nn.batches import Reader, check_loader, peeked
 from pyspar.nn.capture import moments_of_features
 from pyspar.nn.find import find_head, shown
 from pyspar.nn.progress import bar
 from pyspar.nn.running import predicting
 from pyspar.sources import working_near
-
-
-class Changed(NamedTuple):
-    """How many of how many directions of the features got another weight, summed over the head's outputs."""
-
-    directions: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.directions} of {self.total} directions changed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +105,7 @@ def adapt_head(
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
-        No weight is fitted along directions of the features that are shorter than this share of the longest.
+        A new head has no weight along directions of the features that are shorter than this share of the longest.
         By default ``max(N, D)`` machine epsilons, at most 0.001; 0 leaves out only what storing the features rounds.
     head : str, optional
         The name of the layer, where the model returns several tensors that leave linear layers.
@@ -167,26 +156,15 @@ def adapt_head(
                     run, name, batches, reader, loader="target_loader", labelled=False, ndim=ndim, advance=advance
                 )
     layer = cast(nn.Linear, adapted.get_submodule(name))
-    trained = _numbers(layer.weight), None if layer.bias is None else _numbers(layer.bias)
+    bias = None if layer.bias is None else _numbers(layer.bias)
     with working_near(layer.weight):
-        estimator = fit_head(
-            x, z, method, coef=trained[0], intercept=trained[1], alpha=alpha, noise=noise, cutoff=cutoff
+        new = fit_head(
+            x, z, method, coef=_numbers(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
         )
-    changed = _changed(estimator, trained[0])
-    if changed.directions:
-        _put(estimator, layer, name)
-    return AdaptedHead(adapted, method, changed, getattr(estimator, "adaptation_", None), name, estimator)
-
-
-def _changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
-    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
-    found: Adaptation | None = getattr(estimator, "adaptation_", None)
-    if found is not None and found.posterior:
-        return Changed(int(found.changed.sum()), found.removed.size)
-    directions = estimator._belief.x.V if found is None else found.z.V
-    new = np.asarray(estimator.coef_).reshape(trained.shape)
-    moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
-    return Changed(int(moved.sum()), moved.size)
+    if new.changed.directions:
+        _put(new, layer, name)
+    adaptation = getattr(new.estimator, "adaptation_", None)
+    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator)
 
 
 def _numbers(parameter: Tensor) -> Matrix:
@@ -266,12 +244,12 @@ def _refuse_tied(model: nn.Module, name: str) -> None:
                 )
 
 
-def _put(estimator: SpARRegressor | BayesSpARRegressor, layer: nn.Linear, name: str) -> None:
-    """Write an estimator's weights into a layer, in its dtype and on its device."""
+def _put(new: NewHead, layer: nn.Linear, name: str) -> None:
+    """Write new weights into a layer, in its dtype and on its device."""
     with torch.no_grad():
-        layer.weight.copy_(torch.as_tensor(np.asarray(estimator.coef_).reshape(layer.weight.shape)))
+        layer.weight.copy_(torch.as_tensor(new.coef))
         if layer.bias is not None:
-            layer.bias.copy_(torch.as_tensor(np.asarray(estimator.intercept_).reshape(layer.bias.shape)))
+            layer.bias.copy_(torch.as_tensor(new.intercept))
     if not all(bool(torch.isfinite(p).all()) for p in layer.parameters(recurse=False)):
         raise InputError(
             f"The new weights of {shown(name)} are too large for its {layer.weight.dtype}; give the head a wider one."
