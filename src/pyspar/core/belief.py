@@ -144,10 +144,10 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     fit = least_squares(source, fit_intercept=fit_intercept)
     silent = np.zeros(source.n_outputs)
     belief = FlatBelief(fit.w_hat, silent, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
-    spare = belief.degrees_of_freedom
-    if spare <= 0:
-        return belief
-    return replace(belief, sigma=fit.residual / np.sqrt(source.weight if noise == "mle" else spare))
+    divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
+    # No more rows than directions are fitted exactly. Without a degree of freedom there is no estimate of the noise.
+    exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
+    return belief if exact else replace(belief, sigma=fit.residual / np.sqrt(divisor))
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:

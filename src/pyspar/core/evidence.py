@@ -140,8 +140,8 @@ def _maxima(data: Coordinates) -> list[Found]:
     signal = (data.c**2).sum(axis=0).tolist()
     rest2 = []
     for rest, size in zip(data.rest.tolist(), size2, strict=True):
-        # With as many directions as rows nothing is left but rounding, which is in proportion to labels and weights.
-        noisy = n > rank and rest > min(_SLACK * EPS64 * (1.0 + sqrt(size)), _AUDIBLE)
+        # Of an exact fit nothing is left but rounding, which is in proportion to labels and weights.
+        noisy = rest > min(_SLACK * EPS64 * (1.0 + sqrt(size)), _AUDIBLE)
         rest2.append(rest**2 if noisy else 0.0)
     found: dict[int, Found] = {}
     for j, (inside, rest) in enumerate(zip(signal, rest2, strict=True)):
