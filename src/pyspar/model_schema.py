@@ -176,7 +176,7 @@ class _Check:
             file = node["file"]
             self._need(file == f"{node['__id__']}.npy" and file in self.files, f"an array in the file {file!r}")
             return None
-        self._need(node["type"] == "json" and node["__class__"] == "ndarray", f"an array of type {node['type']!r}")
+        self._need(node["type"] == "json", f"an array of type {node['type']!r}")
         return self.node(node["shape"], depth), self._items(node["content"], depth, plain=True)
 
     def _slice(self, content: Any) -> Hashable:

@@ -48,8 +48,8 @@ VALUES = [None, True, -1, 0, 1e308, "", "x", [], {}, [[]], {"a": 1}, "null", '{"
 
 
 def main(folder, count, seed):
-    import numpy as np
-    import skops.io
+    for name in ("torch", "dask"):  # scikit-learn imports them for skops, which takes seconds and is not needed
+        sys.modules[f"sklearn.externals.array_api_compat.{name}"] = None
     from skops.io._audit import NODE_TYPE_MAPPING
 
     import pyspar
@@ -161,6 +161,15 @@ def change_key_types(node, other, rng, kinds, names):
             node["key_types"] = copy.deepcopy(other)
 
 
+def call_key(node, other, rng, kinds, names):
+    if "key_types" in node and isinstance(node["content"], dict):
+        name = {"__module__": "pyspar.atomic", "__class__": "os", "__id__": 5}
+        call = {"func": rng.choice(["system", "remove", "listdir"]), "obj": {**name, "__loader__": "TypeNode"}}
+        types = {"__module__": "builtins", "__class__": "list", "__loader__": "ListNode", "__id__": 6}
+        node["key_types"] = {**types, "content": [{**name, "__id__": 8, "__loader__": "MethodNode", "content": call}]}
+        node["content"] = {"no-such-file-or-command": copy.deepcopy(other), **node["content"]}
+
+
 def add_attribute(node, other, rng, kinds, names):
     content = node.get("content")
     if isinstance(content, dict) and isinstance(content.get("content"), dict) and "key_types" in content:
@@ -209,6 +218,7 @@ MUTATIONS = [
     become_call,
     replace_node,
     change_key_types,
+    call_key,
     add_attribute,
     drop_field,
     set_field,
