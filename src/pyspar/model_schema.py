@@ -121,12 +121,13 @@ class _Check:
         fields = _NODES[kind][0] | _COMMON
         if kind == "NdArrayNode":
             fields = fields | ({"file"} if node.get("type") == "numpy" else {"content", "shape"})
-        self._need(set(node) == fields, f"a {kind} with the fields {sorted(node)}")
-        number = node["__id__"]
-        self._need(type(number) is int, f"a {kind} with the id {number!r}")
+        self._need({*node, "__id__"} == fields, f"a {kind} with the fields {sorted(node)}")
+        number = node.get("__id__")
+        self._need(number is None or type(number) is int, f"a {kind} with the id {number!r}")
         form = (kind, name, self._content(kind, node, depth + 1, plain))
         count = self._forms.setdefault(form, len(self._forms))
-        self._need(self._seen.setdefault(number, count) == count, f"two different nodes with the id {number}")
+        if number is not None:
+            self._need(self._seen.setdefault(number, count) == count, f"two different nodes with the id {number}")
         return count
 
     def name_of(self, node: Any) -> str:
@@ -174,7 +175,7 @@ class _Check:
     def _array(self, node: dict[str, Any], depth: int) -> Hashable:
         if node["type"] == "numpy":  # skops names a file after the id, so one file cannot become many arrays
             file = node["file"]
-            self._need(file == f"{node['__id__']}.npy" and file in self.files, f"an array in the file {file!r}")
+            self._need(file == f"{node.get('__id__')}.npy" and file in self.files, f"an array in the file {file!r}")
             return None
         self._need(node["type"] == "json", f"an array of type {node['type']!r}")
         return self.node(node["shape"], depth), self._items(node["content"], depth, plain=True)
@@ -184,7 +185,7 @@ class _Check:
         self._need(all(type(bound) in (int, type(None)) for bound in content.values()), "a slice of no integers")
         return content["start"], content["stop"], content["step"]
 
-    def _attributes(self, content: dict[str, Any]) -> None:
+    def _attributes(self, content: Any) -> None:
         if content["__loader__"] == "JsonNode" and content["content"] == "null":  # an object without attributes
             return
         self._need(content["__loader__"] == "DictNode", "an object whose attributes are not a dict")
