@@ -30,27 +30,27 @@ from pyspar.archives import array_header, checked_entries
 from pyspar.errors import InputError
 
 TRUSTED = frozenset(
-    """
-    pyspar.bayes.BayesSpARRegressor
-    pyspar.core.adapt.Adaptation
-    pyspar.core.belief.FlatBelief
-    pyspar.core.candidates.Asked
-    pyspar.core.cells.Cells
-    pyspar.core.evidence.Evidence
-    pyspar.core.moments.Moments
-    pyspar.core.ridge.RidgeBelief
-    pyspar.core.risk.Terms
-    pyspar.core.spectrum.Spectrum
-    pyspar.core.votes.RuleScores
-    pyspar.estimators.PCRRegressor
-    pyspar.estimators.SpARRegressor
-    pyspar.tables.encode.DateParts
-    pyspar.tables.encode.Numbers
-    pyspar.tables.encode.TableEncoder
-    pyspar.tables.encode.Words
-    """.split()
+    {
+        "pyspar.bayes.BayesSpARRegressor",
+        "pyspar.core.adapt.Adaptation",
+        "pyspar.core.belief.FlatBelief",
+        "pyspar.core.candidates.Asked",
+        "pyspar.core.cells.Cells",
+        "pyspar.core.evidence.Evidence",
+        "pyspar.core.moments.Moments",
+        "pyspar.core.ridge.RidgeBelief",
+        "pyspar.core.risk.Terms",
+        "pyspar.core.spectrum.Spectrum",
+        "pyspar.core.votes.RuleScores",
+        "pyspar.estimators.PCRRegressor",
+        "pyspar.estimators.SpARRegressor",
+        "pyspar.tables.encode.DateParts",
+        "pyspar.tables.encode.Numbers",
+        "pyspar.tables.encode.TableEncoder",
+        "pyspar.tables.encode.Words",
+    }
 )
-"""The types of pyspar in saved models, as ``module.name``; tests/files/test_model_file.py says which names belong here."""
+"""The types of pyspar in saved models, as ``module.name``. A test in tests/files derives them from such models."""
 
 DTYPE = "numpy.dtype"
 """Accepted as a ``DTypeNode`` only, which is an empty array of that dtype."""

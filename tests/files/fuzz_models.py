@@ -44,7 +44,24 @@ NAMES = [
     (None, None),
     ("skops.io._utils", "gettype"),
 ]
-VALUES = [None, True, -1, 0, 1e308, "", "x", [], {}, [[]], {"a": 1}, "null", '{"__class__": 1}', "0.npy", "../x.npy", "[" * 9999]
+VALUES = [
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    "",
+    "x",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    "null",
+    '{"__class__": 1}',
+    "0.npy",
+    "../x.npy",
+    "[" * 9999,
+]
 
 
 def main(folder, count, seed):
@@ -140,9 +157,11 @@ def become_method(node, other, rng, kinds, names):
 def become_call(node, other, rng, kinds, names):
     inside = copy.deepcopy(other)
     node.clear()
-    node.update({"__loader__": rng.choice(["ConstructorFromReduceNode", "OperatorFuncNode", "PartialNode"]), "__id__": 7})
+    node.update(
+        {"__loader__": rng.choice(["ConstructorFromReduceNode", "OperatorFuncNode", "PartialNode"]), "__id__": 7}
+    )
     node["__module__"], node["__class__"] = rng.choice(names)
-    node["content"] = rng.choice([inside, {key: inside for key in ("func", "args", "kwds", "namespace")}])
+    node["content"] = rng.choice([inside, dict.fromkeys(("func", "args", "kwds", "namespace"), inside)])
     node["attrs"] = inside
 
 
@@ -190,7 +209,9 @@ def set_field(node, other, rng, kinds, names):
 
 def change_json(node, other, rng, kinds, names):
     if node.get("__loader__") == "JsonNode":
-        node["content"] = rng.choice(["", "NaN", "{}", "[" * 99999, "1" * 9999, "nul", '"\\ud800"', json.dumps(VALUES[:9])])
+        node["content"] = rng.choice(
+            ["", "NaN", "{}", "[" * 99999, "1" * 9999, "nul", '"\\ud800"', json.dumps(VALUES[:9])]
+        )
 
 
 def share_id(node, other, rng, kinds, names):
@@ -205,7 +226,13 @@ def share_file(node, other, rng, kinds, names):
 def wrap(node, other, rng, kinds, names):
     inside = copy.deepcopy(node)
     for _ in range(rng.choice((1, 30, 200))):
-        inside = {**inside, "__module__": "builtins", "__class__": "list", "__loader__": "ListNode", "content": [inside]}
+        inside = {
+            **inside,
+            "__module__": "builtins",
+            "__class__": "list",
+            "__loader__": "ListNode",
+            "content": [inside],
+        }
     node.clear()
     node.update(inside)
 

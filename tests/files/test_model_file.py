@@ -23,10 +23,10 @@ from pyspar.model_schema import DTYPE, KINDS, TRUSTED
 
 def test_the_trusted_names_are_those_that_saved_models_need(honest):
     needed = {name for data in honest.values() for name in skops.io.get_untrusted_types(data=data)} - {DTYPE}
-    paste = "\n    ".join(sorted(needed))
+    paste = "\n        ".join(f'"{name}",' for name in sorted(needed))
     assert needed == TRUSTED, (
         f"missing {sorted(needed - TRUSTED)}, superfluous {sorted(TRUSTED - needed)}; "
-        f"TRUSTED in model_schema.py must be\n    {paste}"
+        f"TRUSTED in model_schema.py must be\n        {paste}"
     )
 
 
@@ -179,9 +179,7 @@ def test_other_kinds_of_node_and_other_names_are_refused_by_name(refused, name, 
 def test_an_object_with_an_address_for_an_array_is_refused(refused):
     secret = np.arange(4.0)
     address = sequence("tuple", js(secret.ctypes.data), js(True))
-    interface = mapping(
-        {"data": address, "shape": sequence("tuple", js(4)), "typestr": js("<f8"), "version": js(3)}
-    )
+    interface = mapping({"data": address, "shape": sequence("tuple", js(4)), "typestr": js("<f8"), "version": js(3)})
     shape = sequence("tuple", js(1), js(4))
     scaler = node("sklearn.preprocessing._data.StandardScaler", "ObjectNode")
     scaler["content"] = mapping({"__array_interface__": interface})
@@ -225,7 +223,12 @@ def test_arrays_that_are_not_what_their_header_says_are_refused(refused):
 
 
 def test_a_file_that_holds_no_model_is_refused(refused):
-    for schema in (js(1), sequence("list"), mapping({}), node("pyspar.core.moments.Moments", "ObjectNode", content=js(None))):
+    for schema in (
+        js(1),
+        sequence("list"),
+        mapping({}),
+        node("pyspar.core.moments.Moments", "ObjectNode", content=js(None)),
+    ):
         refused(schema)
 
 
