@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pyspar.atomic import whole_file
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, need
+from pyspar.model_schema import DTYPE, TRUSTED, check_model
 from pyspar.moments_file import read_moments, write_moments
-
-_PLAIN = ("numpy.dtype",)
-"""A dtype only describes numbers, and scikit-learn's imputer and encoder keep one."""
 
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a ``.skops`` file, or Moments to an ``.npz`` file, whole or not at all.
 
-    A model is an estimator, or a pipeline that ends in one. What :func:`load` would not trust is refused here.
+    A model is an estimator, or a pipeline that ends in one. A model that :func:`load` would refuse is refused here.
     """
     suffix = Path(path).suffix
     wanted = ".npz" if isinstance(thing, Moments) else ".skops"
@@ -35,32 +34,42 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     skops = need("skops.io", "cli")
     with whole_file(path) as temporary:
         skops.dump(thing, temporary)
-        _refuse_foreign(skops.get_untrusted_types(file=temporary), "the model")
+        _trusted(skops, temporary.read_bytes(), "the model")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read what :func:`save` wrote.
 
-    Of a model, only types of pyspar itself and numpy's dtypes are trusted beyond what skops trusts (numpy, scipy,
-    scikit-learn); a file that holds anything else is refused, with the names.
+    A model may hold the types that pyspar's own estimators consist of, estimators of scikit-learn, and the universal
+    functions of numpy and scipy. A file that holds anything else is refused, and the error names it. Opening a file
+    runs no code from the file.
     """
     if not Path(path).is_file():
         raise InputError(f"expected a model file. Got {str(path)!r}, which does not exist.")
     if Path(path).suffix == ".npz":
         return read_moments(path)
     skops = need("skops.io", "cli")
+    where = repr(str(path))
+    data = Path(path).read_bytes()  # read once: the bytes that are loaded are the bytes that were checked
     try:
-        unknown = skops.get_untrusted_types(file=path)
-    except Exception as error:  # skops raises whatever zipfile and json raise; the cause stays attached
-        raise InputError(f"{str(path)!r} is not a readable skops file ({error}); save it again.") from error
-    _refuse_foreign(unknown, repr(str(path)))
-    return skops.load(path, trusted=unknown)
+        model = skops.loads(data, trusted=_trusted(skops, data, where))
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # zipfile, json, numpy and skops raise errors of many types for malformed files
+        raise InputError(f"{where} is not a readable skops file ({error}); save the model again.") from error
+    if not hasattr(type(model), "predict"):
+        raise InputError(f"{where} must hold a model. Got {type(model).__name__}, which has no predict.")
+    return model
 
 
-def _refuse_foreign(unknown: list[str], what: str) -> None:
-    foreign = [name for name in unknown if not name.startswith("pyspar.") and name not in _PLAIN]
-    if foreign:
+def _trusted(skops: ModuleType, data: bytes, where: str) -> list[str]:
+    """Return the names in a file that skops asks about, all of which are accepted; otherwise raise InputError."""
+    refused = check_model(data, where)
+    asked = set() if refused else set(skops.get_untrusted_types(data=data))
+    refused |= asked - TRUSTED - {DTYPE}
+    if refused:
         raise InputError(
-            f"{what} holds types that pyspar does not trust: {', '.join(foreign)}. Leave functions of your own out of "
-            "the pipeline, or keep it with skops.io and a list of what you trust."
+            f"{where} holds types that pyspar does not trust: {', '.join(sorted(refused))}. Leave functions of your "
+            "own out of the pipeline, or keep it with skops.io and a list of what you trust."
         )
+    return sorted(asked)
