@@ -14,8 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
         SpARRegressor(),
         SpARRegressor(fit_intercept=False, solver="qr", noise="unbiased"),
         BayesSpARRegressor(),
-        BayesSpARRegressor(rule="positive-part", scale=False, fit_intercept=False),
-        BayesSpARRegressor(rule="chi2", solver="qr"),
+        SpARRegressor(noise="exact", weights="importance"),
+        BayesSpARRegressor("common", fit_intercept=False, weights="importance"),
+        BayesSpARRegressor("source", rule="chi2", solver="qr"),
         PCRRegressor(),
         PCRRegressor(0.99),
     ]

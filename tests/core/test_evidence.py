@@ -109,18 +109,18 @@ CORNERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("units", ["target", "common"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
 @pytest.mark.parametrize("name", CORNERS)
-def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_intercept, scale):
+def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_intercept, units):
     X, y, limit = corner(name)
     y = y if fit_intercept else y - y.mean()
-    plain = BayesSpARRegressor(rule="positive-part", fit_intercept=fit_intercept, scale=scale).fit(X, y)
+    plain = BayesSpARRegressor(units, fit_intercept=fit_intercept).fit(X, y)
     if fit_intercept and limit:
         assert plain.evidence_.limit == (limit,)
     for fx, fy in ((size, 1.0), (1.0, size), (size, size)):
-        est = BayesSpARRegressor(rule="positive-part", fit_intercept=fit_intercept, scale=scale).fit(fx * X, fy * y)
+        est = BayesSpARRegressor(units, fit_intercept=fit_intercept).fit(fx * X, fy * y)
         assert est.evidence_.limit == plain.evidence_.limit
         atol = 1e-7 * np.abs(plain.coef_).max(initial=1e-9)  # collinear columns: rounding times the condition number
         np.testing.assert_allclose(est.coef_ * (fx / fy), plain.coef_, rtol=1e-6, atol=atol)
@@ -155,10 +155,10 @@ def test_each_output_has_variances_of_its_own(rng):
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0 / 50.0])
-def test_weights_that_are_no_counts_leave_the_weights_as_they_are(rng, factor):
+def test_the_size_of_importance_weights_does_not_matter(rng, factor):
     X, y = problem(3, 50, 4)
     plain = ridge_belief(Moments.of(X, y), fit_intercept=True)
-    weighted = ridge_belief(Moments.of(X, y, np.full(50, factor)), fit_intercept=True)
+    weighted = ridge_belief(Moments.of(X, y, np.full(50, factor)).counted("importance"), fit_intercept=True)
     np.testing.assert_allclose(weighted.w_hat, plain.w_hat, rtol=1e-7)
     np.testing.assert_allclose(weighted.evidence.tau2, plain.evidence.tau2, rtol=1e-7)
     np.testing.assert_allclose(weighted.std_along(np.eye(4)), plain.std_along(np.eye(4)), rtol=1e-7)
