@@ -31,7 +31,7 @@ def test_a_source_as_its_own_target_inflates_every_direction_by_one_over_n(shift
 
 def test_what_is_removed_is_what_the_adapted_estimator_took(shifted):
     X, y, Z = shifted
-    est = BayesSpARRegressor(rule="positive-part").fit(X, y)
+    est = BayesSpARRegressor().fit(X, y)
     taken = est.adapted(Z).adaptation_.taken[:, 0]
     assert sorted(d.removed for d in inspect(est, Z).outputs[0].directions) == pytest.approx(sorted(taken))
 
@@ -313,9 +313,9 @@ def test_a_group_whose_rows_do_not_count_is_named(shifted):
     groups, weight = np.where(np.arange(len(Z)) < 30, "north", "south"), np.arange(len(Z)) < 30
     est = SpARRegressor().fit(X, y)
     with pytest.raises(InputError, match=r"sample_weight must not be zero for a whole group. Got that for 'south'"):
-        inspect(est, Z, groups=groups, sample_weight=weight.astype(float))
+        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 0.0))
     with pytest.raises(InputError, match="group 'south': sample_weight must have its largest between"):
-        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 1.0, 1e-200))
+        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 1e-200))
 
 
 def test_errors_beyond_float64_are_told_in_words(shifted):
