@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, Moments, SparWarning, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.watching import TargetWatch
 
 

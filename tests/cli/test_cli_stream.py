@@ -50,7 +50,7 @@ def test_a_stream_gives_what_memory_gives(numbers, small_batches, tmp_path, meth
     for name in ("before", "after"):
         one, other = getattr(stream_.expected, name), getattr(memory_.expected, name)
         assert one.rmse == pytest.approx(other.rmse, rel=1e-10)
-        assert one.interval95 == pytest.approx(other.interval95, rel=1e-8)
+        assert one.interval95 == pytest.approx(other.interval95, rel=1e-10)
     assert stream_.scored.rmse == pytest.approx(memory_.scored.rmse, rel=1e-10)
     assert stream_.scored.rmse_least_squares == pytest.approx(memory_.scored.rmse_least_squares, rel=1e-10)
 
@@ -98,21 +98,21 @@ def test_inspecting_a_stream_gives_what_memory_gives(numbers, small_batches):
     streamed = inspect_files(Request(*map(Path, numbers), "price", stream=True))
     sides = [found.inspection.outputs[0].directions for found in (in_memory, streamed)]
     for one, other in zip(*sides, strict=True):
-        assert other.keeping == pytest.approx(one.keeping, rel=1e-8)
+        assert other.keeping == pytest.approx(one.keeping, rel=1e-10)
         assert other.goes == one.goes
-        assert other.loads == tuple((name, pytest.approx(share, abs=1e-8)) for name, share in one.loads)
+        assert other.loads == tuple((name, pytest.approx(share, abs=1e-10)) for name, share in one.loads)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npy"])
 def test_streamed_predictions_are_the_same_in_every_format(spar, numbers, small_batches, tmp_path, suffix):
     out, reference = tmp_path / f"p{suffix}", tmp_path / f"r{suffix}"
-    assert spar("adapt", *numbers, *LABEL, "--method", "spar", "--stream", "-o", out).exit_code == 0
-    assert spar("adapt", *numbers, *LABEL, "--method", "spar", "-o", reference).exit_code == 0
+    assert spar("adapt", *numbers, *LABEL, "--stream", "-o", out).exit_code == 0
+    assert spar("adapt", *numbers, *LABEL, "-o", reference).exit_code == 0
     readers = {".csv": pd.read_csv, ".tsv": partial(pd.read_csv, sep="\t"), ".parquet": pd.read_parquet}
     if suffix == ".npy":
-        np.testing.assert_allclose(np.load(out), np.load(reference), rtol=1e-8)
+        np.testing.assert_allclose(np.load(out), np.load(reference), rtol=1e-10)
     else:
-        pd.testing.assert_frame_equal(readers[suffix](out), readers[suffix](reference), rtol=1e-8)
+        pd.testing.assert_frame_equal(readers[suffix](out), readers[suffix](reference), rtol=1e-10)
 
 
 def test_other_columns_are_listed_and_the_id_is_kept_to_the_letter(spar, files, source, target, tmp_path):
@@ -177,8 +177,8 @@ def test_arrays_are_streamed_by_position(spar, source, target, tmp_path, place, 
     for stream in ((), ("--stream",)):
         outs.append(tmp_path / f"p{len(outs)}.npy")
         arguments = ("adapt", tmp_path / "s.npy", tmp_path / "t.npy", "--label", label, "-o", outs[-1], *stream)
-        assert spar(*arguments, "--method", "spar").exit_code == 0
-    np.testing.assert_allclose(np.load(outs[1]), np.load(outs[0]), rtol=1e-8)
+        assert spar(*arguments).exit_code == 0
+    np.testing.assert_allclose(np.load(outs[1]), np.load(outs[0]), rtol=1e-10)
 
 
 def test_files_above_a_quarter_of_the_free_memory_are_streamed(spar, numbers, monkeypatch):
