@@ -25,7 +25,7 @@ WHOLE = 0.995
 
 
 def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model: Any) -> Expected:
-    """Forecast the error of least squares and of the weights that predict, both under one posterior.
+    """Forecast the error of least squares and of the weights that predict, both by one belief.
 
     ``plain`` is least squares and ``found`` its adaptation, whose directions are counted; all is in the units of the
     encoded features.
