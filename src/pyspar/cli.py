@@ -113,7 +113,7 @@ def adapt(
     method: Annotated[
         Method,
         typer.Option(
-            help="bayes (ridge, in units of the target), spar (the paper's), or one that ignores the target, to compare."
+            help="bayes (ridge in units of the target), spar (the paper's), or one that ignores the target, to compare."
         ),
     ] = Method.bayes,
     alpha: Alpha = None,

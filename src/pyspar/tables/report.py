@@ -27,7 +27,7 @@ WHOLE = 0.995
 def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model: Any) -> Expected:
     """Forecast the error of least squares and of the weights that predict, both by one belief.
 
-    ``plain`` is least squares and ``found`` its adaptation, whose directions are counted; all is in the units of the
+    ``plain`` is least squares and ``found`` its adaptation by the paper's rule; all is in the units of the
     encoded features.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
