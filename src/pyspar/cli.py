@@ -72,7 +72,7 @@ Alpha = Annotated[
     float | None,
     typer.Option(
         help="Confidence of the paper's rule in [0, 1]: 0 removes nothing, 1 every target direction. 0.999 for spar; "
-        "bayes weighs several ways to adapt unless it is given.",
+        "bayes removes none unless it is given.",
         show_default=False,
     ),
 ]
@@ -113,7 +113,7 @@ def adapt(
     method: Annotated[
         Method,
         typer.Option(
-            help="bayes (ridge, shrunk for the target), spar (the paper's), or one that ignores the target, to compare."
+            help="bayes (ridge in units of the target), spar (the paper's), or one that ignores the target, to compare."
         ),
     ] = Method.bayes,
     alpha: Alpha = None,

@@ -33,14 +33,15 @@ OURS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
 class Compared:
     """The weights to compare, and what adapting did along the target's directions.
 
-    The directions are those of the features in the units that the estimator was fitted in. The paper's rule judges the
-    same directions, so that one picture shows both. No warning is raised here: the findings say the same.
+    The directions are those of the features in the units that the estimator was fitted in, or with ``as_given`` in the
+    features' own units, as for :class:`pyspar.SpARRegressor`. The paper's rule judges the same directions, so that one
+    picture shows both. No warning is raised here: the findings say the same.
     """
 
-    def __init__(self, estimator: Any, target: Moments) -> None:
+    def __init__(self, estimator: Any, target: Moments, *, as_given: bool = False) -> None:
         self.alpha = float(estimator.alpha)
         centred = estimator._belief.centred  # as it was fitted
-        self.units: Vector = units_of(estimator)
+        self.units: Vector = np.ones(estimator.n_features_in_) if as_given else units_of(estimator)
         unadapted, adapted = copy.copy(estimator).reset(), _adapted(estimator, target)
         like = {"alpha": self.alpha, "fit_intercept": centred, "solver": estimator.solver}
         if isinstance(estimator, SpARRegressor):
@@ -51,7 +52,7 @@ class Compared:
             flat = _fitted(SpARRegressor(**like), estimator, in_units_of(estimator._source, self.units))
             paper = _adapted(flat, in_units_of(target, self.units))
             ours, ours_adapted = unadapted, adapted
-        back = np.ones(len(self.units)) if isinstance(estimator, SpARRegressor) else inverse(self.units)
+        back = inverse(self.units)
         self.paper = paper.adaptation_
         self.removed: Matrix = taken_away(self.paper.z.V, unadapted, adapted, self.units)
         self.own = weights_of(adapted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -166,22 +167,22 @@ def inspect(
     names = _names("columns", columns, _columns(estimator))
     labels = _names("outputs", outputs, _outputs(estimator))
     models = Compared(estimator, target)
-    with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
-        found = _inspection(estimator, Z, target, parts, models, weights, names, labels)
-    found = replace(found, estimator=given)
+    found = replace(inspection_of(estimator, Z, target, models, names, labels, parts, weights), estimator=given)
     return found if steps is None else with_unseen(found, unseen_by(steps, raw, sample_weight))
 
 
-def _inspection(
+@np.errstate(over="ignore", invalid="ignore")  # what exceeds float64 is unknown, and shown as such
+def inspection_of(
     estimator: Any,
     Z: Any,
     target: Moments,
-    parts: dict[str, Moments],
     models: Compared,
-    weights: Weights | None,
     names: Sequence[str],
     labels: Sequence[str],
+    parts: Mapping[str, Moments] = MappingProxyType({}),
+    weights: Weights | None = None,
 ) -> Inspection:
+    """Return the inspection of checked input: ``target`` are the moments of Z, ``parts`` those of its groups."""
     candidates = {**models.candidates, **_given(estimator, weights, models)}
     whole: Forecaster = estimator._forecaster(target)
     by_group = {name: whole.on(moments) for name, moments in parts.items()}

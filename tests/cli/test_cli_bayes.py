@@ -1,11 +1,11 @@
-"""``spar adapt`` without a method: the Bayesian regressor, its choice told, in memory and from streams."""
+"""``spar adapt`` without a method: the Bayesian regressor, in memory, from streams and from summaries."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, Moments
+from pyspar import BayesSpARRegressor
 from pyspar.tables.job import Request, adapt_files
 
 LABEL = ("--label", "price")
@@ -27,44 +27,41 @@ def test_it_is_the_default_and_predicts_what_the_regressor_does(paths, source, t
     assert account.method == "bayes"
     X, Z = standardised(source, target)
     est = BayesSpARRegressor().fit(X, source["price"]).adapt(Z)
-    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
-    assert account.expected.after.rmse == pytest.approx(est.expected_rmse(Z).rmse, rel=1e-6)
-    assert account.chosen == est.rule_scores_.summary
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-10)
+    assert account.expected.after.rmse == pytest.approx(est.expected_rmse(Z).rmse, rel=1e-10)
+    assert f"noise {np.sqrt(est.sigma2_):.3g} " in account.chosen
+    assert "rule" not in account.chosen
 
 
-def test_the_output_says_what_the_weights_are_an_average_of_and_why(spar, paths):
+def test_the_output_says_what_was_found_and_what_error_is_expected(spar, paths):
     out = spar("adapt", *paths, *LABEL).stdout
-    assert "bayes, an average" in out
-    assert "by extrapolation cross-validation" in out
-    assert "(least squares) → " in out
-    assert "(bayes; 95 %" in out
+    account = adapt_files(Request(*map(Path, paths), "price"))
+    assert f"bayes, {account.chosen}: 1 of 2 target directions removed" in out
+    assert f"{account.expected.before.rmse:.4g} (least squares) → {account.expected.after.rmse:.4g} (bayes; 95 %" in out
 
 
-def test_a_stream_holds_out_rows_as_batches_do(spar, paths, source, target, tmp_path):
-    result = spar("adapt", *paths, *LABEL, "--stream", "-o", tmp_path / "p.npy")
+@pytest.mark.parametrize("given", ["stream", "summary"])
+@pytest.mark.parametrize("alpha", [(), ("--alpha", "0.9")])
+def test_streams_and_summaries_predict_what_memory_does(spar, paths, tmp_path, given, alpha):
+    assert spar("adapt", *paths, *LABEL, *alpha, "-o", tmp_path / "memory.npy").exit_code == 0
+    if given == "stream":
+        result = spar("adapt", *paths, *LABEL, *alpha, "--stream", "-o", tmp_path / "p.npy")
+    else:
+        assert spar("summarize", paths[0], *LABEL, "-o", tmp_path / "s.npz").exit_code == 0
+        result = spar("adapt", tmp_path / "s.npz", paths[1], *alpha, "-o", tmp_path / "p.npy")
     assert result.exit_code == 0, result.output
-    assert "an average by extrapolation cross-validation" in result.stdout
-    X, Z = standardised(source, target)
-    est = BayesSpARRegressor().fit_batches([(X, source["price"].to_numpy())]).adapt(Z)
-    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
-
-
-def test_a_summary_has_no_rows_to_hold_out_and_says_so(spar, paths, source, target, tmp_path):
-    assert spar("summarize", paths[0], *LABEL, "-o", tmp_path / "s.npz").exit_code == 0
-    result = spar("adapt", tmp_path / "s.npz", paths[1], "-o", tmp_path / "p.npy")
-    assert result.exit_code == 0, result.output
-    assert "as fixed, because the source's rows were not there to be held out" in result.stdout
-    X, Z = standardised(source, target)
-    est = BayesSpARRegressor().fit_moments(Moments.of(X, source["price"])).adapt(Z)
-    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), np.load(tmp_path / "memory.npy"), rtol=1e-10)
 
 
 def test_a_confidence_asks_for_the_rule_of_the_paper(spar, paths, source, target, tmp_path):
     result = spar("adapt", *paths, *LABEL, "--alpha", "0.9", "-o", tmp_path / "p.npy")
-    assert "bayes, the paper's rule at alpha 0.9" in result.stdout
     X, Z = standardised(source, target)
     est = BayesSpARRegressor(rule="chi2", alpha=0.9).fit(X, source["price"]).adapt(Z)
-    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-10)
+    account = adapt_files(Request(*map(Path, paths), "price", alpha=0.9))
+    assert account.chosen.startswith("the paper's rule at alpha 0.9, ")
+    assert account.expected.removed == est.adaptation_.removed.sum() > 0
+    assert f"bayes, {account.chosen}: {account.expected.removed} of 2 target directions removed" in result.stdout
 
 
 def test_fewer_rows_than_directions_still_have_an_expected_error(spar, files, source, target):

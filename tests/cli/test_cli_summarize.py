@@ -51,22 +51,22 @@ def test_features_may_be_chosen(spar, files, source, target, tmp_path, given):
     assert found.n_outputs == 0
 
 
-def test_summaries_give_what_their_rows_give(summarised):
+@pytest.mark.parametrize(("method", "name"), [("spar", "SpAR"), ("bayes", "Bayes-SpAR")])
+def test_summaries_give_what_their_rows_give(summarised, method, name):
     source, target, source_summary, target_summary = summarised
-    rows = adapt_files(Request(source, target, "price", drop=("home",), stream=True), method="spar")
+    rows = adapt_files(Request(source, target, "price", drop=("home",), stream=True), method=method)
     for one, other in ((source_summary, target), (source, target_summary), (source_summary, target_summary)):
         drop = ("home",) if one == source else ()
-        account = adapt_files(Request(one, other, "price", drop=drop), method="spar")
-        assert account.expected.removed == rows.expected.removed
-        for name in ("before", "after"):
-            assert getattr(account.expected, name).rmse == pytest.approx(getattr(rows.expected, name).rmse, rel=1e-9)
+        account = adapt_files(Request(one, other, "price", drop=drop), method=method)
+        expected = account.expected
+        assert expected.removed == rows.expected.removed
+        assert expected.before.rmse == pytest.approx(rows.expected.before.rmse, rel=1e-10)
+        assert expected.after.rmse == pytest.approx(rows.expected.after.rmse, rel=1e-10)
         assert account.scored.rows == 80
-        assert account.scored.rmse == pytest.approx(rows.scored.rmse, rel=1e-9)
-        found = inspect_files(Request(one, other, "price", drop=drop))
-        forecasts = found.inspection.outputs[0].forecasts
-        assert [forecasts[0].rmse, forecasts[2].rmse] == pytest.approx(
-            [account.expected.before.rmse, account.expected.after.rmse], rel=1e-9
-        )
+        assert account.scored.rmse == pytest.approx(rows.scored.rmse, rel=1e-10)
+        output = inspect_files(Request(one, other, "price", drop=drop)).inspection.outputs[0]
+        assert output.forecast("OLS").rmse == pytest.approx(expected.before.rmse, rel=1e-10)
+        assert output.forecast(name).rmse == pytest.approx(expected.after.rmse, rel=1e-10)
 
 
 def test_the_label_need_not_be_named_again(spar, summarised, tmp_path):

@@ -31,6 +31,6 @@ def html(made) -> str:
 @pytest.fixture(scope="session")
 def made():
     X, y, Z = world()
-    est = BayesSpARRegressor(rule="positive-part").fit(X, y)
+    est = BayesSpARRegressor().fit(X, y)
     groups = np.where(np.arange(len(Z)) % 3 == 0, "<i>north</i>", "south")
     return report(est, Z, groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")

@@ -72,7 +72,7 @@ def test_a_column_stuck_in_the_source_is_named(calm):
 @pytest.mark.parametrize(("rows", "severity"), [(5, "serious"), (20, "warning")])
 def test_few_rows_for_each_direction_are_counted(rows, severity, calm):
     X, y, Z = data(n=rows, seed=1)
-    found = codes(BayesSpARRegressor(rule="positive-part").fit(X, y), Z)["SPAR005"]
+    found = codes(BayesSpARRegressor().fit(X, y), Z)["SPAR005"]
     assert found.severity == severity
     assert f"{rows} rows for 4 directions" in found.text
     assert "SPAR005" not in calm
@@ -139,7 +139,7 @@ def test_units_far_apart_matter_only_to_a_regressor_that_does_not_scale(calm):
     X[:, 0] *= 1e8
     Z[:, 0] *= 1e8
     assert "SPAR011" in codes(SpARRegressor().fit(X, y), Z)
-    assert "SPAR011" not in codes(BayesSpARRegressor(rule="positive-part").fit(X, y), Z)
+    assert "SPAR011" not in codes(BayesSpARRegressor().fit(X, y), Z)
     assert "SPAR011" not in calm
 
 

@@ -161,7 +161,7 @@ def test_many_outputs_with_many_columns_of_long_names_stay_under_three_megabytes
 def test_several_outputs_have_a_section_each_up_to_six(shifted):
     X, y, Z = shifted
     Y = np.column_stack([y + k for k in range(8)])
-    found = report(BayesSpARRegressor(rule="positive-part").fit(X, Y), Z)
+    found = report(BayesSpARRegressor().fit(X, Y), Z)
     html = found.html()
     assert html.count("<article") == 6
     assert "2 further outputs are not shown" in html
@@ -190,7 +190,7 @@ def test_moments_have_no_predictions_to_show(shifted):
 )
 def test_no_data_make_a_page_say_nan(shifted, change):
     X, y, Z = change(*shifted)
-    found = report(BayesSpARRegressor(rule="positive-part").fit(X, y), Z)
+    found = report(BayesSpARRegressor().fit(X, y), Z)
     text = re.sub(r"<script.*?</script>|<style.*?</style>", "", found.html(), flags=re.S)
     assert not re.search(r"\b(nan|NaN|inf|Infinity|None)\b", text)
     assert json.loads(found.json(), parse_constant=lambda name: pytest.fail(name))
@@ -209,7 +209,7 @@ def test_save_writes_what_the_suffix_says_and_refuses_others(made, html, tmp_pat
 def test_a_report_says_how_it_was_made(made):
     found = made.as_dict()
     assert found["format"] == "pyspar-report-1"
-    assert found["command"] == "pyspar.report(BayesSpARRegressor(rule='positive-part').fit(X, y), Z, groups=groups)"
+    assert found["command"] == "pyspar.report(BayesSpARRegressor().fit(X, y), Z, groups=groups)"
     assert set(found["versions"]) == {"pyspar", "python", "numpy", "scipy", "scikit-learn"}
     assert isinstance(made, Report)
 

@@ -39,12 +39,12 @@ class Tables:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of the error on the target, by one posterior for all weights.
+    """What is expected of the error on the target, by one belief for all weights.
 
     Attributes
     ----------
     directions, removed, shrunk : int
-        How many directions the target has, how many went, and how many went in part.
+        How many directions the target has, how many were removed, and along how many the weight became smaller.
     before, after : Forecast
         Of least squares and of the weights that predict, on labels with their noise.
     outside : float

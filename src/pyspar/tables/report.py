@@ -25,9 +25,9 @@ WHOLE = 0.995
 
 
 def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model: Any) -> Expected:
-    """Forecast the error of least squares and of the weights that predict, both under one posterior.
+    """Forecast the error of least squares and of the weights that predict, both by one belief.
 
-    ``plain`` is least squares and ``found`` its adaptation, whose directions are counted; all is in the units of the
+    ``plain`` is least squares and ``found`` its adaptation by the paper's rule; all is in the units of the
     encoded features.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what exceeds float64 is unknown, and shown as such
@@ -35,16 +35,30 @@ def expected_of(target: Moments, plain: SpARRegressor, found: Adaptation, model:
         before, after = (
             forecaster.of(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
-    unadapted = copy.copy(model).reset() if hasattr(model, "adaptation_") else model
-    taken = taken_away(found.z.V, unadapted, model, np.ones(len(found.z.V)))
+    directions, removed, shrunk = _taken(found, model)
     return Expected(
-        directions=found.z.rank,
-        removed=int((taken >= WHOLE).sum()),
-        shrunk=int(((taken > 1.0 - WHOLE) & (taken < WHOLE)).sum()),
+        directions=directions,
+        removed=removed,
+        shrunk=shrunk,
         before=before,
         after=after,
         outside=found.outside_energy,
     )
+
+
+def _taken(found: Adaptation, model: Any) -> tuple[int, int, int]:
+    """Return how many directions there are, how many of them the model removed, and how many it shrank.
+
+    The paper's rule counts its own directions. Otherwise the directions are those of least squares, and the model is
+    compared with itself before it was adapted.
+    """
+    own: Adaptation | None = getattr(model, "adaptation_", None)
+    if own is None:
+        return found.z.rank, 0, 0
+    if getattr(model, "rule", "chi2") == "chi2":
+        return own.z.rank, int(own.removed.sum()), 0
+    taken = taken_away(found.z.V, copy.copy(model).reset(), model, np.ones(len(found.z.V)))
+    return found.z.rank, int((taken >= WHOLE).sum()), int(((taken > 1.0 - WHOLE) & (taken < WHOLE)).sum())
 
 
 def bayes_for(request: Request) -> BayesSpARRegressor:
@@ -53,9 +67,9 @@ def bayes_for(request: Request) -> BayesSpARRegressor:
 
 
 def choice_text(est: BayesSpARRegressor) -> str:
-    """Return in words how the regressor treats the target's directions."""
-    where = f"noise {np.sqrt(est.sigma2_):.3g} by maximum evidence, in units of the larger spread"
-    return where if est.rule == "keep" else f"{where}; the paper's rule at alpha {est.alpha:g}"
+    """Return in words what the regressor found, and by which rule it removes directions."""
+    rule = "" if est.rule == "keep" else f"the paper's rule at alpha {est.alpha:g}, "
+    return f"{rule}features in units of their larger spread, noise {np.sqrt(est.sigma2_):.3g} by maximum evidence"
 
 
 @contextmanager

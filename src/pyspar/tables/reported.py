@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspar.atomic import whole_file
+from pyspar.compared import Compared
 from pyspar.errors import need
+from pyspar.inspection import inspection_of
 from pyspar.reporting import Report
-from pyspar.reporting import report as report_of
 from pyspar.tables.account import InspectAccount, Tables
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
@@ -46,16 +46,14 @@ def inspected(
 ) -> InspectAccount:
     """Inspect a fitted regressor on an encoded target, and write the reports asked for; the terminal shows the same."""
     watch("forecasting the error")
-    found = report_of(
-        estimator,
-        Z,
-        columns=list(columns),
-        outputs=[tables.label],
-        title=f"{request.source.name} → {request.target.name}",
-        command=command_of(request, tables.label, html=html, json=json),
-        notes=(*_notes(tables), *notes),
+    target = estimator._target(Z, None)
+    models = Compared(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    found = Report(
+        with_unseen(inspection_of(estimator, Z, target, models, columns, [tables.label]), tables.unseen),
+        f"{request.source.name} → {request.target.name}",
+        command_of(request, tables.label, html=html, json=json),
+        (*_notes(tables), *notes),
     )
-    found = replace(found, inspection=with_unseen(found.inspection, tables.unseen))
     if html is not None or json is not None:
         watch("writing the report")
     return InspectAccount(tables, found.inspection, top, notes, write_reports(found, html, json))
