@@ -1,8 +1,9 @@
-"""Train a small network on one set of states, adapt its head to the others, and compare.
+"""Train a small network on one set of states, adapt its head to other states, and compare.
 
-Communities and Crime: learn in the states with number 39 or less, predict those from 47 on, whose labels only judge.
+Communities and Crime: the source is the states numbered up to 39, the target the states from 47 on. The target's labels
+are used only to compute the errors.
 """
-# ruff: noqa: T201 - a script talks
+# ruff: noqa: T201 - a script prints
 
 import sys
 
@@ -20,7 +21,7 @@ mean, spread = np.nanmean(task.train.X, axis=0), np.nanstd(task.train.X, axis=0)
 
 
 def tensors(part):
-    """Impute and standardise with what the source shows, and nothing of the target."""
+    """Impute and standardise with the source's means and standard deviations."""
     X = (np.where(np.isnan(part.X), mean, part.X) - mean) / np.where(spread > 0, spread, 1.0)
     return torch.tensor(X, dtype=torch.float32), torch.tensor(part.y, dtype=torch.float32)
 
@@ -45,4 +46,5 @@ X, y = target.tensors
 with torch.no_grad():
     for name, network in (("trained", model), ("refitted", refitted.model), ("adapted", adapted.model)):
         print(f"target RMSE, {name:>8}: {float((network(X) - y).square().mean().sqrt()):.4f}")
-print(f"{adapted.adaptation.removed.sum()} of {adapted.adaptation.z.rank} target directions removed")
+removed, total = adapted.adaptation.removed.sum(), adapted.adaptation.z.rank
+print(f"correction to the trained head: {removed} of {total} target directions removed; {adapted.changed}")

@@ -1,8 +1,8 @@
-"""Train the paper's network on the lower leagues of SkillCraft, adapt its head to the top ones, and compare.
+"""Train the paper's network on the lower leagues of SkillCraft, adapt its head to the top leagues, and compare.
 
-python examples/train_and_adapt.py [SEED] [--epochs N]
+Usage: python examples/train_and_adapt.py [SEED] [--epochs N]
 """
-# ruff: noqa: T201 - a script talks
+# ruff: noqa: T201 - a script prints
 
 import argparse
 
@@ -28,9 +28,10 @@ print(f"epoch {trained.best_epoch} of {args.epochs} kept: validation RMSE {train
 X, y, Z = (torch.tensor(a, dtype=torch.float32) for a in (task.train.X, task.train.y, task.target_inputs))
 source, target = DataLoader(TensorDataset(X, y), batch_size=256), DataLoader(TensorDataset(Z), batch_size=256)
 refitted = adapt_head(trained.model, source, method="ols")
-spar = adapt_head(trained.model, source, target)
-bayes = adapt_head(trained.model, source, target, method="bayes")
+spar = adapt_head(trained.model, source, target, method="spar")
+bayes = adapt_head(trained.model, source, target)
 heads = {"trained": trained, "least squares": refitted, "SpAR": spar, "Bayes-SpAR": bayes}
 for name, head in heads.items():
     error = predict(head.model, task.test.X)[:, 0] - task.test.y
     print(f"target RMSE, {name:>13}: {np.sqrt(np.mean(error**2)):.3f}")
+print(f"Bayes-SpAR: {bayes.changed}")
