@@ -25,6 +25,9 @@ or ``kappa`` was given, and zero is a flat prior."""
 _STEP = 0.25
 """Spacing of the first look, in the logarithm of kappa; the evidence varies on the scale of one."""
 
+_SMALLEST = 1e-280
+"""Below this a squared singular value may have underflowed, and its logarithm is of no use."""
+
 _FAR = 1e6
 """How far beyond the last singular value, on either side, the first look goes."""
 
@@ -136,7 +139,8 @@ def maximum_evidence(data: Coordinates) -> tuple[Vector, Vector, Vector, Vector,
 def _maxima(data: Coordinates) -> list[Found]:
     """Return the maximum of each output."""
     n, rank = data.n, data.lam.size
-    size2 = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()  # of the least-squares weights
+    with np.errstate(over="ignore"):
+        size2 = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()  # of the least-squares weights
     signal = (data.c**2).sum(axis=0).tolist()
     rest2 = []
     for rest, size in zip(data.rest.tolist(), size2, strict=True):
@@ -166,6 +170,7 @@ def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, f
     smallest = float(lam2[-1])
     # Of many rows the noise of the mean is small: then the best penalty is, too, by as many times as there are rows.
     low = min(min(smallest, rest2 / size2 / max(n, 1.0)) if rest2 > 0.0 else smallest for _, rest2, size2 in given)
+    low = max(low, _SMALLEST)
     grid = np.arange(log(low / _FAR), log(_FAR * max(n, 1.0)) + _STEP, _STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)

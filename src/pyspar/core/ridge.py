@@ -117,7 +117,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     size = power_of_two(float(fit.x.lam[0]))
     lam = (fit.x.lam / size)[:, None]
     from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # a square may be too small for float64
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
     steep = lam**2 * root_sum_squares(from_weights) > lam[0]
     along = np.where(steep, from_labels, from_weights)
