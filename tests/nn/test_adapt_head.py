@@ -1,14 +1,18 @@
-"""The head of a network gets the weights that features in memory would give."""
+"""With the paper's method the head of a network gets the weights that features in memory would give."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+import pyspar.nn
 from pyspar import SpARRegressor
-from pyspar.nn import AdaptedHead, adapt_head
+from pyspar.nn import AdaptedHead
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+adapt_head = partial(pyspar.nn.adapt_head, method="spar")
 
 
 def weights(adapted):
@@ -92,7 +96,7 @@ def test_ols_is_linear_regression_and_needs_no_target(mlp, world, by_hand, bias)
     plain = LinearRegression(fit_intercept=bias).fit(by_hand(model.body, world.X), world.y.double().numpy())
     np.testing.assert_allclose(weights(adapted)[0][0], plain.coef_, rtol=1e-3, atol=1e-4)
     assert adapted.adaptation is None
-    assert "least squares" in repr(adapted)
+    assert "12 of 12 directions changed, refitted on the source" in repr(adapted)
 
 
 def test_alpha_one_removes_every_direction_of_the_target(mlp, world, by_hand):
