@@ -1,5 +1,6 @@
 """With the paper's method the head of a network gets the weights that features in memory would give."""
 
+import copy
 from functools import partial
 
 import numpy as np
@@ -97,6 +98,17 @@ def test_ols_is_linear_regression_and_needs_no_target(mlp, world, by_hand, bias)
     np.testing.assert_allclose(weights(adapted)[0][0], plain.coef_, rtol=1e-3, atol=1e-4)
     assert adapted.adaptation is None
     assert "12 of 12 directions changed, refitted on the source" in repr(adapted)
+
+
+def test_a_bias_is_fitted_anew_where_the_weights_are_right_already(mlp, worlds):
+    world = worlds(dtype="float64")
+    refitted = adapt_head(mlp(bias=True).double(), world.source, method="ols").model
+    spoiled = copy.deepcopy(refitted)
+    with torch.no_grad():
+        spoiled.fc.bias += 1.0
+    again = adapt_head(spoiled, world.source, method="ols")
+    assert torch.equal(again.model.fc.bias, refitted.fc.bias)
+    assert "unchanged" not in repr(again)
 
 
 def test_alpha_one_removes_every_direction_of_the_target(mlp, world, by_hand):
