@@ -25,11 +25,11 @@ MAY = {
     "_regressor": ({"core", "sources", "_checks"}, {"numpy", "sklearn"}),
     "_adaptable": ({"core", "sources", "_checks", "_regressor", "_forecasting"}, {"sklearn"}),
     "estimators": ({"core", "_checks", "_regressor", "_adaptable"}, {"numpy", "sklearn"}),
-    "_cells": ({"core", "sources"}, {"numpy"}),
-    "bayes": ({"core", "_checks", "_adaptable", "_cells"}, {"numpy"}),
+    "_centre": ({"core"}, {"numpy"}),
+    "bayes": ({"core", "_checks", "_adaptable", "_centre"}, {"numpy", "sklearn"}),
+    "heads": ({"core", "bayes", "estimators"}, {"numpy", "sklearn"}),
     "watching": ({"core", "_checks", "_adaptable"}, {"numpy", "sklearn"}),
     "pipelines": ({"core"}, {"sklearn"}),
-    "model_selection": ({"core", "errors", "pipelines"}, {"numpy", "scipy", "sklearn", "pandas"}),
     "archives": ({"errors"}, {"numpy"}),
     "moments_file": ({"core", "errors", "atomic", "archives"}, {"numpy"}),
     "model_schema": ({"errors", "archives"}, {"numpy"}),
@@ -43,7 +43,10 @@ MAY = {
     "findings": ({"core", "directions", "verdicts", "wording"}, set()),
     "sampled": ({"core", "sources"}, {"numpy"}),
     "unseen": ({"findings", "inspection", "wording"}, {"numpy", "sklearn"}),
-    "compared": ({"core", "errors", "_forecasting", "estimators", "bayes", "directions", "findings"}, {"numpy"}),
+    "compared": (
+        {"core", "errors", "_checks", "_forecasting", "estimators", "bayes", "directions", "findings"},
+        {"numpy"},
+    ),
     "inspection": (
         {
             "core",
@@ -66,7 +69,10 @@ MAY = {
         {"__init__", "errors", "atomic", "compared", "inspection", "reporting", "wording"},
         {"scipy", "jinja2", "markupsafe", "matplotlib"},
     ),
-    "nn": ({"core", "sources", "errors", "atomic", "_cells", "bayes", "estimators", "data", "nn"}, {"torch", "numpy"}),
+    "nn": (
+        {"core", "sources", "errors", "atomic", "bayes", "estimators", "heads", "data", "nn"},
+        {"torch", "numpy"},
+    ),
     "data": ({"core", "errors", "atomic", "data"}, {"numpy", "scipy"}),
     "tables": (
         {
@@ -74,7 +80,6 @@ MAY = {
             "errors",
             "atomic",
             "bayes",
-            "_cells",
             "_checks",
             "_forecasting",
             "compared",
@@ -92,7 +97,7 @@ MAY = {
         {"numpy", "pandas", "pyarrow", "sklearn"},
     ),
     "bench": (
-        {"__init__", "core", "errors", "atomic", "estimators", "bayes", "data", "nn", "bench", "stopping"},
+        {"__init__", "core", "errors", "atomic", "estimators", "bayes", "heads", "data", "nn", "bench", "stopping"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib"},
     ),
     "show": ({"errors", "inspection", "stopping", "tables", "show_inspection", "wording"}, {"rich", "typer"}),

@@ -39,7 +39,7 @@ class NewHead:
     Attributes
     ----------
     coef, intercept : arrays of shape (K, D) and (K,)
-        The new weights; the trained ones if no direction was changed.
+        The new weights. With "bayes" an output without a changed direction keeps its trained ones.
     changed : Changed
     estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the features behind the weights.
@@ -95,18 +95,20 @@ def fit_head(
     estimator.fit_moments(source)
     if target is not None and method != "ols":
         estimator.adapt(target)
-    changed = _changed(estimator, coef)
-    if not changed.directions:
-        return NewHead(coef, bias, changed, estimator)
-    new = np.asarray(estimator.coef_).reshape(coef.shape)
-    return NewHead(new, np.asarray(estimator.intercept_).reshape(len(coef)), changed, estimator)
-
-
-def _changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
-    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
+    new, offset = np.asarray(estimator.coef_).reshape(coef.shape), np.asarray(estimator.intercept_).reshape(len(coef))
     found: Adaptation | None = getattr(estimator, "adaptation_", None)
     if found is not None and found.posterior:
-        return Changed(int(found.changed.sum()), found.removed.size)
+        changed = Changed(int(found.changed.sum()), found.removed.size)
+        # An output of which nothing is changed keeps its weights to the last digit, along faint directions too.
+        new = np.where((found.changed > 0)[:, None], new, coef)
+    else:
+        changed = _moved(estimator, coef)
+    return NewHead(new, offset, changed, estimator)
+
+
+def _moved(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
+    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
+    found: Adaptation | None = getattr(estimator, "adaptation_", None)
     directions = estimator._belief.x.V if found is None else found.z.V
     new = np.asarray(estimator.coef_).reshape(trained.shape)
     moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()

@@ -34,5 +34,5 @@ def test_without_faint_directions_nothing_changes(rng):
 @pytest.mark.parametrize(("rows", "expected"), [(100, 100 * 2.0**-23), (100_000, FAINTEST)])
 def test_the_customary_cut_grows_with_the_rows_up_to_a_limit(rows, expected):
     moments = Moments.of(np.ones((2, 3), dtype=np.float32))
-    many = Moments(moments.root, 3, rows, float(rows), moments.eps)
+    many = Moments(moments.root, 3, rows, float(rows), float(rows), moments.eps)
     assert customary_cutoff(many) == pytest.approx(expected)

@@ -177,12 +177,18 @@ def test_masked_labels_weights_and_batches_are_refused():
 
 
 @pytest.mark.parametrize("total", [1.0, 3.0, 1e-6])
-def test_weights_that_are_shares_leave_the_noise_as_it_is(total):
+def test_weights_of_which_only_the_ratios_count_leave_the_noise_as_it_is(total):
     _, X, y = problem()
     plain = SpARRegressor().fit(X, y)
-    shares = SpARRegressor().fit(X, y, np.full(300, total / 300))
+    shares = SpARRegressor(weights="importance").fit(X, y, np.full(300, total / 300))
     np.testing.assert_allclose(shares.coef_, plain.coef_, rtol=1e-9)
     assert shares.sigma2_ == pytest.approx(plain.sigma2_, rel=1e-9)
-    unbiased = SpARRegressor(noise="unbiased")
+    unbiased = SpARRegressor(noise="unbiased", weights="importance")
     known = unbiased.fit(X, y).sigma2_
     assert unbiased.fit(X, y, np.full(300, total / 300)).sigma2_ == pytest.approx(known, rel=1e-9)
+
+
+def test_weights_that_sum_to_far_less_than_the_rows_are_warned_of_when_they_count():
+    _, X, y = problem()
+    with pytest.warns(SparWarning, match='300 rows sum to 30, so they count as 30 rows.*weights="importance"'):
+        SpARRegressor().fit(X, y, np.full(300, 0.1))

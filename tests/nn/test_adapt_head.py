@@ -1,14 +1,19 @@
-"""The head of a network gets the weights that features in memory would give."""
+"""With the paper's method the head of a network gets the weights that features in memory would give."""
+
+import copy
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+import pyspar.nn
 from pyspar import SpARRegressor
-from pyspar.nn import AdaptedHead, adapt_head
+from pyspar.nn import AdaptedHead
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+adapt_head = partial(pyspar.nn.adapt_head, method="spar")
 
 
 def weights(adapted):
@@ -92,7 +97,18 @@ def test_ols_is_linear_regression_and_needs_no_target(mlp, world, by_hand, bias)
     plain = LinearRegression(fit_intercept=bias).fit(by_hand(model.body, world.X), world.y.double().numpy())
     np.testing.assert_allclose(weights(adapted)[0][0], plain.coef_, rtol=1e-3, atol=1e-4)
     assert adapted.adaptation is None
-    assert "least squares" in repr(adapted)
+    assert "12 of 12 directions changed, refitted on the source" in repr(adapted)
+
+
+def test_a_bias_is_fitted_anew_where_the_weights_are_right_already(mlp, worlds):
+    world = worlds(dtype="float64")
+    refitted = adapt_head(mlp(bias=True).double(), world.source, method="ols").model
+    spoiled = copy.deepcopy(refitted)
+    with torch.no_grad():
+        spoiled.fc.bias += 1.0
+    again = adapt_head(spoiled, world.source, method="ols")
+    assert torch.equal(again.model.fc.bias, refitted.fc.bias)
+    assert "unchanged" not in repr(again)
 
 
 def test_alpha_one_removes_every_direction_of_the_target(mlp, world, by_hand):

@@ -64,7 +64,7 @@ def test_residual_and_attentive_networks(kind, shape):
     y = X.flatten(1).mean(dim=1) + 0.1 * torch.randn(150)
     model(X)  # gives batch norm something to remember
     before = copy.deepcopy(model.state_dict())
-    adapted = adapt_head(model, [(X[:100], y[:100]), (X[100:], y[100:])], [Z])
+    adapted = adapt_head(model, [(X[:100], y[:100]), (X[100:], y[100:])], [Z], method="spar")
     assert adapted.head_name in ("fc", "head")
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     model.eval()

@@ -179,12 +179,12 @@ def test_choices_are_checked_before_anything_is_run(mlp, world):
     for options, kind, words in [
         ({"alpha": 2}, ValueError, "alpha is a confidence level"),
         ({"noise": "none"}, ValueError, "noise must be one of"),
-        ({"method": "ridge"}, ValueError, "method must be one of 'spar', 'bayes', 'ols'"),
+        ({"method": "ridge"}, ValueError, "method must be 'bayes', 'spar' or 'ols', got 'ridge'"),
         ({"autocast": "bf16"}, TypeError, "autocast must be"),
     ]:
         with pytest.raises(kind, match=words):
             adapt_head(mlp(), never(), never(), **options)
-    with pytest.raises(ValueError, match=r"pass target_loader, or method='ols'"):
+    with pytest.raises(ValueError, match=r"target_loader is missing; pass it, or use method='ols'"):
         adapt_head(mlp(), never())
     with pytest.raises(TypeError, match=r"model must be a torch.nn.Module. Got function"):
         adapt_head(never, never(), never())

@@ -106,7 +106,7 @@ def test_weights_too_extreme_to_be_squared_are_refused(rows, form, size):
 def test_weights_within_the_limits_are_weights_and_small_ones_beside_large_ones_too(rows, size):
     X, y = rows
     spread = np.linspace(0.1, 1.0, N)
-    found, expected = (SpARRegressor().fit(X, y, weight) for weight in (spread * size, spread))
+    found, expected = (SpARRegressor(weights="importance").fit(X, y, weight) for weight in (spread * size, spread))
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-12)  # least squares does not know the size
     mixed = np.where(np.arange(N) < 60, 1.0, 1e-300)
     np.testing.assert_allclose(SpARRegressor().fit(X, y, mixed).coef_, SpARRegressor().fit(X[:60], y[:60]).coef_)

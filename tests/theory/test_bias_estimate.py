@@ -36,14 +36,3 @@ def test_the_bias_of_a_given_set_is_estimated_without_bias_and_with_the_right_ma
     assert np.median(margins) == pytest.approx(raw.std(), rel=0.35)
     # And two of them cover the truth from above nearly always.
     assert np.mean(truth <= estimates + 2 * margins) > 0.93
-
-
-def test_expectations_at_another_noise_are_those_of_a_belief_with_that_noise():
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(50, 4)), Moments.of(rng.normal(size=(30, 4)))
-    belief = flat_belief(Moments.of(X, X.sum(axis=1) + rng.normal(size=50)), fit_intercept=True)
-    louder = type(belief)(**{**belief.__dict__, "sigma": belief.sigma * 3})
-    rule = partial(top_k_rule, k=2)
-    moved, known = adapt(belief, Z, rule).at_noise(9 * belief.sigma**2), adapt(louder, Z, rule)
-    for name in ("risk_before", "variance_kept", "bias_taken", "bias_std", "sigma2"):
-        np.testing.assert_allclose(getattr(moved, name), getattr(known, name), rtol=1e-12)

@@ -60,9 +60,11 @@ class AdaptedHead:
     estimator: BayesSpARRegressor | SpARRegressor
 
     def __repr__(self) -> str:
-        what = str(self.changed) if self.changed.directions else f"{self.changed}: the model is unchanged"
+        what = str(self.changed)
         if self.method != "bayes":
             what = f"{what}, refitted on the source" + (f", then {self.adaptation!r}" if self.adaptation else "")
+        elif not self.changed.directions:
+            what = f"{what}: the model is unchanged"
         return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {what})"
 
 
@@ -161,8 +163,7 @@ def adapt_head(
         new = fit_head(
             x, z, method, coef=_numbers(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
         )
-    if new.changed.directions:
-        _put(new, layer, name)
+    _put(new, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
     return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator)
 
