@@ -14,6 +14,7 @@ from pyspar.bench.registry import CUTS, HEADS, recipe_of
 from pyspar.bench.spec import canonical
 from pyspar.bench.store import Features
 from pyspar.core.arrays import Vector
+from pyspar.core.faint import customary_cutoff
 from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
 from pyspar.heads import HeadMethod, fit_head
@@ -77,21 +78,10 @@ def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
         with warnings.catch_warnings():
             # A network's features often have directions without rows left for noise; the scores say what comes of it.
             warnings.simplefilter("ignore", SparWarning)
-            cutoff = None if method == "Bayes-SpAR" else CUTS[cut] * authors_cutoff(source)
+            cutoff = CUTS[cut] * customary_cutoff(source)
             new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
         found[head.key] = test @ new.coef[0]
     return found
-
-
-def authors_cutoff(features: Moments) -> float:
-    """Return ``max(N, D) eps``, the default of torch's ``pinv``, without the limit that ``adapt_head`` sets to it.
-
-    Authors: we infer this cut from their published column of least squares; ``spar reproduce rank-cut`` has others.
-
-    >>> round(authors_cutoff(Moments.of(np.ones((20_000, 2), dtype=np.float32))), 6)
-    0.002384
-    """
-    return float(max(features.rows, features.n_features) * features.eps.max())
 
 
 def _target(features: Features, adapt_to: str) -> NDArray[np.float32]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.bench.heads import authors_cutoff
 from pyspar.bench.metrics import meant_digits
 from pyspar.bench.perform import Gathered, Options, perform
 from pyspar.bench.pool import Progress
@@ -22,7 +21,7 @@ from pyspar.bench.stage import Outcome
 from pyspar.bench.store import RunFolder
 from pyspar.bench.suite import Suite
 from pyspar.core.arrays import Vector
-from pyspar.core.faint import along, loud_directions
+from pyspar.core.faint import along, customary_cutoff, loud_directions
 from pyspar.core.moments import Moments
 from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
@@ -49,7 +48,7 @@ def sorted_inflation(X: Any, Z: Any) -> Vector:
     """Return Var_zj / M for noise of variance 1, the largest first."""
     source = Moments.of(X)
     # The same directions of the features count as for a head.
-    x, z = Spectrum.of(along(loud_directions(source, authors_cutoff(source)), source)), Spectrum.of(Z)
+    x, z = Spectrum.of(along(loud_directions(source, customary_cutoff(source)), source)), Spectrum.of(Z)
     return np.sort(spectral_inflation(x, z, np.array([1.0]), len(Z))[:, 0])[::-1]
 
 
