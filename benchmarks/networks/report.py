@@ -37,9 +37,9 @@ of at most {mean}, and no single ratio above {worst}.
 SETTING = """## How it was measured
 
 **Data.** The data sets come from the part `last` of the [evidence on linear models](evidence.md). The rule uses no
-result: at least {n:,} source rows, {m} target rows and {d} columns; all {sets} sets that qualify. Variants of the repair
-were compared on the first 12 in the order of the SHA-256 hash of the name, and made no difference there; the others
-were run once, with the final rule. Columns are standardised by the source.
+result: at least {n:,} source rows, {m} target rows and {d} columns; all {sets} sets that qualify. Variants of the
+repair were compared on the first 12 in the order of the SHA-256 hash of the name, and made no difference there; the
+others were run once, with the final rule. Columns are standardised by the source.
 
 **Networks.** {networks}. Every head has a bias. 70 % of the source rows train the network, 20 % decide when to stop,
 and 10 % are held out. Labels are standardised by the training rows. Adam minimises the squared error until the

@@ -103,8 +103,12 @@ def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tup
 
     def seen() -> Iterator[Any]:
         for batch in batches:
-            if not first_y and isinstance(batch, (tuple, list)) and len(batch) > 1:
-                first_y.append(len(np.shape(batch[1])))
+            if isinstance(batch, (tuple, list)) and len(batch) > 1:
+                if not first_y:
+                    first_y.append(len(np.shape(batch[1])))
+                if hasattr(batch[0], "select_dtypes") and _not_numeric(batch[0]):
+                    with numbers_only(batch[0]):
+                        np.asarray(batch[0], dtype=np.float64)
             yield batch
 
     found = moments_of(seen(), True, solver=solver)
@@ -188,7 +192,7 @@ def check_target_columns(estimator: Any, Z: Any) -> None:
 
 def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
     """Warn about a source with no more rows than directions."""
-    if belief.degrees_of_freedom <= 0:
+    if belief.degrees_of_freedom <= 0 and not belief.sigma.any():
         warnings.warn(
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() will remove "

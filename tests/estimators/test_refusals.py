@@ -191,13 +191,7 @@ ASKED = {
 }
 
 
-# A batch of text is refused, but by numpy's message, which names neither the column nor the cure.
-BATCHES_NAME_NO_COLUMN = pytest.mark.xfail(strict=True, reason="fit_batches does not name the column that holds text")
-
-
-@pytest.mark.parametrize(
-    "asked", [pytest.param(a, marks=BATCHES_NAME_NO_COLUMN if a == "fit_batches" else ()) for a in ASKED]
-)
+@pytest.mark.parametrize("asked", ASKED)
 def test_text_and_dates_are_refused_alike_wherever_rows_are_given(asked):
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["area", "town"])
     est = BayesSpARRegressor().fit(X, X["area"] + X["town"] ** 2)

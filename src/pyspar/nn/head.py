@@ -86,7 +86,7 @@ def adapt_head(
     """Return a copy of a model whose linear head is adapted to an unlabelled target; the model given is untouched.
 
     By default the trained head is corrected along those directions of the target's features where the source's labels
-    prove it wrong, and nowhere else. If they prove nothing, the model comes back unchanged.
+    prove it wrong. If they prove nothing, the model comes back unchanged.
 
     Parameters
     ----------
