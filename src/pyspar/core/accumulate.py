@@ -12,7 +12,7 @@ the scatter about the mean. So centring is dropping the first row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -74,42 +74,6 @@ def conditioned(square: Matrix, spread: float) -> bool:
     """Tell whether the smallest singular value behind a product is surely at least such a share of the largest."""
     with np.errstate(under="ignore"):
         return bool(_cholesky(square)[1] >= spread**2)
-
-
-def squares_are_safe(squares: Vector, parts: Iterable[Matrix]) -> bool:
-    """Tell whether sums of squares of columns stayed in range; one that is small may be that of a column of zeros."""
-    low, high = SAFE_SQUARES
-    if not np.maximum.reduce(squares, initial=0.0) < high:
-        return False
-    small = squares <= low
-    return not small.any() or not any(rows[:, small].any() for rows in parts)
-
-
-def root_of_sum(scatter: Matrix, parts: Sequence[Matrix], *, blurred: bool) -> Matrix | None:
-    """Return a root of a scatter that is the product of all parts; None where that would cost digits.
-
-    Parts that are ``blurred`` have lost those digits already.
-    """
-    squares = scatter.diagonal()
-    if not squares_are_safe(squares, parts):
-        return None
-    empty = squares <= SAFE_SQUARES[0]
-    lengths = np.sqrt(np.where(empty, 1.0, squares))
-    unit = scatter / lengths[:, None]
-    unit /= lengths
-    np.fill_diagonal(unit, 1.0)  # an empty column overlaps with none, and is made empty again below
-    factor, condition = _cholesky(unit)
-    if factor is None or condition < (BLUR if blurred else GRAM_SPREAD) ** 2:
-        factor = pivoted_root(unit) if blurred else None
-    return None if factor is None else factor * np.where(empty, 0.0, lengths)
-
-
-def pivoted_root(unit: Matrix) -> Matrix:
-    """Return a root with as many rows as there are independent columns, by a Cholesky factor that looks for them."""
-    factor, places, rank, _ = lapack.dpstrf(unit)
-    root = np.zeros((rank, len(unit)))
-    root[:, places - 1] = np.triu(factor)[:rank]
-    return root
 
 
 def folded(root: Matrix, block: Matrix) -> Matrix:
