@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar._checks import FLOATS, check_level, numbers_only
 from pyspar._regressor import MomentsRegressor
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief, least_squares
+from pyspar.core.belief import Belief
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments, Weights, refuse_masked
-from pyspar.core.posterior import posterior_of_fit
+from pyspar.core.posterior import posteriors_of
 from pyspar.core.predictive import blocks, predictive
 from pyspar.core.prior import Prior
 from pyspar.core.scaling import Units, units_of_features
@@ -84,8 +84,9 @@ class ForecastingRegressor(MomentsRegressor):
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        The interval is that of the label under the belief behind the current weights. A rule that removes directions
-        moves the prediction, not the belief, and may move it out of the interval.
+        The interval is that of the label under the belief behind the current weights, and under beliefs in other units
+        in proportion to their evidence. A rule that removes directions moves the prediction, not the belief, and may
+        move it out of the interval.
 
         Parameters
         ----------
@@ -116,11 +117,17 @@ class ForecastingRegressor(MomentsRegressor):
         """Return the prior of the belief that forecasts for a target, or for rows like the source's."""
 
     def _forecaster(self, target: Moments) -> Forecaster:
-        prior, source, centred = self._prior_for(target), self._source, self._belief.centred
+        prior = self._prior_for(target)
+        others = self._in_other_units(prior, target)
+        return Forecaster(self._source, target, prior, beside=others, fit_intercept=self._belief.centred)
+
+    def _in_other_units(self, prior: Prior, target: Moments | None) -> list[Prior]:
+        """Return the prior in the other kinds of units, which intervals are drawn from, too."""
         kinds: tuple[Units, ...] = ("target", "source", "common")
-        units = [units_of_features(source, target, kind, fit_intercept=centred, unknown=True) for kind in kinds]
-        beside = [replace(prior, units=each) for each in units if not np.array_equal(each, prior.units)]
-        return Forecaster(source, target, prior, beside=beside, fit_intercept=centred)
+        source, centred, unknown = self._source, self._belief.centred, target is not None
+        units = [units_of_features(source, target, kind, fit_intercept=centred, unknown=unknown) for kind in kinds]
+        different = [each for each in units if not np.array_equal(each, prior.units)]
+        return [replace(prior, units=each) for i, each in enumerate(different) if not _among(each, different[:i])]
 
     def _rows(self, X: Any) -> Matrix:
         if kind_of(X) != "rows":
@@ -134,15 +141,19 @@ class ForecastingRegressor(MomentsRegressor):
 
     def _per_row(self, rows: Matrix, of: Any, numbers: int = 1) -> list[Any]:
         """Return arrays of numbers that ``of`` computes for a block of rows and an output, shaped as predictions."""
-        prior, source, centred = self._prior, self._source, self._belief.centred
-        fit = least_squares(prior.of_source(source), fit_intercept=centred)
-        posterior = posterior_of_fit(fit, source.weight, centred)
-        result = np.empty((numbers, len(rows), len(posterior.unit)))
+        priors = [self._prior, *self._in_other_units(self._prior, None)]
+        _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
+        result = np.empty((numbers, len(rows), len(posteriors[0].unit)))
         for at in blocks(len(rows)):
-            centre = rows[at] @ prior.coef + prior.intercept
+            centre = rows[at] @ self._prior.coef + self._prior.intercept
+            scaled = [prior.of_rows(rows[at]) for prior in priors]
             for k in range(result.shape[2]):
-                result[:, at, k] = of(predictive(posterior, prior.of_rows(rows[at]), centre[:, k], k), at, k)
+                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return [each[:, 0] if self._y_ndim == 1 else each for each in result]
+
+
+def _among(units: Vector, others: list[Vector]) -> bool:
+    return any(np.array_equal(units, each) for each in others)
 
 
 def weights_of(estimator: Any) -> tuple[Matrix, Vector]:

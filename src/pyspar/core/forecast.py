@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import least_squares
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import posterior_of_fit
+from pyspar.core.posterior import evidence_shares, posteriors_of
 from pyspar.core.prior import Prior
 from pyspar.core.ridge import belief_of_fit
 from pyspar.core.scaling import inverse
@@ -98,12 +97,9 @@ class Forecaster:
         seed: int = 0,
     ) -> None:
         self._prior, self._seed = prior, seed
-        fits = [least_squares(each.of_source(source), fit_intercept=fit_intercept) for each in (prior, *beside)]
+        self._priors = (prior, *beside)
+        fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
-        posterior = posterior_of_fit(fits[0], source.weight, fit_intercept)
-        # How many labels there are does not depend on units; posteriors that differ in it could not be compared.
-        others = [posterior_of_fit(fit, source.weight, fit_intercept, posterior.labels) for fit in fits[1:]]
-        self._posteriors = list(zip((prior, *beside), (posterior, *others), strict=True))
         self._drawn: dict[int, tuple[Matrix, Vector]] = {}
         self._look_at(target)
 
@@ -179,10 +175,9 @@ class Forecaster:
     def _draw(self, output: int) -> tuple[Matrix, Vector]:
         """Draw offset and weights of the truth (1 + D, draws), in the units of the first prior, and noise levels."""
         rng = np.random.default_rng([self._seed, output])
-        evidence = np.array([posterior.log_evidence[output] for _, posterior in self._posteriors])
-        share = np.exp(evidence - evidence.max())
+        counts = rng.multinomial(DRAWS, evidence_shares(self._posteriors, output))
         truth, noise = [], []
-        for count, (prior, p) in zip(rng.multinomial(DRAWS, share / share.sum()), self._posteriors, strict=True):
+        for count, prior, p in zip(counts, self._priors, self._posteriors, strict=True):
             along, sigma = p.draw(output, int(count), rng)
             offset = np.sqrt(p.mean_share) * sigma * rng.standard_normal(int(count))
             change = self._prior.units * inverse(prior.units) / p.reach

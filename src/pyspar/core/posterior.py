@@ -13,13 +13,16 @@ the labels' variance that the features explain. It influences intervals only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import LeastSquares
+from pyspar.core.belief import LeastSquares, least_squares
 from pyspar.core.evidence import Coordinates, maximum_evidence
+from pyspar.core.moments import Moments
+from pyspar.core.prior import Prior
 from pyspar.core.ridge import label_coordinates
 
 _SHARE_POWERS = 0.5, 0.1
@@ -127,6 +130,24 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
         y_mean=fit.y_mean,
         mean_share=1.0 / weight if fit_intercept else 0.0,
     )
+
+
+def evidence_shares(posteriors: Sequence[Posterior], output: int) -> Vector:
+    """Return the probability of each of several priors for one source, equally probable beforehand."""
+    evidence = np.array([posterior.log_evidence[output] for posterior in posteriors])
+    share = np.exp(evidence - evidence.max())
+    return np.asarray(share / share.sum())
+
+
+def posteriors_of(
+    source: Moments, priors: Sequence[Prior], *, fit_intercept: bool
+) -> tuple[list[LeastSquares], list[Posterior]]:
+    """Return the fit and the posterior of one source under each of several priors."""
+    fits = [least_squares(prior.of_source(source), fit_intercept=fit_intercept) for prior in priors]
+    first = posterior_of_fit(fits[0], source.weight, fit_intercept)
+    # How many labels there are does not depend on units; posteriors that differ in it could not be compared.
+    others = [posterior_of_fit(fit, source.weight, fit_intercept, first.labels) for fit in fits[1:]]
+    return fits, [first, *others]
 
 
 def _different_labels(data: Coordinates) -> Vector:

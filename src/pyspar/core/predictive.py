@@ -1,21 +1,22 @@
 r"""Predictive: the distribution of the label of one row.
 
 Given kappa (see :mod:`pyspar.core.posterior`) the label of a row is a Student t variable about
-:math:`z^\top \mu_\kappa`; over kappa it is a mixture of such. A few values of kappa stand for all: the middles of
-equally plausible stretches.
+:math:`z^\top \mu_\kappa`; over kappa and the units of the prior it is a mixture of such. A few values of kappa stand
+for all: the middles of equally probable stretches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.posterior import Posterior
+from pyspar.core.posterior import Posterior, evidence_shares
 
-_NODES = 15
+_NODES = 30
 _HALVINGS = 26
 _MANY = 300.0
 """Degrees of freedom from which a t variable is taken for a normal one; it is so to three digits of a probability."""
@@ -61,13 +62,27 @@ class Predictive:
         return np.asarray((ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0))
 
 
-def predictive(posterior: Posterior, Z: Matrix, offset: Vector | float = 0.0, output: int = 0) -> Predictive:
-    """Return the distribution of the labels of rows in the coordinates of the prior.
+def predictive(
+    posteriors: Sequence[Posterior], rows: Sequence[Matrix], offset: Vector | float = 0.0, output: int = 0
+) -> Predictive:
+    """Return the distribution of the labels of rows under several priors, each as probable as its evidence says.
 
-    ``offset`` is what the prior's centre predicts for each row.
+    ``rows`` are the same rows in the coordinates of each prior, ``offset`` what the centre predicts for each of them.
     """
-    p, unit = posterior, posterior.unit[output]
-    nodes = _representatives(p.weight[:, output])
+    middles, start, parts = (np.arange(_NODES) + 0.5) / _NODES, 0.0, []
+    for share, posterior, Z in zip(evidence_shares(posteriors, output), posteriors, rows, strict=True):
+        own = middles[(start <= middles) & (middles < start + share)]
+        if own.size:
+            parts.append(_components(posterior, Z, (own - start) / share, output))
+        start += share
+    centre, scale = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return Predictive(centre + offset, scale, posteriors[0].degrees(output))
+
+
+def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[Matrix, Matrix]:
+    """Return centre and scale of the labels at the kappa below which given shares of the probability lie."""
+    unit = p.unit[output]
+    nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
     rows = (Z - p.x_mean) / p.reach
     along = rows @ p.V
@@ -77,18 +92,10 @@ def predictive(posterior: Posterior, Z: Matrix, offset: Vector | float = 0.0, ou
         length, seen = np.square(rows).sum(axis=1), np.square(along).sum(axis=1)
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
         share = share + outside[:, None] / kappa
-    degrees = p.degrees(output)
-    noise2 = p.residual(output)[nodes] / degrees
-    scale = np.sqrt(share * noise2).T
-    return Predictive(centre * unit + p.y_mean[output] + offset, scale * unit, degrees)
+    noise2 = p.residual(output)[nodes] / p.degrees(output)
+    return centre * unit + p.y_mean[output], np.sqrt(share * noise2).T * unit
 
 
 def blocks(n_rows: int) -> list[slice]:
     """Return slices that cover rows a few thousand at a time: the mixture holds several numbers a row."""
     return [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]
-
-
-def _representatives(weight: Vector) -> np.ndarray:
-    """Return the places of the kappa that stand for equally plausible stretches."""
-    middles = (np.arange(_NODES) + 0.5) / _NODES
-    return np.minimum(np.searchsorted(np.cumsum(weight), middles), weight.size - 1)
