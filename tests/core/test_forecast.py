@@ -179,8 +179,8 @@ def test_row_intervals_hold_on_the_papers_shift_where_conformal_ones_fail(weight
         radius = np.quantile(np.abs(half.predict(X[200:]) - y[200:]), 0.9)
         conformal.append(np.mean(np.abs(half.predict(Z) - yz) <= radius))
     assert np.mean(conformal) < 0.1
-    # One direction decides each draw, so the mean of 150 has an error of 0.025. The source has little information on it,
-    # so the intervals are wide, and cover too much where its weight happens to be small.
+    # One direction decides each draw, so the mean of 150 has an error of 0.025. The source has little information on
+    # it, so the intervals are wide, and cover too much where its weight happens to be small.
     assert np.mean(ours) >= 0.85
 
 
