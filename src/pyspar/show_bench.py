@@ -140,8 +140,8 @@ def demo(found: Demo) -> None:
     kind = task.group_kind
     console.print(
         f"[bold]Communities and Crime[/bold]: violent crime per population, predicted from "
-        f"{len(task.feature_names)} census figures. The source has {len(task.train):,} communities in some {kind}s, the "
-        f"target has {len(task.test):,} in others. The target's labels are used for the scores only.\n"
+        f"{len(task.feature_names)} census figures. The source has {len(task.train):,} communities in some {kind}s. "
+        f"The target has {len(task.test):,} in others, whose labels are used for the scores only.\n"
     )
     table = Table()
     table.add_column("method")
