@@ -36,6 +36,11 @@ class ForecastingRegressor(MomentsRegressor):
     _prior: Prior
     _weights: Weights
 
+    @property
+    def _common(self) -> bool:
+        """Whether all features share a unit."""
+        return False
+
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
@@ -122,8 +127,12 @@ class ForecastingRegressor(MomentsRegressor):
         return Forecaster(self._source, target, prior, beside=others, fit_intercept=self._belief.centred)
 
     def _in_other_units(self, prior: Prior, target: Moments | None) -> list[Prior]:
-        """Return the prior in the other kinds of units, which intervals are drawn from, too."""
-        kinds: tuple[Units, ...] = ("target", "source", "common")
+        """Return the prior in the other kinds of units, which intervals are drawn from, too.
+
+        Features of a common unit have no other. For all others the common unit is left out, because intervals would
+        depend on the units in which the features happen to be given.
+        """
+        kinds: tuple[Units, ...] = () if self._common else ("target", "source")
         source, centred, unknown = self._source, self._belief.centred, target is not None
         units = [units_of_features(source, target, kind, fit_intercept=centred, unknown=unknown) for kind in kinds]
         different = [each for each in units if not np.array_equal(each, prior.units)]

@@ -137,6 +137,10 @@ class BayesSpARRegressor(AdaptableRegressor):
         warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
         warn_if_scales_are_too_far_apart(self._belief)
 
+    @property
+    def _common(self) -> bool:
+        return self._units == "common"
+
     def _solve(self) -> None:
         centre = centre_of(self.centre, self.moments_, getattr(self, "feature_names_in_", None))
         self._weights, self._units, self._centre = self.weights, self.units, centre

@@ -132,6 +132,19 @@ def test_no_weights_have_a_smaller_expected_error_than_the_adapted_ones(shifts, 
         assert forecaster.of("", *weights_of(other)).rmse >= best.rmse
 
 
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
+def test_the_unit_of_a_feature_changes_no_forecast_and_no_interval(rng, kind):
+    X, y, Z, *_ = shifted(rng)
+    factors = np.geomspace(1e-6, 1e6, 8)
+    plain, other = kind().fit(X, y).adapt(Z), kind().fit(X * factors, y)
+    if kind is BayesSpARRegressor:  # the paper's directions depend on units
+        other.adapt(Z * factors)
+        assert other.expected_rmse(Z * factors).interval95 == pytest.approx(plain.expected_rmse(Z).interval95, rel=1e-6)
+    else:
+        plain.reset()
+    np.testing.assert_allclose(other.predict_interval(Z * factors), plain.predict_interval(Z), rtol=1e-6)
+
+
 @pytest.mark.parametrize("factor", [1e-100, 1e-3, 1e100])
 def test_units_do_not_matter(rng, factor):
     X, y, Z, *_ = shifted(rng)
