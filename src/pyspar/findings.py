@@ -1,6 +1,6 @@
-"""Findings: what a person should know of a source and a target, each with a code, a sentence with numbers, and a cure.
+"""Findings about a source and a target. Each has a code, a sentence with numbers, and advice.
 
-A finding looks at facts that :mod:`pyspar.inspection` has gathered. The table in docs/report.md lists them all.
+Findings are derived from facts that :mod:`pyspar.inspection` computes. The table in docs/report.md lists them all.
 """
 
 from __future__ import annotations
@@ -20,39 +20,41 @@ Severity = Literal["good", "info", "warning", "serious"]
 OUTSIDE, MUCH_OUTSIDE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
 TIE = 1e-3
-"""Two singular values closer than this share of themselves have directions that any small change would turn."""
+"""Singular values whose relative difference is below this have directions that small changes of the data rotate."""
 MOST = 0.5
 MOVED = 3.0
-"""How many source standard deviations a column's mean may move before it is mentioned."""
+"""A column is reported if its mean moves by more than this many source standard deviations."""
 WIDE = 3.0
-"""How many times its lower end the upper end of a 95 % interval may be."""
+"""A 95 % interval is reported if its upper end is at least this many times its lower end."""
 FAR_APART = 1e6
 DECIDES, EVEN = 0.25, 10.0
-"""A column decides the label if it carries this share of what the features explain, and so many times an even share."""
+"""A column dominates if its share of what the features explain is at least the first, and at least the second times an
+even share."""
 FAR_OUT = 3.0
-"""How many times as far from the source's mean it may lie in the target before errors are likely larger than told."""
+"""The finding is a warning if the dominant column lies at least this many times as far from the source mean in the
+target as in the source."""
 
 LIMITS = {
     "no-signal": (
-        "the features explain nothing of the label, so every weight is zero",
-        "Check that label and rows belong together; the mean is the best prediction there is.",
+        "the features do not explain the label, so every weight is zero",
+        "Check that each label belongs to its row. If it does, the mean is the best prediction.",
     ),
     "no-noise": (
-        "the features explain the label exactly, so the noise is taken for zero",
-        "Check that no feature holds the label itself; intervals are too narrow if the fit is an accident.",
+        "the features explain the label exactly, so the noise is estimated as zero",
+        "Check that no feature contains the label. Intervals are too narrow if the exact fit is a coincidence.",
     ),
     "repeated-rows": (
-        "the fit is exact because no more rows differ than there are directions, so rows that repeat others, label and "
-        "all, count for nothing",
-        "Drop the copies and fit again; the noise is known better the more rows differ.",
+        "the fit is exact because there are no more distinct rows than directions, so repeated rows (features and "
+        "label) are not counted",
+        "Drop the copies and fit again. More distinct rows give a better estimate of the noise.",
     ),
 }
-"""What each limit of the evidence means, and what to do about it; elsewhere the evidence has no limit to tell of."""
+"""The meaning of each reported limit of the evidence, and the advice. Other limits are not reported."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know.
+    """One finding.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class Finding:
     advice : str
         What to do about it.
     output : str or None
-        The label that it concerns; None where it concerns the features, and so every label.
+        The label that it concerns; None if it concerns the features, and therefore every label.
     """
 
     code: str
@@ -76,16 +78,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What is known of the features alone.
+    """Facts about the features.
 
     Attributes
     ----------
     rows, rank : float, int
         Of the source.
     outside : float
-        The share of the target's energy that the source does not span.
+        The share of the target's variation outside the span of the source.
     stuck : tuple of str
-        Columns with one value in the source and others in the target.
+        Columns with one value in the source and other values in the target.
     moved : pairs of (column, distance)
         Columns whose mean moved, in source standard deviations, the farthest first.
     apart : float
@@ -102,7 +104,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Leader:
-    """The column that carries most of what the features explain of a label on the source.
+    """The column with the largest share of what the features explain of a label on the source.
 
     Attributes
     ----------
@@ -110,9 +112,9 @@ class Leader:
     share : float
         Of the squared contributions of all columns.
     columns : int
-        How many there are.
+        The number of columns.
     reach : float
-        How many times as far from the source's mean it lies in the target as in the source.
+        The distance of the column from the source mean in the target, divided by that in the source.
     """
 
     column: str
@@ -123,7 +125,7 @@ class Leader:
 
 @dataclass(frozen=True)
 class LabelFacts:
-    """What is known for one label: what its forecasts come to, the directions, the evidence's limit, who leads."""
+    """Facts about one label: the judgement of its forecasts, the directions, the limit of the evidence, the leader."""
 
     judgement: Judgement
     directions: tuple[Direction, ...]
@@ -132,12 +134,12 @@ class LabelFacts:
 
 
 def findings_in_data(facts: DataFacts) -> tuple[Finding, ...]:
-    """Return what the features alone give reason to say."""
+    """Return the findings that follow from the features alone."""
     return _there(_outside(facts), _stuck(facts), _few_rows(facts), _moved(facts), _apart(facts))
 
 
 def findings_in_label(facts: LabelFacts) -> tuple[Finding, ...]:
-    """Return what one label gives reason to say; whether the shift hurts comes first."""
+    """Return the findings for one label; the first says whether the shift hurts."""
     return _there(
         _harm(facts), _price(facts), _ties(facts), _limit(facts), _most_removed(facts), _wide(facts), _decided(facts)
     )
@@ -154,27 +156,27 @@ def _harm(facts: LabelFacts) -> Finding:
         return Finding(
             "SPAR001",
             "serious",
-            "The shift hurts: the expected error of least squares on the target is larger than can be computed.",
-            "Check the units of the columns that the target is far away in.",
+            "The shift hurts: the expected error of least squares on the target is too large to compute.",
+            "Check the units of the columns in which the target is far from the source.",
         )
     numbers = (
-        f"least squares is expected to err by {number(least.rmse)} on the target and by {number(found.home)} on the "
+        f"the expected RMSE of least squares is {number(least.rmse)} on the target and {number(found.home)} on the "
         "source"
     )
     best = found.advised
     if not found.hurts:
-        cure = "For the shift's sake nothing has to be done" + (
-            "." if best is None else f"; {best.name} is better still."
+        cure = "The shift requires no action" + (
+            "." if best is None else f", but {best.name} is expected to be better."
         )
-        return Finding("SPAR002", "good", f"No shift that hurts: {numbers}.", cure)
+        return Finding("SPAR002", "good", f"No harmful shift: {numbers}.", cure)
     cure = (
-        f"Label some rows of the target first, above all rows that differ {_where(facts)}: no other weights promise "
-        "much less."
+        f"Label some rows of the target first, above all rows that differ {_where(facts)}. No other weights have "
+        "a much smaller expected error."
         if best is None
-        else f"Use {best.name}: {number(best.rmse)} is expected of it."
+        else f"Use {best.name}: its expected RMSE is {number(best.rmse)}."
     )
     severity: Severity = "serious" if ratio >= HURTS_MUCH else "warning"
-    return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {number(ratio, 3)} times as much.", cure)
+    return Finding("SPAR001", severity, f"The shift hurts: {numbers}, {number(ratio, 3)} times as large.", cure)
 
 
 def _price(facts: LabelFacts) -> Finding | None:
@@ -182,11 +184,11 @@ def _price(facts: LabelFacts) -> Finding | None:
         return None
     before, after = facts.judgement.before, facts.judgement.after
     advice = (
-        "Until rows of the target are labelled, keep the weights as they are if you trust that the labels are linear "
-        "in the features; the adapted ones stray less far if they are not."
+        "Until target rows are labelled, keep the current weights if you trust that the labels are linear in the "
+        "features. If you do not, prefer the adapted weights, which extrapolate less."
         if facts.judgement.hurts
-        else "If you trust that the labels are linear in the features, keep the weights as they are; if you do not, "
-        "the adapted ones stray less far."
+        else "Keep the current weights if you trust that the labels are linear in the features. If you do not, prefer "
+        "the adapted weights, which extrapolate less."
     )
     return Finding(
         "SPAR012",
@@ -203,8 +205,9 @@ def _outside(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR003",
         "serious" if facts.outside >= MUCH_OUTSIDE else "warning",
-        f"{percent(facts.outside)} of the target's energy lies outside the span of the source: no label speaks of it.",
-        "Label rows that vary there, or leave out the columns that only the target varies in.",
+        f"{percent(facts.outside)} of the target's variation is outside the span of the source. The labels carry "
+        "no information about it.",
+        "Label rows that vary in these directions, or drop the columns that vary only in the target.",
     )
 
 
@@ -214,9 +217,9 @@ def _stuck(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR004",
         "warning",
-        f"{_count(len(facts.stuck), 'column has', 'columns have')} one value in the source and others in the target: "
+        f"{_count(len(facts.stuck), 'column has', 'columns have')} one value in the source and other values in the target: "
         f"{_few(facts.stuck)}.",
-        "No weight can be learnt for them, and they get none; label rows in which they vary.",
+        "Their weights cannot be estimated and are zero. Label rows in which they vary.",
     )
 
 
@@ -225,7 +228,7 @@ def _few_rows(facts: DataFacts) -> Finding | None:
         return None
     exact = facts.rows <= facts.rank + 1
     what = (
-        "so least squares fits it exactly and leaves nothing to learn the noise from"
+        "so least squares fits them exactly and the noise cannot be estimated"
         if exact
         else "which leaves the weights and the noise uncertain"
     )
@@ -237,7 +240,7 @@ def _few_rows(facts: DataFacts) -> Finding | None:
         "SPAR005",
         "serious" if exact else "warning",
         text,
-        "Use more rows or fewer features, or BayesSpARRegressor, which does not need many.",
+        "Use more rows, fewer features, or BayesSpARRegressor, which works with few rows.",
     )
 
 
@@ -245,13 +248,12 @@ def _moved(facts: DataFacts) -> Finding | None:
     if not facts.moved:
         return None
     named = ", ".join(f"{name} by {number(distance, 3)}" for name, distance in facts.moved[:3])
-    count = _count(len(facts.moved), "column's mean lies", "columns' means lie")
+    count = _count(len(facts.moved), "column", "columns")
     return Finding(
         "SPAR009",
         "warning",
-        f"{count} more than {MOVED:g} source standard deviations away in the target: {named}.",
-        "Check that units and encodings agree; if they do, the target is a different place, and every prediction is an "
-        "extrapolation.",
+        f"The mean moved by more than {MOVED:g} source standard deviations in {count}: {named}.",
+        "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
     )
 
 
@@ -261,8 +263,8 @@ def _apart(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR011",
         "warning",
-        f"The largest column varies {times(facts.apart)} times as much as the smallest, so what a direction is "
-        "depends on their units.",
+        f"The largest column varies {times(facts.apart)} times as much as the smallest, so the "
+        "directions depend on their units.",
         "Standardise the features, or use BayesSpARRegressor, which chooses the units itself.",
     )
 
@@ -279,8 +281,8 @@ def _ties(facts: LabelFacts) -> Finding | None:
         "SPAR006",
         "info",
         f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
-        "values on both sides of the rule's line: the directions are not unique, and neither is what is removed.",
-        "Expect another choice on slightly different rows; the expected errors hardly differ.",
+        "values on both sides of the rule's threshold: neither the directions nor the removed set is unique.",
+        "Expect a different choice on slightly different rows. The expected errors differ very little.",
     )
 
 
@@ -288,7 +290,9 @@ def _limit(facts: LabelFacts) -> Finding | None:
     if facts.limit not in LIMITS:
         return None
     meaning, advice = LIMITS[facts.limit]
-    return Finding("SPAR007", "warning", f"The evidence is largest at a limit, {facts.limit!r}: {meaning}.", advice)
+    return Finding(
+        "SPAR007", "warning", f"The evidence has its maximum at a limit, {facts.limit!r}: {meaning}.", advice
+    )
 
 
 def _most_removed(facts: LabelFacts) -> Finding | None:
@@ -298,9 +302,9 @@ def _most_removed(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR008",
         "warning",
-        f"{percent(share, 0)} of the target's energy was taken away: what varies most in it no longer moves "
-        "predictions.",
-        "What is left is what the source can speak of; label some target rows to learn the rest.",
+        f"{percent(share, 0)} of the target's variation was removed: predictions no longer depend on the directions "
+        "that vary most.",
+        "The source labels determine only the remaining directions. Label some target rows to learn the others.",
     )
 
 
@@ -312,29 +316,31 @@ def _wide(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR010",
         "warning",
-        f"The forecast says little: the RMSE of {after.name} may lie anywhere from {between((low, high))} (95 %).",
-        "Labels of the target would narrow it, above all of rows with a wide interval (predict_interval).",
+        f"The forecast is imprecise: the 95 % interval for the RMSE of {after.name} is {between((low, high))}.",
+        "Label some target rows, above all rows with a wide interval (predict_interval).",
     )
 
 
 def _decided(facts: LabelFacts) -> Finding | None:
-    """The beliefs behind a forecast expect many columns to matter; one that decides is the case they are wrong in."""
+    """Report a dominant column. The prior behind a forecast assumes that many columns matter."""
     leader = facts.leader
     if leader is None or leader.share < max(DECIDES, EVEN / leader.columns):
         return None
     far = leader.reach >= FAR_OUT
     text = (
-        f"One column decides: {leader.column} carries {percent(leader.share, 0)} of what {leader.columns:,} columns "
-        "explain of the label. Forecasts do not expect that of one column, and the intervals of adapted weights may "
-        "miss to either side"
+        f"One column dominates: {leader.column} carries {percent(leader.share, 0)} of what {leader.columns:,} columns "
+        "explain of the label. Forecasts assume that many columns matter, so the true error of adapted weights may be "
+        "above or below its interval"
     )
     if far:
-        text += f"; since it reaches {times(leader.reach)} times as far in the target, errors above them are likely"
+        text += (
+            f"; an error above it is likely because the column reaches {times(leader.reach)} times as far in the target"
+        )
     return Finding(
         "SPAR013",
         "warning" if far else "info",
         f"{text}.",
-        f"Label some rows in which {leader.column} lies far out before trusting an interval of adapted weights.",
+        f"Label some rows with extreme values of {leader.column} before relying on an interval of adapted weights.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Verdicts: what the forecasts of one label come to. Headline, findings and verdict all speak from one judgement."""
+"""Verdicts: a summary of the forecasts of one label. Headline, findings and verdict all use the same judgement."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ from dataclasses import dataclass
 from pyspar.core.forecast import Forecast
 from pyspar.wording import between, number, times
 
-ASSUMPTION = "if the labels are linear in the features, in the source and in the target alike, with noise of one size"
+ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
 HURTS, HURTS_MUCH = 1.1, 2.0
-"""The expected error on the target over that on the source, from which a shift hurts, and hurts much."""
+"""Thresholds on the ratio of expected target error to expected source error: a harmful and a very harmful shift."""
 WORTH, SLIGHT = 0.95, 0.98
-"""Other weights are worth it where they leave less than the first share of the expected error; they help slightly where
-they leave less than the second, and cost where they add as much."""
+"""Thresholds on the expected error of other weights relative to least squares. Below ``WORTH`` they are worth using,
+below ``SLIGHT`` they help slightly, and above ``1 / SLIGHT`` they increase the error."""
 FEW, MANY = 0.05, 2.0
-"""Below this share of the error, and above this multiple of it, it is told how many times less or more there is."""
+"""Below the first ratio and above the second, a change of the error is written as a factor instead of per cent."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The forecasts of one label by name, the expected error of least squares on rows like the source's, and whose
-    weights the estimator in hand gets by adapting."""
+    """The forecasts of one label, and what follows from them.
+
+    Attributes
+    ----------
+    forecasts : dict of str to Forecast
+        The forecasts by name.
+    home : float
+        The expected error of least squares on rows like the source's.
+    adapted : str
+        The name of the weights that the estimator has after adapting.
+    """
 
     forecasts: dict[str, Forecast]
     home: float
@@ -40,32 +49,32 @@ class Judgement:
 
     @property
     def ratio(self) -> float:
-        """How many times as much least squares is expected to err on the target as on the source."""
+        """The expected error of least squares on the target divided by that on the source."""
         return self.before.rmse / self.home if self.home > 0.0 else 1.0
 
     @property
     def hurts(self) -> bool:
-        """Whether the shift does harm; one that cannot be computed does."""
+        """Whether the shift is harmful; True if the ratio cannot be computed."""
         return not self.ratio < HURTS
 
     @property
     def share(self) -> float:
-        """What adapting leaves of the expected error."""
+        """The expected error after adapting divided by that of least squares."""
         return self.after.rmse / self.before.rmse if self.before.rmse > 0.0 else 1.0
 
     @property
     def worth(self) -> bool:
-        """Whether adapting takes away a part of the expected error that is worth it."""
+        """Whether adapting reduces the expected error enough to be worth it."""
         return self.share < WORTH
 
     @property
     def slight(self) -> bool:
-        """Whether it takes away a part that is noticeable, and no more."""
+        """Whether adapting reduces the expected error slightly."""
         return WORTH <= self.share < SLIGHT
 
     @property
     def costs(self) -> bool:
-        """Whether adapting adds a noticeable part to it."""
+        """Whether adapting noticeably increases the expected error."""
         return self.share * SLIGHT > 1.0
 
     @property
@@ -78,23 +87,23 @@ class Judgement:
 
 
 def judged(forecasts: Sequence[Forecast], home: float, adapted: str) -> Judgement:
-    """Return the judgement of some forecasts, among them that of ``OLS`` and that of the adapted weights, by name."""
+    """Return the judgement of forecasts; their names must include "OLS" and the value of ``adapted``."""
     return Judgement({found.name: found for found in forecasts}, home, adapted)
 
 
 def verdict_of(found: Judgement) -> str:
-    """Say in one sentence what to do, with what is expected of it and under which assumption."""
+    """Return one sentence with the recommendation, the expected errors and the assumption."""
     before, after, advised = found.before, found.after, found.advised
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
-        return "Whether adapting is worth it is unknown: the expected errors are beyond what numbers can hold."
+        return "Whether adapting is worth it is unknown: the expected errors are too large to compute."
     least, adapted = number(before.rmse), f"{number(after.rmse)} with {after.name}"
     range95 = f"95 %: {between(after.interval95)}"
     both = f"an expected RMSE of {least} with least squares and {adapted} ({range95})"
     if advised is None and found.hurts:
-        mends = "hardly mends it" if found.slight else "does not mend it"
-        what = f"Label some rows of the target first: the shift hurts and adapting {mends}, {both}"
+        helps = "helps only slightly" if found.slight else "does not help"
+        what = f"Label some rows of the target first: the shift hurts and adapting {helps}, {both}"
     elif found.worth:
-        still = "" if advised is None or advised is after else f"; {advised.name} promises {number(advised.rmse)}"
+        still = "" if advised is None or advised is after else f"; with {advised.name}: {number(advised.rmse)}"
         what = (
             f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} "
             f"({_change(found.share)}; {range95}{still})"
@@ -103,7 +112,7 @@ def verdict_of(found: Judgement) -> str:
         what = (
             f"Use {advised.name} rather than least squares: the expected RMSE falls from {least} to "
             f"{number(advised.rmse)} ({_change(advised.rmse / before.rmse)}; 95 %: {between(advised.interval95)}); "
-            f"adapting would leave {adapted}"
+            f"adapting gives {adapted}"
         )
     elif found.slight:
         change = f"{_change(found.share)}; {range95}"
@@ -112,16 +121,16 @@ def verdict_of(found: Judgement) -> str:
         what = f"Adapting changes little: {both}"
     else:
         what = (
-            f"Adapting is insurance that costs: the expected RMSE rises from {least} to {adapted} "
+            f"Adapting increases the expected error: the RMSE rises from {least} to {adapted} "
             f"({_change(found.share)}; {range95})"
         )
     return f"{what}, {ASSUMPTION}."
 
 
 def _change(share: float) -> str:
-    """Say how much less or more a share of an error is: in per cent, unless it is another order of size."""
+    """Return the change of an error as text: in per cent, or as a factor if the change is large."""
     if 0.0 < share < FEW:
         return f"{times(1.0 / share)} times smaller"
     if share > MANY:
-        return f"{times(share)} times as much"
+        return f"{times(share)} times as large"
     return f"{100.0 * abs(1.0 - share):.0f} % {'less' if share < 1.0 else 'more'}"

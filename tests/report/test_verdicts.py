@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -21,14 +23,14 @@ def told(home, adapted="Bayes-SpAR", **rmse):
     return verdict_of(found), {f.code: f for f in findings_in_label(LabelFacts(found, (), "interior"))}
 
 
-def test_a_shift_that_hurts_and_that_adapting_mends():
+def test_a_shift_that_hurts_and_that_adapting_reduces():
     verdict, findings = told(1.0, OLS=5.0, ridge=4.0, Bayes_SpAR=2.0)
     assert "Use Bayes-SpAR" in findings["SPAR001"].advice
     assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 2 with Bayes-SpAR (60 % less")
 
 
 @pytest.mark.parametrize("adapted", [4.95, 5.0, 7.0])
-def test_a_shift_that_hurts_and_that_nothing_mends_asks_for_labels_first(adapted):
+def test_a_shift_that_hurts_and_that_no_weights_reduce_needs_labels_first(adapted):
     verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=adapted)
     assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
     assert verdict.startswith("Label some rows of the target first: the shift hurts")
@@ -38,12 +40,12 @@ def test_a_shift_that_hurts_and_that_nothing_mends_asks_for_labels_first(adapted
 
 def test_where_other_weights_are_better_both_name_them():
     verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=5.0)
-    assert "Use ridge: 2" in findings["SPAR001"].advice
+    assert re.search(r"ridge: .*\b2\b", findings["SPAR001"].advice)
     assert verdict.startswith("Use ridge rather than least squares: the expected RMSE falls from 5 to 2")
     verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=3.0)
-    assert "Use ridge: 2" in findings["SPAR001"].advice
+    assert re.search(r"ridge: .*\b2\b", findings["SPAR001"].advice)
     assert verdict.startswith("Adapting is worth it")
-    assert "ridge promises 2" in verdict
+    assert "ridge: 2" in verdict
 
 
 def test_adapted_weights_are_advised_where_others_are_hardly_better():
@@ -56,7 +58,7 @@ def test_without_harm_adapting_changes_little_or_costs():
     assert "SPAR002" in findings
     assert verdict.startswith("Adapting changes little")
     verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.5)
-    assert verdict.startswith("Adapting is insurance that costs")
+    assert "rises from 1 to 1.5 with Bayes-SpAR" in verdict
     assert "SPAR012" in findings
 
 
@@ -66,9 +68,9 @@ def test_without_harm_adapting_changes_little_or_costs():
 def test_a_gain_of_a_few_per_cent_is_not_oversold(adapted, how):
     verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=adapted)
     assert verdict.startswith(f"Adapting {how}: ")
-    assert ("better still" in findings["SPAR002"].advice) == (how == "is worth it")
+    assert ("Bayes-SpAR" in findings["SPAR002"].advice) == (how == "is worth it")
     verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=4.85)
-    assert verdict.startswith("Label some rows of the target first: the shift hurts and adapting hardly mends it")
+    assert verdict.startswith("Label some rows of the target first: the shift hurts and adapting helps only slightly")
     assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
 
 
@@ -76,16 +78,16 @@ def test_the_verdict_speaks_of_the_weights_in_hand_and_names_better_ones():
     verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=3.0, Bayes_SpAR=4.0)
     assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 3 with SpAR (40 % less")
     assert "Bayes-SpAR" not in verdict
-    assert "Use SpAR: 3" in findings["SPAR001"].advice
+    assert re.search(r"SpAR: .*\b3\b", findings["SPAR001"].advice)
     verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=4.0, Bayes_SpAR=3.0)
     assert "falls from 5 to 4 with SpAR" in verdict
-    assert "Bayes-SpAR promises 3" in verdict
-    assert "Use Bayes-SpAR: 3" in findings["SPAR001"].advice
+    assert "Bayes-SpAR: 3" in verdict
+    assert re.search(r"Bayes-SpAR: .*\b3\b", findings["SPAR001"].advice)
     verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=6.0, Bayes_SpAR=3.0)
     assert verdict.startswith(
         "Use Bayes-SpAR rather than least squares: the expected RMSE falls from 5 to 3 (40 % less"
     )
-    assert "adapting would leave 6 with SpAR" in verdict
+    assert "6 with SpAR" in verdict
     assert "to 6 (SpAR)" in findings["SPAR012"].text
 
 
@@ -97,7 +99,7 @@ def test_the_verdict_speaks_of_the_weights_in_hand_and_names_better_ones():
         (100.0, 4.0, "(25 times smaller"),
         (100.0, 0.0, "(100 % less"),
         (1.0, 1.5, "(50 % more"),
-        (1.0, 250.0, "(250 times as much"),
+        (1.0, 250.0, "(250 times as large"),
     ],
 )
 def test_how_much_less_or_more_is_told_as_a_person_would(before, after, change):
