@@ -1,4 +1,4 @@
-"""What regressors share that can be adapted: a belief from the source, and a life cycle around it."""
+"""The base class of regressors that can be adapted: ``fit``, ``adapt``, ``adapted`` and ``reset``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pyspar.sources import working_near
 class AdaptableRegressor(ForecastingRegressor):
     """A linear regressor that can be adapted to an unlabelled target.
 
-    A subclass has ``_adapt_to`` (set the weights for a target's moments, and return the adaptation) and ``_unadapt``
-    (set the weights of the fit).
+    A subclass defines ``_adapt_to``, which sets the weights for a target's moments and returns the adaptation, and
+    ``_unadapt``, which sets the weights of the fit.
     """
 
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
@@ -28,7 +28,7 @@ class AdaptableRegressor(ForecastingRegressor):
         Parameters
         ----------
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
-            Target rows, with the source's columns. Batches are an iterable of row blocks.
+            Target rows with the source's columns. Batches are an iterable of row blocks.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -44,19 +44,19 @@ class AdaptableRegressor(ForecastingRegressor):
         return self
 
     def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
-        """Return a new estimator adapted to another target; this one is unchanged, and the source is shared."""
+        """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
         check_is_fitted(self)
         return copy.copy(self).adapt(Z, sample_weight=sample_weight)
 
     def reset(self) -> Self:
-        """Go back to the weights before any adaptation."""
+        """Restore the weights from before any adaptation."""
         check_is_fitted(self)
         self.__dict__.pop("adaptation_", None)
         self._unadapt()
         return self
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
-        """Return the moments of a target, its rows counted as the source's are."""
+        """Return the moments of a target, with the same meaning of the row weights as in the source."""
         target = target_moments(self, Z, sample_weight, solver=self.solver)
         if sample_weight is not None:
             warn_if_weights_do_not_count(target.weight, target.rows, self._weights, what="target")
@@ -68,4 +68,4 @@ class AdaptableRegressor(ForecastingRegressor):
 
     @abstractmethod
     def _unadapt(self) -> None:
-        """Set the weights that no target has changed."""
+        """Set the weights of the fit."""

@@ -1,4 +1,4 @@
-"""The gate: a caller's values are refused or made plain here, once, before anything is changed."""
+"""Validate the arguments of public functions once, before any state changes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FLOATS = [np.float64, np.float32]
 SPARSE = ("csr", "csc")
 
 FEW_COUNTS = 0.5
-"""Counts are at least one, so weights that sum to less than this share of the rows are hardly counts."""
+"""Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
 _NOT_TEXT = ("could not convert string to float",)
 _NOT_A_NUMBER = ("float() argument must be", "could not be promoted by")
 
 
 def check_alpha(alpha: Any) -> None:
-    """Refuse a confidence level outside [0, 1]."""
+    """Raise ValueError for a confidence level outside [0, 1]."""
     if not isinstance(alpha, Real) or isinstance(alpha, bool) or not 0.0 <= float(alpha) <= 1.0:
         raise ValueError(
             f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead; the paper uses 0.999."
@@ -38,19 +38,19 @@ def check_alpha(alpha: Any) -> None:
 
 
 def check_level(level: Any) -> None:
-    """Refuse a coverage that no interval can have."""
+    """Raise ValueError for a coverage outside (0, 1)."""
     if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < float(level) < 1.0:
         raise ValueError(f"level is the share of labels to cover and must lie in (0, 1). Got {level!r}; try 0.9.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not one of those known."""
+    """Raise ValueError for a value that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {value!r} instead.")
 
 
 def check_components(n_components: Any, n_features: int) -> None:
-    """Refuse a number of principal components that the features cannot have."""
+    """Raise ValueError for an invalid number of principal components."""
     if isinstance(n_components, str) and n_components == "gcv":
         return
     number = isinstance(n_components, Real) and not isinstance(n_components, bool)
@@ -72,7 +72,7 @@ def source_moments(
     refuse_dates("features", X)
     refuse_dates("y", y)
     kind = kind_of(X)
-    if kind != "dask":  # its weights lie elsewhere, and are looked at there
+    if kind != "dask":  # Dask weights are checked when they are computed
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
         if y is None:
@@ -83,7 +83,7 @@ def source_moments(
         register_features(estimator, found, first=first)
         return found, int(y.ndim)
     eps = measured_eps(X)
-    # Moments.of finds NaN and infinity in what it computes anyway; a check of its own would be one more pass.
+    # Moments.of detects NaN and infinity in its result; a separate check would cost one more pass over the rows.
     with numbers_only(X):
         X, y = validate_data(
             estimator, X, y, reset=first, dtype=FLOATS, multi_output=True, y_numeric=True,
@@ -96,7 +96,7 @@ def source_moments(
 
 
 def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tuple[Moments, int]:
-    """Fold labelled batches into moments, and return also the dimension of the first y."""
+    """Return the moments of labelled batches, and the dimension of the first y."""
     if not is_batches(batches):
         raise TypeError(f"batches must be an iterable of (X, y). Got {type(batches).__name__}; for rows use fit(X, y).")
     first_y: list[int] = []
@@ -119,19 +119,19 @@ def batch_moments(estimator: BaseEstimator, batches: Any, *, solver: Any) -> tup
 
 
 def labelled_moments(estimator: BaseEstimator, moments: Any) -> tuple[Moments, int]:
-    """Check that moments are those of a labelled source."""
+    """Check that moments have labels, and return them with the dimension of y."""
     if not isinstance(moments, Moments):
         raise TypeError(f"moments must be Moments. Got {type(moments).__name__} instead; for rows use fit(X, y).")
     if moments.n_outputs == 0:
-        raise ValueError("moments must have at least one output. Got features alone; make them with Moments.of(X, y).")
+        raise ValueError("moments must have at least one output. Got features only; create them with Moments.of(X, y).")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
-        raise ValueError(f"moments must be finite and of at least 2 rows. Got {moments!r}.")
+        raise ValueError(f"moments must be finite and have at least 2 rows. Got {moments!r}.")
     register_features(estimator, moments, first=True)
     return moments, 1 if moments.n_outputs == 1 else 2
 
 
 def register_features(estimator: Any, found: Moments, *, first: bool) -> None:
-    """Keep, or compare, the number and names of the features, where scikit-learn has not seen the rows."""
+    """Store or compare the number and names of the features of data that scikit-learn did not validate."""
     if not first:
         check_moments(estimator, found)
         return
@@ -145,7 +145,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
     """Check a target against the source of a fitted estimator, and return its moments."""
     if isinstance(Z, Moments):
         if sample_weight is not None:
-            raise ValueError("sample_weight goes into Moments.of; Moments carry their weights already.")
+            raise ValueError("sample_weight must be None for Moments, which include weights; pass it to Moments.of.")
         check_moments(estimator, Z)
         return Z
     refuse_masked("the target", Z)
@@ -155,7 +155,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch", "batches"):
         if kind == "batches" and sample_weight is not None:
-            raise ValueError("sample_weight does not apply to batches; summarise them with their weights first.")
+            raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead.")
         found = moments_of(Z, sample_weight=sample_weight, solver=solver)
         check_moments(estimator, found)
         return found
@@ -169,18 +169,18 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Any) -
 
 
 def check_moments(estimator: Any, found: Moments) -> None:
-    """Refuse moments whose features are not the source's."""
+    """Raise ValueError for moments whose features differ from the source's."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and found.names:
         _compare_names(list(names), list(found.names), "put its columns in that order")
     if found.n_features != estimator.n_features_in_:
         raise ValueError(_other_width(found.n_features, estimator.n_features_in_))
     if not np.isfinite(found.root).all():
-        raise ValueError("target Moments must be finite. Got NaN or infinity; make them anew with Moments.of.")
+        raise ValueError("target Moments must be finite. Got NaN or infinity; recompute them with Moments.of.")
 
 
 def check_target_columns(estimator: Any, Z: Any) -> None:
-    """Refuse a target whose columns are not the source's, and name the difference."""
+    """Raise ValueError for a target whose columns differ from the source's, and name the difference."""
     names = getattr(estimator, "feature_names_in_", None)
     columns = getattr(Z, "columns", None)
     if names is not None and columns is not None:
@@ -191,19 +191,19 @@ def check_target_columns(estimator: Any, Z: Any) -> None:
 
 
 def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
-    """Warn about a source with no more rows than directions."""
+    """Warn if the source has no more rows than directions."""
     if belief.degrees_of_freedom <= 0 and not belief.sigma.any():
         warnings.warn(
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
-            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() will remove "
-            "nothing and predicted risks will be zero. Use more rows or fewer features.",
+            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
+            "direction and predicted risks are zero. Use more rows or fewer features.",
             SparWarning,
             stacklevel=4,
         )
 
 
 def warn_if_weights_do_not_count(weight: float, rows: int, weights: str, *, what: str = "source") -> None:
-    """Warn where weights that are taken as counts of rows sum to far less than the number of rows."""
+    """Warn if weights that are counts of rows sum to much less than the number of rows."""
     if weights == "counts" and weight < FEW_COUNTS * rows:
         warnings.warn(
             f"The weights of the {what}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
@@ -214,12 +214,13 @@ def warn_if_weights_do_not_count(weight: float, rows: int, weights: str, *, what
 
 
 def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
-    """Warn about features whose sizes float64 cannot hold in one matrix."""
+    """Warn if the sizes of the features differ by more than the precision of float64."""
     lam = belief.x.lam
     if lam.size and lam[-1] < 1e-13 * lam[0]:
         warnings.warn(
-            f"The features' sizes span {np.log10(lam[0] / lam[-1]):.0f} decades, more than float64 has digits: least "
-            "squares is right, but adapt() cannot tell the small directions apart. Please standardise the features.",
+            f"The features' sizes span {np.log10(lam[0] / lam[-1]):.0f} decades, more than the precision of "
+            "float64: least squares is correct, but adapt() cannot separate the small directions. Standardise the "
+            "features.",
             SparWarning,
             stacklevel=4,
         )
@@ -230,24 +231,23 @@ def _compare_names(source: list[str], target: list[str], cure: str) -> None:
     extra = [c for c in target if c not in set(source)]
     if missing or extra:
         raise ValueError(
-            f"target has {len(target)} columns, the source had {len(source)}: missing {_few(missing)}, "
+            f"target has {len(target)} columns, the source has {len(source)}: missing {_few(missing)}, "
             f"unexpected {_few(extra)}."
         )
     if source != target:
-        raise ValueError(f"target has the source's columns in another order; {cure}.")
+        raise ValueError(f"target has the source's columns in a different order; {cure}.")
 
 
 def _other_width(target: int, source: int) -> str:
-    label = "; is the label still among them?" if target == source + 1 else "."
+    label = "; check whether the label is one of them." if target == source + 1 else "."
     return (
-        f"target has {target} columns, the source had {source}; pass the columns that fit was given, in the same order"
-        f"{label}"
+        f"target has {target} columns, the source has {source}; pass the columns used in fit, in the same order{label}"
     )
 
 
 @contextmanager
 def numbers_only(rows: Any) -> Iterator[None]:
-    """Say what to do about text or dates among features, where scikit-learn and numpy only quote them."""
+    """Raise an error that says how to encode text or dates among the features."""
     refuse_dates("features", rows)
     try:
         yield
@@ -255,21 +255,21 @@ def numbers_only(rows: Any) -> Iterator[None]:
         text = isinstance(error, ValueError)
         if not any(known in str(error) for known in (_NOT_TEXT if text else _NOT_A_NUMBER)):
             raise
-        columns, got = _not_numeric(rows), "text" if text else "something else"
+        columns, got = _not_numeric(rows), "text" if text else "other objects"
         if columns == []:
-            message = f"y must hold numbers. Got {got} ({error}); turn the labels into numbers first."
+            message = f"y must hold numbers. Got {got} ({error}); convert the labels to numbers first."
         else:
             where = f" in {_few(columns)}" if columns else ""
             message = (
                 f"features must be numbers. Got {got}{where} ({error}); encode it first, for example with "
                 "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
-                "regressor), or use the command spar adapt, which does so itself."
+                "regressor), or use the command spar adapt, which encodes text itself."
             )
         raise (ValueError if text else TypeError)(message) from error
 
 
 def _not_numeric(rows: Any) -> list[str] | None:
-    """Return the columns that hold no numbers, an empty list where all do, or None where they have no names."""
+    """Return the names of non-numeric columns; an empty list if all are numeric, None if they have no names."""
     named = getattr(rows, "select_dtypes", None)
     if named is not None:
         return [str(c) for c in named(exclude=["number", "bool"]).columns]

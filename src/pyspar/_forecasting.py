@@ -1,4 +1,4 @@
-"""Forecasts of a fitted regressor before any target label: expected error, and spread and intervals per row."""
+"""Forecasts of a fitted regressor before any target label: expected error, and per-row spread and intervals."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pyspar.sources import kind_of
 
 
 class ForecastingRegressor(MomentsRegressor):
-    """A linear regressor that forecasts its own error; all it needs is the moments of its source.
+    """A linear regressor that forecasts its own error from the moments of its source.
 
-    The forecasts assume that labels are linear in the features, on the source and on the target alike, with noise of
-    one size. Where that does not hold they are too small.
+    The forecasts assume that labels are linear in the features with noise of constant variance, in both source and
+    target. If this does not hold, the forecasts are too small.
 
-    A subclass sets ``_belief``, ``_weights`` (what a row's weight means) and ``_prior`` (that of the rows' forecasts),
-    and has ``_target`` and ``_prior_for`` (that of the forecasts for a target).
+    A subclass sets ``_belief``, ``_weights`` (the meaning of a row's weight) and ``_prior`` (the prior of forecasts for
+    rows). It defines ``_target`` and ``_prior_for`` (the prior of forecasts for a target).
     """
 
     _belief: Belief
@@ -44,9 +44,9 @@ class ForecastingRegressor(MomentsRegressor):
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
-        The forecast is that of the ridge belief of :class:`pyspar.BayesSpARRegressor`, of which the adapted weights
-        are the mean. For :class:`pyspar.SpARRegressor`, too: Theorems 1 and 2 of the paper are
-        ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
+        The forecast uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for :class:`pyspar.SpARRegressor`.
+        With ``rule="keep"`` the adapted weights are its mean.
+        Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
         Parameters
         ----------
@@ -56,8 +56,8 @@ class ForecastingRegressor(MomentsRegressor):
         Returns
         -------
         Forecast
-            With intervals and the parts of the error; ``float(forecast)`` is the expected RMSE on noisy labels. A list
-            of them, one per output, if y had two dimensions.
+            The forecast with intervals and the parts of the error. ``float(forecast)`` is the expected RMSE on noisy
+            labels. If y had two dimensions, a list with one forecast per output.
         """
         check_is_fitted(self)
         forecaster = self._forecaster(self._target(Z, sample_weight))
@@ -72,12 +72,12 @@ class ForecastingRegressor(MomentsRegressor):
         ----------
         X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
         return_std : bool, default False
-            Also return for each row the expected root of the squared difference between label and prediction: noise,
-            uncertainty of the weights, and what adapting took away.
+            Also return, for each row, the root of the expected squared difference between label and prediction. It
+            includes the noise, the uncertainty of the weights, and the directions that adapting removed.
 
         Returns
         -------
-        array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such.
+        array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
         """
         prediction = super().predict(X)
         if not return_std:
@@ -89,9 +89,9 @@ class ForecastingRegressor(MomentsRegressor):
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        The interval is that of the label under the belief behind the current weights, and under beliefs in other units
-        in proportion to their evidence. A rule that removes directions moves the prediction, not the belief, and may
-        move it out of the interval.
+        The interval averages the posterior of the current weights and posteriors in other units, each weighted by its
+        evidence. A rule that removes directions changes the prediction but not the posterior, so the prediction may
+        lie outside the interval.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class ForecastingRegressor(MomentsRegressor):
 
     @property
     def _source(self) -> Moments:
-        """The source's moments, with as many rows as its weights stand for."""
+        """The source's moments, with weights that sum to the effective number of rows."""
         return self.moments_.counted(self._weights)
 
     @abstractmethod
@@ -119,7 +119,7 @@ class ForecastingRegressor(MomentsRegressor):
 
     @abstractmethod
     def _prior_for(self, target: Moments | None) -> Prior:
-        """Return the prior of the belief that forecasts for a target, or for rows like the source's."""
+        """Return the prior of forecasts for a target; None means rows distributed like the source."""
 
     def _forecaster(self, target: Moments) -> Forecaster:
         prior = self._prior_for(target)
@@ -127,10 +127,10 @@ class ForecastingRegressor(MomentsRegressor):
         return Forecaster(self._source, target, prior, beside=others, fit_intercept=self._belief.centred)
 
     def _in_other_units(self, prior: Prior, target: Moments | None) -> list[Prior]:
-        """Return the prior in the other kinds of units, which intervals are drawn from, too.
+        """Return the prior in the other kinds of units, which intervals also use.
 
-        Features of a common unit have no other. For all others the common unit is left out, because intervals would
-        depend on the units in which the features happen to be given.
+        Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
+        depend on the units in which the features are given.
         """
         kinds: tuple[Units, ...] = () if self._common else ("target", "source")
         source, centred, unknown = self._source, self._belief.centred, target is not None
@@ -141,15 +141,15 @@ class ForecastingRegressor(MomentsRegressor):
     def _rows(self, X: Any) -> Matrix:
         if kind_of(X) != "rows":
             raise TypeError(
-                f"Intervals are made for arrays and data frames. Got {type(X).__name__} instead; convert it, a batch "
-                "of rows at a time."
+                f"X must be an array or data frame for intervals. Got {type(X).__name__} instead; convert it in "
+                "batches of rows."
             )
         refuse_masked("X", X)
         with numbers_only(X):
             return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS), dtype=np.float64)
 
     def _per_row(self, rows: Matrix, of: Any, numbers: int = 1) -> list[Any]:
-        """Return arrays of numbers that ``of`` computes for a block of rows and an output, shaped as predictions."""
+        """Return the arrays that ``of`` computes for each block of rows and output, in the shape of predictions."""
         priors = [self._prior, *self._in_other_units(self._prior, None)]
         _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
         result = np.empty((numbers, len(rows), len(posteriors[0].unit)))

@@ -1,7 +1,7 @@
-"""BayesSpARRegressor: one ridge belief with a centre and units, and one rule along the target's directions.
+"""BayesSpARRegressor: a ridge posterior with a centre and units, and a rule along the target's directions.
 
-``docs/derivations/method.md`` derives it. The paper's method and the repair of a network's head are members of the
-same family.
+``docs/derivations/method.md`` derives the method. The paper's method and the repair of a network's head are members of
+the same family.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ RuleName = Literal["keep", "chi2"]
 
 
 class BayesSpARRegressor(AdaptableRegressor):
-    r"""Ridge regression whose prior is measured where it will be used, its variances by maximum evidence.
+    r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
-    the diagonal matrix of units. The noise variance and :math:`\tau^2` maximise the evidence. ``fit`` uses the source's
-    units; ``adapt`` uses those of ``units`` and applies the rule.
+    the diagonal matrix of units. The noise variance and :math:`\tau^2` maximise the evidence. ``fit`` uses source
+    units. ``adapt`` uses the units chosen by ``units`` and applies the rule.
 
     Parameters
     ----------
     units : {"target", "source", "common"}, default "target"
-        In which units the prior treats features alike: the larger of a feature's spreads over source and target, its
-        spread over the source, or the same unit for all of them (for features that share one, such as those of a
-        network's layer). Use "source" where the linear relation is known to continue beyond the source.
+        The unit of each feature, in which the prior treats all features alike. "target" is the larger of its spreads
+        over source and target, and "source" is its spread over the source. "common" is the same unit for all features;
+        use it if they share a unit, such as the features of a network's layer. Use "source" if the linear relation is
+        known to continue beyond the source.
     centre : None, array of shape (D,) or (K, D), or fitted linear model, default None
-        Where the prior is centred; None is zero. A model is anything with ``coef_`` and ``intercept_``; its intercept
-        counts with ``fit_intercept=False``, and is fitted anew otherwise.
+        The centre of the prior; None is zero. A model is any object with ``predict``, ``coef_`` and ``intercept_``.
+        Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
     rule : {"keep", "chi2"}, default "keep"
         "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
         differs from zero at confidence ``alpha``, as in the paper.
@@ -55,27 +56,27 @@ class BayesSpARRegressor(AdaptableRegressor):
     fit_intercept : bool, default True
         Centre source and target at the source mean.
     solver : {"auto", "gram", "qr"}, default "auto"
-        How rows are summarised; see :class:`pyspar.Moments`.
+        How the rows are summarised; see :class:`pyspar.Moments`.
     weights : {"counts", "importance"}, default "counts"
-        What ``sample_weight`` means: a weight of 2 is two copies of a row, or only the ratios of the weights count and
-        they stand for ``sum(w)**2 / sum(w**2)`` rows.
+        The meaning of ``sample_weight``. With "counts" a weight of 2 equals two copies of the row. With "importance"
+        only the ratios of the weights matter, and the number of rows is ``sum(w)**2 / sum(w**2)``.
 
     Attributes
     ----------
     coef_, intercept_
         The current weights, shaped as those of scikit-learn's ``LinearRegression``.
     units_ : array of shape (D,)
-        The unit of each feature behind the current weights; zero for a feature that does not vary.
+        The unit of each feature for the current weights; zero for a feature that does not vary.
     sigma2_, tau2_ : float or arrays of shape (K,)
-        The variances of the label noise and of a weight (in ``units_``), by maximum evidence.
+        The variances of the label noise and of a weight (in ``units_``) by maximum evidence.
     evidence_ : Evidence
-        The same with the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
+        Both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     rank_ : int
-        How many directions the source has.
+        The rank of the source.
     moments_ : Moments
         The summary of the source.
     adaptation_ : Adaptation
-        Every number of the last adaptation, of the correction to the centre and in units of ``units_``; only after
+        Every number of the last adaptation, for the correction to the centre and in units of ``units_``. Only set by
         ``adapt``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -118,7 +119,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.weights = weights
 
     def __sklearn_clone__(self) -> Self:
-        """Copy the parameters, the centre as it is: a fitted model must stay fitted."""
+        """Copy the parameters. The centre is not cloned because a fitted model must stay fitted."""
         params = {name: clone(value, safe=False) for name, value in self.get_params(deep=False).items()}
         new = type(self)(**{**params, "centre": self.centre})
         for name in ("_metadata_request", "_sklearn_output_config"):

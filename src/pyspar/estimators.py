@@ -1,7 +1,7 @@
-"""The estimators: SpARRegressor (the paper's method) and PCRRegressor (its classical neighbour).
+"""The estimators SpARRegressor (the paper's method) and PCRRegressor (principal component regression).
 
-Source and target mean different things, and the life cycle says so: ``fit(X, y)``, then ``adapt(Z)``, then
-``predict(X)``. Each is a thin shell over the pure functions of ``pyspar.core``.
+Call ``fit(X, y)`` on the source, then ``adapt(Z)`` on the target, then ``predict(X)``. The estimators are thin wrappers
+around the pure functions of ``pyspar.core``.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ class SpARRegressor(AdaptableRegressor):
     Parameters
     ----------
     alpha : float in [0, 1], default 0.999
-        A target direction is removed where noise alone explains its weight at this confidence. 0 keeps least squares,
-        1 removes every direction that the target has.
+        A target direction is removed if noise alone explains its weight at this confidence. 0 keeps least squares,
+        1 removes every target direction.
     fit_intercept : bool, default True
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
-        Estimate the noise variance by RSS / N (the paper), by RSS / (N - rank), or by the latter with the quantile of
-        F(1, N - rank) in place of chi-squared. Only with "exact" is ``alpha`` the probability of removing a direction
-        whose true weight is zero, for every N. With "mle" that probability is smaller:
-        ``pyspar.theory.level_with_mle`` gives it, 0.996 for N = 100 and 20 directions, 0.869 for N = 40 and 30.
+        The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
+        is the same with the quantile of F(1, N - rank) instead of chi-squared. With "exact", ``alpha`` is for every N
+        the probability of removing a direction whose true weight is zero. With "mle" that probability is smaller, for
+        example 0.996 for N = 100 and 20 directions, and 0.869 for N = 40 and 30 directions. See
+        ``pyspar.theory.level_with_mle``.
     solver : {"auto", "gram", "qr"}, default "auto"
-        How rows are summarised; see :class:`pyspar.Moments`.
+        How the rows are summarised; see :class:`pyspar.Moments`.
     weights : {"counts", "importance"}, default "counts"
-        What ``sample_weight`` means: a weight of 2 is two copies of a row, or only the ratios of the weights count and
-        they stand for ``sum(w)**2 / sum(w**2)`` rows.
+        The meaning of ``sample_weight``. With "counts" a weight of 2 equals two copies of the row. With "importance"
+        only the ratios of the weights matter, and the number of rows is ``sum(w)**2 / sum(w**2)``.
 
     Attributes
     ----------
@@ -62,11 +63,11 @@ class SpARRegressor(AdaptableRegressor):
     sigma2_ : float or array of shape (K,)
         The estimated variance of the label noise.
     rank_ : int
-        How many directions the source has.
+        The rank of the source.
     moments_ : Moments
-        The summary of the source: all that is kept of it.
+        The summary of the source. The rows are not stored.
     adaptation_ : Adaptation
-        Every number of the last adaptation; there only after ``adapt``.
+        Every number of the last adaptation. Only set by ``adapt``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -75,8 +76,8 @@ class SpARRegressor(AdaptableRegressor):
     >>> import numpy as np
     >>> from pyspar import SpARRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 2)) * [2.0, 0.003]     # the source hardly varies along the second feature
-    >>> Z = rng.normal(size=(500, 2)) * [1.0, 6.0]       # the target does
+    >>> X = rng.normal(size=(500, 2)) * [2.0, 0.003]     # the second feature barely varies in the source
+    >>> Z = rng.normal(size=(500, 2)) * [1.0, 6.0]       # it varies in the target
     >>> y = X @ [1.0, 0.0] + rng.normal(size=500)
     >>> est = SpARRegressor(fit_intercept=False).fit(X, y)
     >>> before = np.mean((est.predict(Z) - Z @ [1.0, 0.0]) ** 2)
@@ -122,7 +123,7 @@ class SpARRegressor(AdaptableRegressor):
         self.reset()
 
     def _prior_for(self, target: Moments | None) -> Prior:
-        """Return the prior of the forecasts, which the paper's method itself does not have."""
+        """Return the prior of the forecasts; the paper's method has no prior."""
         source = self._source
         units = units_of_features(source, target, "target", fit_intercept=self._belief.centred, unknown=True)
         return plain_prior(units, source.n_outputs)
@@ -147,14 +148,14 @@ class PCRRegressor(MomentsRegressor):
     Parameters
     ----------
     n_components : "gcv", int or float, default "gcv"
-        How many components: chosen by generalised cross-validation on the source, a number, or the share of the
-        features' variance to hold.
+        The number of components. "gcv" chooses it by generalised cross-validation on the source, an int sets it, and a
+        float is the share of the features' variance to retain.
     fit_intercept : bool, default True
         Whether y is centred. The components are always those of the centred features, as in scikit-learn's PCA, so
-        ``PCRRegressor(k, fit_intercept=b)`` predicts what ``PCA(k)`` followed by
-        ``LinearRegression(fit_intercept=b)`` does.
+        ``PCRRegressor(k, fit_intercept=b)`` makes the same predictions as ``PCA(k)`` followed by
+        ``LinearRegression(fit_intercept=b)``.
     solver : {"auto", "gram", "qr"}, default "auto"
-        How rows are summarised; see :class:`pyspar.Moments`.
+        How the rows are summarised; see :class:`pyspar.Moments`.
 
     Attributes
     ----------

@@ -217,8 +217,8 @@ def _stuck(facts: DataFacts) -> Finding | None:
     return Finding(
         "SPAR004",
         "warning",
-        f"{_count(len(facts.stuck), 'column has', 'columns have')} one value in the source and other values in the target: "
-        f"{_few(facts.stuck)}.",
+        f"{_count(len(facts.stuck), 'column has', 'columns have')} one value in the source and other values in the "
+        f"target: {_few(facts.stuck)}.",
         "Their weights cannot be estimated and are zero. Label rows in which they vary.",
     )
 

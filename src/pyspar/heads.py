@@ -1,6 +1,6 @@
-"""A network's linear head: from the moments of its features to new weights. ``pyspar.nn`` reads the features.
+"""Compute new weights for a network's linear head from the moments of its features. ``pyspar.nn`` reads the features.
 
-The three methods are those of :func:`pyspar.nn.adapt_head`, and of the tables that ``spar reproduce`` makes.
+The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of ``spar reproduce``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HeadMethod = Literal["bayes", "spar", "ols"]
 
 
 class Changed(NamedTuple):
-    """How many of how many directions of the features got another weight, summed over the head's outputs."""
+    """The number of feature directions whose weight changed, and their total, summed over the head's outputs."""
 
     directions: int
     total: int
@@ -34,15 +34,15 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NewHead:
-    """The weights of a head, and where they come from.
+    """The new weights of a head, and the estimator that computed them.
 
     Attributes
     ----------
     coef, intercept : arrays of shape (K, D) and (K,)
-        The new weights. With "bayes" an output without a changed direction keeps its trained ones.
+        The new weights. With "bayes" an output without a changed direction keeps its trained weights.
     changed : Changed
     estimator : BayesSpARRegressor or SpARRegressor
-        The regressor on the features behind the weights.
+        The regressor on the features whose weights these are.
     """
 
     coef: Matrix
@@ -67,17 +67,17 @@ def fit_head(
     Parameters
     ----------
     source, target : Moments
-        Of the features that enter the head; the source with its labels. "ols" needs no target.
+        Moments of the features that enter the head. The source includes the labels. "ols" needs no target.
     method : {"bayes", "spar", "ols"}
-        "bayes" corrects the trained head where the labels prove it wrong. "spar" and "ols" replace it by SpAR and by
-        least squares, with an intercept if the head has a bias.
+        "bayes" corrects the trained head along directions where the labels prove it wrong. "spar" replaces it by SpAR
+        and "ols" by least squares, with an intercept if the head has a bias.
     coef, intercept : arrays of shape (K, D) and (K,)
-        The trained head; without a bias, None.
+        The trained head; the intercept is None if the head has no bias.
     alpha, noise
         As for :class:`pyspar.SpARRegressor`.
     cutoff : float, optional
-        A fitted head has no weight along directions of the features that are shorter than this share of the longest.
-        By default ``max(N, D)`` machine epsilons, at most 0.001.
+        Directions of the features whose singular value is below this share of the largest are dropped. The default is
+        ``max(N, D)`` machine epsilons, at most 0.001.
     """
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
@@ -85,7 +85,7 @@ def fit_head(
     source = along(loud, source)
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
-        # Features, target and head all lose their faint directions, which are mostly rounding.
+        # Faint directions are mostly rounding, so they are removed from source, target and head.
         centre = LinearRegression()
         centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ loud.T) @ loud, bias, coef.shape[1]
         estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
@@ -99,7 +99,7 @@ def fit_head(
     found: Adaptation | None = getattr(estimator, "adaptation_", None)
     if found is not None and found.posterior:
         changed = Changed(int(found.changed.sum()), found.removed.size)
-        # An output of which nothing is changed keeps its weights to the last digit, along faint directions too.
+        # An output without a changed direction keeps its exact weights, including those along faint directions.
         new = np.where((found.changed > 0)[:, None], new, coef)
     else:
         changed = _moved(estimator, coef)
@@ -107,7 +107,7 @@ def fit_head(
 
 
 def _moved(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
-    """Count the directions, of the target or else of the source, along which a head differs from the trained one."""
+    """Count the directions along which the new head differs: those of the target, or of the source without a target."""
     found: Adaptation | None = getattr(estimator, "adaptation_", None)
     directions = estimator._belief.x.V if found is None else found.z.V
     new = np.asarray(estimator.coef_).reshape(trained.shape)

@@ -1,4 +1,4 @@
-"""The heads that are compared: the trained one, or one that ``pyspar.heads.fit_head`` makes for a user, too."""
+"""The heads that are compared: the trained head, and those computed by ``pyspar.heads.fit_head``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pyspar.errors import SparWarning
 from pyspar.heads import HeadMethod, fit_head
 
 METHODS: dict[str, HeadMethod] = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
-"""A head's name in the tables, and what ``adapt_head`` calls it."""
+"""The name of a head in the tables, and the corresponding ``method`` of ``adapt_head``."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """A way to predict from features: its name, what it is built with, and which rows it is adapted to.
+    """A head that predicts from features: its name, its parameters, and the rows to which it is adapted.
 
-    ``adapt_to`` is "test" for the test inputs, as in most of the paper, or "unlabeled" for a pool apart from them.
+    ``adapt_to`` is "test" for the test inputs, as in most of the paper, or "unlabeled" for a separate pool.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Head:
 
     @property
     def key(self) -> str:
-        """One spelling of all three, the name of its scores; from the second version of its rule on, with that too.
+        """The key of its scores: all three fields, and the version of its rule from the second version on.
 
         >>> Head("SpAR", {"alpha": 0.9}).key
         '["SpAR",{"alpha":0.9},"test"]'
@@ -46,11 +46,11 @@ class Head:
 
     @property
     def recipe(self) -> int:
-        """The version of its rule, as the code has it now."""
+        """The current version of its rule."""
         return recipe_of(self.name)
 
     def label(self, method: str) -> str:
-        """Return how a table names the head behind a method.
+        """Return the name in a table of a method with this head.
 
         >>> Head("trained").label("ERM"), Head("SpAR").label("ERM")
         ('ERM', 'ERM + SpAR')
@@ -59,7 +59,7 @@ class Head:
 
 
 def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
-    """Return the predictions for the test rows by each head's key; rows are summarised once for all heads."""
+    """Return the predictions for the test rows by the key of each head. Rows are summarised once for all heads."""
     source = Moments.of(features.train, features.y_train)
     targets: dict[str, Moments] = {}
     found = {}
@@ -76,7 +76,7 @@ def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
                 targets[head.adapt_to] = Moments.of(_target(features, head.adapt_to))
             target = targets[head.adapt_to]
         with warnings.catch_warnings():
-            # A network's features often have directions without rows left for noise; the scores say what comes of it.
+            # A network often has too few rows per direction to estimate the noise; the scores show the effect.
             warnings.simplefilter("ignore", SparWarning)
             cutoff = CUTS[cut] * customary_cutoff(source)
             new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)

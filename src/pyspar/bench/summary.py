@@ -1,9 +1,9 @@
-"""Summaries: what a new rule for a network's head needs of a trained network, in a few hundred kilobytes.
+"""Summaries of trained networks, a few hundred kilobytes each, from which a head can be scored again.
 
 The features of an image network take gigabytes, and training it takes a GPU. A rule that depends on the features only
-through their moments along the directions that are not faint needs neither: a summary holds these moments for the
-source and, with the labels, for the test rows, and the trained head. So a table can be made again after a change of the
-rule: ``python -m pyspar.bench.summary results/rcf-mnist`` scores the head ``Bayes-SpAR`` of a suite anew.
+through their moments along directions that are not faint needs neither. A summary stores these moments and the labels
+for the source and for the test rows, and the trained head. After a change of the rule,
+``python -m pyspar.bench.summary results/rcf-mnist`` scores the head ``Bayes-SpAR`` of a suite again.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Summary:
     Attributes
     ----------
     source, test : Moments
-        Of the features along these directions, with the labels.
+        Moments of the features along these directions, with the labels.
     head : array of shape (1, directions)
         The trained head along them.
     trained_rmse : float
-        The test error of the trained head, all of its directions included.
+        The test error of the trained head, including all of its directions.
     """
 
     source: Moments
@@ -54,7 +54,7 @@ class Summary:
     trained_rmse: float
 
     def rmse(self) -> float:
-        """Return the test error of the head that ``adapt_head`` makes by default."""
+        """Return the test error of the head that ``adapt_head`` computes by default."""
         new = fit_head(self.source, self.test.without_outputs(), "bayes", coef=self.head, cutoff=0.0)
         if not new.changed.directions:
             return self.trained_rmse
@@ -76,7 +76,7 @@ def summarise(features: Features) -> Summary:
 
 
 def write_summaries(path: Path, summaries: dict[tuple[str, int], Summary]) -> None:
-    """Write summaries by run and seed into one file, in float32."""
+    """Write summaries by run and seed to one file, in float32."""
     arrays: dict[str, Any] = {}
     for (run, seed), one in summaries.items():
         for name, moments in (("source", one.source), ("test", one.test)):
@@ -89,9 +89,9 @@ def write_summaries(path: Path, summaries: dict[tuple[str, int], Summary]) -> No
 
 
 def read_summaries(path: str | os.PathLike[str]) -> dict[tuple[str, int], Summary]:
-    """Read what :func:`write_summaries` wrote."""
+    """Read a file of :func:`write_summaries`."""
     if not Path(path).is_file():
-        raise InputError(f"file not found: {str(path)!r}; train the suite's networks to make it.")
+        raise InputError(f"file not found: {str(path)!r}; train the suite's networks to create it.")
     with np.load(path, allow_pickle=False) as arrays:
         keys = dict.fromkeys(tuple(name.split("/")[:2]) for name in arrays.files)
         return {
@@ -111,7 +111,7 @@ def _moments(root: Matrix, rows: int) -> Moments:
 
 
 def rescored(records: Iterable[Record], summaries: dict[tuple[str, int], Summary]) -> list[Record]:
-    """Return records of a suite with those of the head computed anew, wherever there is a summary."""
+    """Return the records of a suite, with those of the head recomputed where a summary exists."""
     found = []
     for record in records:
         summary = summaries.get((record.run, record.seed))
@@ -122,7 +122,7 @@ def rescored(records: Iterable[Record], summaries: dict[tuple[str, int], Summary
 
 
 def _of_runs(runs: Path, records: Iterable[Record]) -> dict[tuple[str, int], Summary]:
-    """Return the summaries of every run and seed of some records whose features are in a folder of runs."""
+    """Return the summaries of every run and seed of the records, from the features in a folder of runs."""
     wanted = dict.fromkeys((record.run, record.seed) for record in records)
     try:
         return {(run, seed): summarise(RunFolder(runs / run).read_features(seed)) for run, seed in wanted}
@@ -131,7 +131,7 @@ def _of_runs(runs: Path, records: Iterable[Record]) -> dict[tuple[str, int], Sum
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Score the head of a suite anew from its summaries, and write its records."""
+    """Score the head of a suite again from its summaries, and write its records."""
     parser = argparse.ArgumentParser("python -m pyspar.bench.summary", description=main.__doc__)
     parser.add_argument("folder", type=Path, help=f"a folder with records.jsonl and {FILE}, such as results/rcf-mnist")
     parser.add_argument("--runs", type=Path, help=f"first write {FILE} from the features in this folder of runs")
@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 2
     count = sum(record.recipe == HEAD.recipe for record in records)
-    sys.stdout.write(f"{folder / 'records.jsonl'}: {count} records of {HEAD.name} are of the present rule\n")
+    sys.stdout.write(f"{folder / 'records.jsonl'}: {count} records of {HEAD.name} use the current rule\n")
     return 0
 
 

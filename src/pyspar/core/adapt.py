@@ -1,4 +1,4 @@
-"""Algorithm 1: read the belief along the target's directions, choose S, project it out."""
+"""Algorithm 1: evaluate the belief along the target's directions, choose the set S, and project it out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Adaptation:
     Attributes
     ----------
     w_hat, w_proj : arrays of shape (D, K)
-        The weights of the belief, and what is left of them after the removal of S.
+        The weights of the belief before and after the removal of S.
     removed : array of bool, of shape (directions, K)
         The set S, one column per output.
     terms : Terms
@@ -36,11 +36,11 @@ class Adaptation:
     n_source, n_target : float
         N and M.
     mean_risk : array of shape (K,)
-        What the uncertainty of the intercept adds to any risk below: ``M sigma^2 / N``, zero without an intercept.
+        The contribution of the uncertain intercept to every risk below: ``M sigma^2 / N``, zero without an intercept.
     posterior : bool
-        Whether the terms are a posterior of the weights. Then every risk below is an expectation given the data, and
-        ``Var`` stays whatever is removed. Otherwise the risks are the paper's: removing a direction removes its
-        ``Var``.
+        Whether the terms are a posterior of the weights. If so, every risk below is an expectation given the data, and
+        removing a direction does not change its ``Var``. Otherwise the risks are the paper's: removing a direction
+        removes its ``Var``.
     """
 
     w_hat: Matrix
@@ -72,7 +72,7 @@ class Adaptation:
 
     @property
     def changed(self) -> Vector:
-        """How many directions keep a weight that is not zero, per output."""
+        """The number of directions that keep a nonzero weight, per output."""
         return np.asarray((~self.removed & (self.terms.mean != 0.0)).sum(axis=0))
 
     @property
@@ -84,31 +84,31 @@ class Adaptation:
     def variance_kept(self) -> Vector:
         """The part of the risk that is due to the uncertainty of the weights, per output.
 
-        A removed direction has none, unless the terms are a posterior: the uncertainty of the true weights does not
-        depend on the weights in use.
+        A removed direction contributes only if the terms are a posterior, because the uncertainty of the true weights
+        does not depend on the weights in use.
         """
         kept = self.var if self.posterior else np.where(self.removed, 0.0, self.var)
         return np.asarray(kept.sum(axis=0) + self.mean_risk)
 
     @property
     def bias_taken(self) -> Vector:
-        """An estimate of what the removed directions cost: the sum of ``bias_hat - var`` over S, at least zero.
+        """An estimate of the bias of the removed directions: the sum of ``bias_hat - var`` over S, at least zero.
 
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
-        is unbiased. Clipping each term instead would add half a variance for every direction that truly has no bias.
+        is unbiased. Clipping each term instead would add half a variance for every direction whose true bias is zero.
         For a posterior it is the sum of ``bias_hat``, the squared distance from the posterior mean.
         """
         with np.errstate(invalid="ignore"):
             own = np.zeros_like(self.var) if self.posterior else self.var
-            excess = np.nan_to_num(self.bias_hat - own, nan=np.inf, posinf=np.inf)  # beyond float64: unknown
+            excess = np.nan_to_num(self.bias_hat - own, nan=np.inf, posinf=np.inf)  # too large for float64: unknown
         return np.asarray(np.maximum(np.where(self.removed, excess, 0.0).sum(axis=0), 0.0))
 
     @property
     def bias_std(self) -> Vector:
-        """The standard error of ``bias_taken``: with one large direction in S it is as large as the estimate itself.
+        """The standard error of ``bias_taken``. With one large direction in S it is as large as the estimate itself.
 
         ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
-        For a posterior: the standard deviation of what the change of weights adds to the squared error.
+        For a posterior it is the standard deviation of the squared error that the removal adds.
         """
         if self.posterior:
             each = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
@@ -119,17 +119,17 @@ class Adaptation:
 
     @property
     def risk_after(self) -> Vector:
-        """The expected squared error afterwards (``thm:bias_variance_decomp``), with ``bias_taken`` for its Bias."""
+        """The expected squared error of ``w_proj`` (``thm:bias_variance_decomp``), with ``bias_taken`` as its Bias."""
         return self.variance_kept + self.bias_taken
 
     @property
     def outside(self) -> Vector:
-        """The share of each target direction that the source does not span."""
+        """The share of each target direction outside the span of the source."""
         return outside_share(self.x, self.z)
 
     @property
     def outside_energy(self) -> float:
-        """The share of the target's squared length that lies outside the span of the source."""
+        """The share of the target's squared length outside the span of the source."""
         energy = (self.z.lam / self.z.lam.max(initial=1e-300)) ** 2
         return float(energy @ self.outside / energy.sum()) if energy.any() else 0.0
 
@@ -139,18 +139,18 @@ class Adaptation:
         before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
-            f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} for what was removed, "
+            f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} from the removal, "
             "squares add)"
         )
 
 
 def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False) -> Adaptation:
-    r"""Project out of the weights the target directions that the rule chooses.
+    r"""Remove the target directions that the rule selects from the weights.
 
     .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
 
-    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions that the target does not have keep ``w_hat``.
-    With ``complete`` the rule also decides about those, along the directions that the source has among them.
+    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions in which the target does not vary keep
+    ``w_hat``. With ``complete`` the rule is also applied to those of them in which the source varies.
     """
     z = spectrum_about(target, belief.x_mean)
     if complete:
@@ -173,15 +173,15 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False
 
 
 def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
-    """Return the spectrum of the features of a data set about an origin of another's."""
+    """Return the spectrum of the features of a data set about the origin of another data set."""
     features = data.without_outputs()
-    # What was rounded is the data as measured, so a large common offset counts; so does the origin taken from it.
+    # Rounding occurred in the data as measured, so a large common offset counts, and so does the subtracted origin.
     lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
     return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]
 
 
 def completed(z: Spectrum, x: Spectrum) -> Spectrum:
-    """Return a target's spectrum with the directions that only the source has, at ``lambda = 0``, after its own.
+    """Append the directions in which only the source varies to a target's spectrum, with ``lambda = 0``.
 
     >>> z, x = Spectrum.of(np.array([[0.0, 2.0]])), Spectrum.of(np.diag([3.0, 1.0]))
     >>> completed(z, x).lam, np.abs(completed(z, x).V)
@@ -194,6 +194,6 @@ def completed(z: Spectrum, x: Spectrum) -> Spectrum:
     rest = root - (root @ z.V) @ z.V.T
     _, lam, Vt = thin_svd(rest)
     extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
-    extra = extra - z.V @ (z.V.T @ extra)  # once more, because a short rest is orthogonal to few digits only
+    extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / root_sum_squares(extra)
     return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))

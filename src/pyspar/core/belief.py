@@ -21,7 +21,7 @@ Noise = Literal["mle", "unbiased", "exact"]
 
 
 class Belief(Protocol):
-    """What ``adapt`` needs of the source."""
+    """The interface of a source estimate that ``adapt`` requires."""
 
     @property
     def w_hat(self) -> Matrix:
@@ -33,15 +33,15 @@ class Belief(Protocol):
 
     @property
     def x(self) -> Spectrum:
-        """The directions that the source has, about ``x_mean``."""
+        """The spectrum of the source about ``x_mean``."""
 
     @property
     def x_mean(self) -> Vector:
-        """Where the features are centred: the source mean, or zero without an intercept."""
+        """The origin of the features: the source mean, or zero without an intercept."""
 
     @property
     def y_mean(self) -> Vector:
-        """Where the outputs are centred: the source mean, or zero without an intercept."""
+        """The origin of the outputs: the source mean, or zero without an intercept."""
 
     @property
     def weight(self) -> float:
@@ -57,7 +57,7 @@ class Belief(Protocol):
 
     @property
     def posterior(self) -> bool:
-        """Whether the spread is that of the weights given the data, and not that of ``w_hat`` given the weights."""
+        """Whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the weights."""
 
     @property
     def degrees(self) -> float:
@@ -87,7 +87,7 @@ class FlatBelief:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """N minus the rank, where the intercept counts as one direction: what is left to estimate the noise from."""
+        """N minus the rank, where the intercept counts as one direction."""
         return self.weight - self.x.rank - self.centred
 
     @property
@@ -101,10 +101,10 @@ class FlatBelief:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """Least squares on the directions that the source has: what every belief starts from.
+    """Least squares in the span of the source, from which every belief is computed.
 
-    ``features`` and ``outputs`` are roots about the source mean (or zero), ``residual`` the length of what is not
-    explained, zero where rounding alone could be as long.
+    ``features`` and ``outputs`` are roots about the source mean (or zero). ``residual`` is the length of the residual;
+    it is zero if it does not exceed the rounding error.
     """
 
     features: Matrix
@@ -125,7 +125,7 @@ def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     x, solve = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
     w_hat = solve(root[:, d:])
     residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
-    # A residual no longer than the rounding of what it is the difference of is a perfect fit, and not noise.
+    # A residual within the rounding error of its two terms is an exact fit, not noise.
     own, fine = root_sum_squares(root), ROUNDING_SLACK * EPS64
     rounded = fine * lengths[d:] + root_sum_squares((np.maximum(fine, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blurred = source.blur * (own[d:] + root_sum_squares(own[:d, None] * w_hat))
@@ -145,22 +145,22 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     silent = np.zeros(source.n_outputs)
     belief = FlatBelief(fit.w_hat, silent, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
     divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
-    # No more rows than directions are fitted exactly. Without a degree of freedom there is no estimate of the noise.
+    # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
     exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
     return belief if exact else replace(belief, sigma=fit.residual / np.sqrt(divisor))
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
-    r"""Return how much label noise reaches ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
+    r"""Return the gain from label noise to ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 
-    Kept as a root because its square would underflow for features beyond 1e150. A direction along which the source is
-    no longer than rounding can make it has no gain: the source does not have that direction, and its overlap with
-    those that the source has is rounding, which a small ``lambda`` would blow up.
+    It is a root because its square would underflow for features beyond 1e150. The gain is zero for a direction along
+    which the source varies by no more than rounding. The source does not span such a direction: its overlap with the
+    source's directions is rounding, which a small ``lambda`` would magnify.
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
     lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
     gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
-    # Column by column, as the rank is judged: a small column beside a huge one is not rounding of the huge one.
+    # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
     rounding = np.abs(directions).T @ (x.noise / x.lam[0])
     return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])

@@ -1,9 +1,9 @@
-r"""Evidence: how large the noise and the weights are, by maximum marginal likelihood, from the moments alone.
+r"""Estimate the variances of noise and weights by maximum marginal likelihood, from the moments alone.
 
 With ``Y = X w + noise``, noise of variance ``sigma^2`` and ``w ~ N(0, tau^2 I)``, the likelihood of the labels with the
 weights integrated out depends on the source through its singular values, the coordinates ``c = U'Y`` of the labels and
-the rest of their length. Over ``sigma^2`` it is maximised in closed form, which leaves one dimension, the logarithm of
-``kappa = sigma^2 / (tau^2 lambda_1^2)``. All of it is free of units, so no scale overflows.
+the length of the residual. It is maximised over ``sigma^2`` in closed form. One dimension is left, the logarithm of
+``kappa = sigma^2 / (tau^2 lambda_1^2)``. All quantities are dimensionless, so no scale overflows.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from scipy.optimize import brentq, minimize_scalar
 from pyspar.core.arrays import EPS64, Matrix, Vector, squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
-"""Where the maximum lies: inside, at ``tau -> 0``, at ``sigma -> 0``, inside once rows that repeat others are left out;
-or ``kappa`` was given, and zero is a flat prior."""
+"""The location of the maximum: interior, at ``tau -> 0``, at ``sigma -> 0``, or interior after dropping repeated rows.
+With "flat" and "fixed" ``kappa`` was given; zero is a flat prior."""
 
 _STEP = 0.25
-"""Spacing of the first look, in the logarithm of kappa; the evidence varies on the scale of one."""
+"""Spacing of the grid in the logarithm of kappa; the evidence varies on the scale of one."""
 
 _SMALLEST = 1e-280
-"""Below this a squared singular value may have underflowed, and its logarithm is of no use."""
+"""A squared singular value below this may have underflowed, so its logarithm is unreliable."""
 
 _FAR = 1e6
-"""How far beyond the last singular value, on either side, the first look goes."""
+"""The factor by which the grid extends beyond the singular values on either side."""
 
 _ROUNDING = 1e-11
-"""How much the evidence of a row may differ by rounding; the sum of a few thousand logarithms does by less."""
+"""A bound on the rounding error of the evidence per row, for sums of a few thousand logarithms."""
 
 _SLACK = 64.0
-"""How many machine epsilons of the labels and of ``lambda_1 |w|`` a residual may be by rounding alone."""
+"""The rounding error of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``."""
 
 _AUDIBLE = 1e-9
-"""A residual beyond this share of the labels is noise, however long the weights along faint directions are."""
+"""A residual above this share of the labels is noise, even if the weights along faint directions are large."""
 
 _MOST_REPEATED = 0.5
-"""The share of rows that may repeat others; of a source with more of them it is not believed."""
+"""The largest share of repeated rows. An exact fit is not attributed to a larger share."""
 
 _MOST_STEPS = 8
-"""Of Newton's method, which takes two."""
+"""The maximum number of steps of Newton's method, which typically takes two."""
 
 _NEAR = 1e-7
-"""A step of Newton's method shorter than this ends within rounding of the root: its error is the square."""
+"""After a Newton step shorter than this the error is within rounding, because it is about the square of the step."""
 
 _STRONG = 10.0
-"""Twice the logarithm of an evidence ratio beyond which it counts as very strong (Kass and Raftery, 1995)."""
+"""Twice the logarithm of an evidence ratio above which the evidence is very strong (Kass and Raftery, 1995)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What maximum evidence found, per output.
+    """The result of maximum evidence, per output.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Evidence:
     log_evidence : array of shape (K,)
         The logarithm of the density of the labels; infinite at "no-noise", minus infinity for a flat prior.
     limit : tuple of str
-        "interior", or the limit the maximum lies at: "no-signal" (tau = 0), "no-noise" (sigma = 0). "repeated-rows"
-        says that the fit is exact because there are no more different rows than directions, and that the rest counts
-        for nothing. "fixed" and "flat" say that kappa was given.
+        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0).
+        "repeated-rows" means that the fit is exact because there are no more distinct rows than directions; repeated
+        rows are not counted. "fixed" and "flat" mean that kappa was given.
     """
 
     sigma: Vector
@@ -90,7 +90,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """The labels in the source's own coordinates, all in units of their length and of ``lambda_1``.
+    """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
 
     Attributes
     ----------
@@ -99,11 +99,11 @@ class Coordinates:
     c : array of shape (r, K)
         ``U'Y``, over the length of Y.
     rest : array of shape (K,)
-        The length of what no weights explain, over the length of Y.
+        The length of the residual, over the length of Y.
     n : float
-        How many rows the labels count for, without the one spent on the mean.
+        The number of rows, minus one for an intercept.
     dependent : bool
-        Whether features that vary are combinations of others: then the different rows may be too few to tell apart.
+        Whether varying features are linear combinations of others. This may be due to too few distinct rows.
     """
 
     lam: Vector
@@ -113,7 +113,7 @@ class Coordinates:
     dependent: bool = False
 
     def misfit(self, kappa: Vector) -> Matrix:
-        """Return ``Y' (I + XX' / k)^-1 Y`` per kappa and output: what the noise has to explain."""
+        """Return ``Y' (I + XX' / k)^-1 Y`` per kappa and output, the part that is attributed to noise."""
         kept = kappa[:, None] / (kappa[:, None] + self.lam**2)
         return np.asarray(kept @ self.c**2 + self.rest**2)
 
@@ -129,7 +129,7 @@ Found = tuple[float, float, float, float, Limit]
 def maximum_evidence(data: Coordinates) -> tuple[Vector, Vector, Vector, Vector, tuple[Limit, ...]]:
     """Return sigma, tau, kappa, the log evidence and the limit, in units of the labels' length and ``lambda_1``.
 
-    It never fails: labels that do not vary, noise alone, a perfect fit and fewer rows than features end in a limit.
+    Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit.
     """
     found = _maxima(data)
     sigma, tau, kappa, log_evidence = (np.array([one[i] for one in found]) for i in range(4))
@@ -144,7 +144,7 @@ def _maxima(data: Coordinates) -> list[Found]:
     signal = (data.c**2).sum(axis=0).tolist()
     rest2 = []
     for rest, size in zip(data.rest.tolist(), size2, strict=True):
-        # Of an exact fit nothing is left but rounding, which is in proportion to labels and weights.
+        # The residual of an exact fit is rounding, which is proportional to labels and weights.
         noisy = rest > min(_SLACK * EPS64 * (1.0 + sqrt(size)), _AUDIBLE)
         rest2.append(rest**2 if noisy else 0.0)
     found: dict[int, Found] = {}
@@ -153,7 +153,7 @@ def _maxima(data: Coordinates) -> list[Found]:
             found[j] = 0.0, 0.0, np.inf, np.inf, "no-signal"
         elif rank == 0 or inside == 0.0:
             found[j] = _silent(n, inside + rest)
-        elif rest == 0.0 and n > rank:  # without a bound: the more so, the smaller the noise
+        elif rest == 0.0 and n > rank:  # unbounded: the evidence grows as the noise decreases
             found[j] = _without_repeats(data, j) or (0.0, sqrt(size2[j] / rank), 0.0, np.inf, "no-noise")
     wanted = [j for j in range(len(signal)) if j not in found]
     if wanted:
@@ -163,12 +163,12 @@ def _maxima(data: Coordinates) -> list[Found]:
 
 
 def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, float, float]]) -> list[Found]:
-    """Look for the maximum of every output on one grid, and refine it; towards a limit it may be that limit.
+    """Search the maximum of every output on one grid and refine it, or return a limit.
 
-    Given are, per output, the squared lengths of what weights explain, of what they do not, and of the weights.
+    ``given`` has, per output, the squared lengths of the explained labels, of the residual, and of the weights.
     """
     smallest = float(lam2[-1])
-    # Of many rows the noise of the mean is small: then the best penalty is, too, by as many times as there are rows.
+    # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
     low = min(min(smallest, rest2 / size2 / max(n, 1.0)) if rest2 > 0.0 else smallest for _, rest2, size2 in given)
     low = max(low, _SMALLEST)
     grid = np.arange(log(low / _FAR), log(_FAR * max(n, 1.0)) + _STEP, _STEP)
@@ -178,13 +178,15 @@ def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, f
     found: list[Found] = []
     for j, (signal, rest2, size2) in enumerate(given):
         best = int(values[:, j].argmin())
-        # Towards a limit the evidence is flat; what is better than the limit by rounding alone is the limit.
+        # The evidence is flat near a limit. A maximum that exceeds the limit only by rounding is the limit.
         better = float(values[best, j]) + _ROUNDING * n
         if best == len(grid) - 1 or better >= n * log(signal + rest2):
             found.append(_silent(n, signal + rest2))
             continue
         if rest2 == 0.0 and better >= n * log(size2) + (volume := float(np.log(lam2).sum())):
-            found.append((0.0, sqrt(size2 / n), 0.0, _log_evidence(n, size2, volume), "no-noise"))  # all is explained
+            found.append(
+                (0.0, sqrt(size2 / n), 0.0, _log_evidence(n, size2, volume), "no-noise")
+            )  # the features explain everything
             continue
         one = _Slope(n, lam2, np.ascontiguousarray(c2[:, j]), rest2)
         k = exp(_refined(one, grid, values[:, j], best))
@@ -195,16 +197,17 @@ def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, f
 
 
 def _silent(n: float, length2: float) -> Found:
-    """Return the limit in which the labels are noise alone."""
+    """Return the limit at which the labels are pure noise."""
     return sqrt(length2 / n), 0.0, np.inf, _log_evidence(n, length2, 0.0), "no-signal"
 
 
 def _without_repeats(data: Coordinates, output: int) -> Found | None:
-    """Return the maximum had the exact fit but as many rows as directions, where that many rows speak for noise.
+    """Return the maximum for an exact fit with as many rows as directions, or None if it does not indicate noise.
 
-    A row that occurs twice, label and all, adds to the rows and to no direction. With no more different rows than
-    directions every fit is exact, and the copies make that look like labels without noise. The moments do not tell
-    copies from rows; but without copies there would be either more directions or as many as there are features.
+    A repeated row, including its label, increases the number of rows but not the number of directions. With no more
+    distinct rows than directions every fit is exact, and the copies make the labels appear noiseless. The moments do
+    not distinguish copies from other rows. But without copies there would be either more directions or as many as
+    there are features.
     """
     rank = data.lam.size
     if not data.dependent or rank < (1.0 - _MOST_REPEATED) * data.n:
@@ -219,7 +222,7 @@ def _without_repeats(data: Coordinates, output: int) -> Found | None:
 
 @dataclass(frozen=True, eq=False)
 class _Slope:
-    """The slope, in ``t = log kappa``, of minus twice the log evidence of one output at the best noise.
+    """The slope, in ``t = log kappa``, of minus twice the log evidence of one output at the best noise variance.
 
     It is ``n B / A - sum q`` with ``q = lambda^2 / (lambda^2 + kappa)``, A the misfit and ``B = sum c^2 q (1 - q)``.
     """
@@ -236,7 +239,7 @@ class _Slope:
         return self.and_growth(t)[0]
 
     def and_growth(self, t: float) -> tuple[float, float]:
-        """Return the slope and how fast it grows."""
+        """Return the slope and its derivative."""
         kappa = exp(t)
         inside = self.lam2 + kappa
         p, q = kappa / inside, self.lam2 / inside
@@ -247,9 +250,9 @@ class _Slope:
 
 
 def _refined(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
-    """Return the minimum near the best grid point: the root of the slope, which is sharper than the value itself.
+    """Return the minimum near the best grid point as the root of the slope, which is more accurate than the value.
 
-    By Newton's method from where five points of the grid say; where that leads out of the interval, by Brent's.
+    Newton's method starts from the vertex of five grid points. If it leaves the interval, Brent's method is used.
     """
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
     t = min(max(float(grid[best]) + _STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
@@ -270,7 +273,7 @@ def _refined(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
 
 
 def _vertex(five: Sequence[float]) -> float:
-    """Return where five equally spaced values have their minimum, in steps from the middle; zero if there are fewer.
+    """Return the minimum of five equally spaced values, in steps from the middle; zero if there are fewer values.
 
     >>> round(_vertex([(x - 0.3) ** 2 for x in (-2, -1, 0, 1, 2)]), 12)
     0.3
@@ -298,5 +301,5 @@ def log_evidence_at(data: Coordinates, sigma: float, kappa: float, output: int =
 
 
 def _log_evidence(n: float, misfit: float, volume: float) -> float:
-    """Return the log evidence at the best noise, ``misfit / n``."""
+    """Return the log evidence at the best noise variance, ``misfit / n``."""
     return -0.5 * (n * (log(2.0 * pi * misfit / n) + 1.0) + volume)

@@ -1,8 +1,8 @@
-"""Faint directions: those of a network's features that least squares should not be asked about.
+"""Faint directions: directions of a network's features that are too small for least squares.
 
-The features of one layer share a unit, so a direction that is a ten-thousandth as long as the longest is faint, and not
-merely measured in another unit. A network computes in float32, layer upon layer, and its activations bend: along such a
-direction least squares fits what is half rounding, half curvature, and extrapolates it.
+The features of one layer share a unit, so a direction with a ten-thousandth of the largest singular value is truly
+small, and not merely measured in another unit. A network computes in float32 through many layers with nonlinear
+activations. Along such a direction least squares fits rounding and curvature, and extrapolates them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pyspar.core.moments import Moments
 from pyspar.core.singular import thin_svd
 
 FAINTEST = 1e-3
-"""However many rows there are, what is longer than this share of the longest direction is never called faint."""
+"""Directions longer than this share of the longest are never faint, for any number of rows."""
 
 
 def customary_cutoff(features: Moments) -> float:
-    """Return ``max(N, D) eps``, the share at which numerical libraries cut by default, but at most a thousandth.
+    """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
 
-    Authors: their published least-squares errors are those of such a cut, made in float32.
+    Authors: their published least-squares errors result from such a tolerance in float32.
 
     >>> import numpy as np
     >>> round(customary_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
@@ -32,7 +32,7 @@ def customary_cutoff(features: Moments) -> float:
 
 
 def loud_directions(features: Moments, cutoff: float) -> Matrix:
-    """Return the directions that are longer than a share of the longest, about the origin, one in each row.
+    """Return the directions longer than a share of the longest, about the origin, one per row.
 
     >>> import numpy as np
     >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])
@@ -44,7 +44,7 @@ def loud_directions(features: Moments, cutoff: float) -> Matrix:
 
 
 def along(directions: Matrix, features: Moments) -> Moments:
-    """Return moments of which the features have nothing but some directions left; the outputs stay."""
+    """Return the moments with the features projected onto the given directions. Outputs are unchanged."""
     d = features.n_features
     if len(directions) == d:
         return features

@@ -1,16 +1,16 @@
-r"""Forecast: the error of any weights on a target, before a label of it has been seen.
+r"""Forecast the error of given weights on a target without labels.
 
 For weights w and a target of M rows with the second moment :math:`T = Z^\top Z / M`, a belief with mean
 :math:`\mu` and covariance :math:`\Sigma` expects the mean squared error
 
 .. math:: (w - \mu)^\top T (w - \mu) + \mathrm{tr}(\Sigma T) + \sigma^2
 
-that is bias, variance and noise. No weights have a smaller expected error than the belief's mean. With a flat belief
-the first two terms of least squares are ``thm:ols_loss``.
+The terms are bias, variance and noise. No weights have a smaller expected error than the belief's mean. With a flat
+belief the first two terms for least squares are ``thm:ols_loss``.
 
-Intervals come from draws (:mod:`pyspar.core.posterior`) and account for what the belief takes as known: both variances,
-and the units in which weights are alike. They are drawn from the prior of the belief and from priors in other units,
-each in proportion to its evidence.
+Intervals are quantiles of draws (:mod:`pyspar.core.posterior`). They also account for the uncertainty of both variances
+and of the units of the prior, which the belief treats as known. Draws come from the posterior under the belief's prior
+and under priors in other units, each in proportion to its evidence.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Forecast:
     Attributes
     ----------
     name : str
-        Whose weights these are.
+        The name of the weights.
     rmse : float
-        Expected root mean squared error on labels with noise, what a scorer will see; ``float(forecast)`` is this.
+        Expected root mean squared error on labels with noise, as a scorer measures it. ``float(forecast)`` returns it.
     interval80, interval95 : pairs of float
-        Where that error lies with probability 80 and 95 per cent, if the labels are linear in the features.
+        Intervals that contain the error with probability 80 % and 95 %, if the labels are linear in the features.
     rmse_noiseless, interval80_noiseless, interval95_noiseless
-        The same on the labels' noiseless means.
+        The same for labels without noise.
     variance, bias, noise : float
         The parts of the expected squared error: the uncertainty of the true weights, the distance of these weights
         from the belief's mean, and the noise of the labels. They sum to ``rmse**2``.
@@ -69,21 +69,21 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts for one target; what does not depend on the weights is computed once.
+    """Forecasts for one target. Quantities that do not depend on the weights are computed once.
 
     Parameters
     ----------
     source : Moments
-        Of the labelled source.
+        Moments of the labelled source.
     target : Moments
-        Of the target's features.
+        Moments of the target's features.
     prior : Prior
-        The prior of the belief that decides; expectations are those of its belief.
+        The prior of the regressor. Expectations use the belief under this prior.
     fit_intercept : bool
     beside : Priors, optional
-        The same centre in other units, for the intervals.
+        Priors with the same centre in other units, for the intervals.
     seed : int
-        Of the draws behind the intervals; the same seed gives the same digits.
+        The seed of the draws for the intervals. The same seed gives the same numbers.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Forecaster:
         self._look_at(target)
 
     def on(self, target: Moments) -> Forecaster:
-        """Return forecasts for other rows by the same belief and draws."""
+        """Return a forecaster for other rows with the same belief and draws."""
         other = copy.copy(self)
         other._look_at(target)
         return other
@@ -116,17 +116,17 @@ class Forecaster:
         self._root = root  # of [1 | Z] about the source mean
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
-        # The mean of the labels is uncertain, too, by the same amount in every row.
+        # The uncertainty of the mean of the labels is the same in every row.
         self._variance = spread + self._belief.mean_share * self._belief.evidence.sigma2
         self._truth: tuple[int, Matrix] = (-1, root)
 
     def best(self) -> tuple[Matrix, Vector]:
-        """Return the weights (D, K) and intercepts (K,) with the least expected error: the belief's mean."""
+        """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
         return self._prior.weights(self._belief, self._belief.w_hat)
 
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a target may be too far for numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
             weights = self._about_the_mean(coef, intercept)[:, output]
             bias, variance, noise = self._expected(weights, output)
             quiet, loud = self._draws(weights, output)
@@ -159,15 +159,17 @@ class Forecaster:
         return bias, float(self._variance[output]), float(self._belief.evidence.sigma2[output])
 
     def _draws(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
-        """Draw the root mean squared error on the labels' noiseless means, and on the labels."""
+        """Draw the root mean squared error on labels without noise, and on labels with noise."""
         if output not in self._drawn:
             self._drawn[output] = self._draw(output)
         truth, sigma = self._drawn[output]
-        if self._truth[0] != output:  # of the last output only: all of them may be gigabytes
+        if self._truth[0] != output:  # cached for the last output only: all outputs may need gigabytes
             self._truth = output, self._root @ truth
         mean2 = np.square((self._root @ weights)[:, None] - self._truth[1]).sum(axis=0) / self._rows
-        rng = np.random.default_rng(self._seed + 1)  # the same noise for every set of weights: they are compared
-        # The noise along the error adds to it before it is squared; that in the other M - 1 directions comes on top.
+        rng = np.random.default_rng(
+            self._seed + 1
+        )  # the same noise for every set of weights, so that they can be compared
+        # Noise parallel to the error is added before squaring; noise in the other M - 1 directions is added after it.
         along_error = np.square(np.sqrt(mean2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
         return np.sqrt(mean2), np.sqrt(along_error + sigma**2 * others / self._rows)
@@ -187,12 +189,12 @@ class Forecaster:
 
 
 def _interval(draws: Vector, level: float, expected: float) -> Interval:
-    """Return the central interval of some draws, widened where needed so that it contains the expectation."""
-    with np.errstate(invalid="ignore"):  # between two infinities
+    """Return the central interval of draws, widened if needed to contain the expectation."""
+    with np.errstate(invalid="ignore"):  # interpolation between two infinities
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return _number(np.fmin(low, expected)), _number(np.fmax(high, expected))
 
 
 def _number(value: float) -> float:
-    """Return a number; what is too large to be one, or the difference of two such, is infinite."""
+    """Return a float; NaN, which results from overflow, becomes infinity."""
     return float("inf") if np.isnan(value) else float(value)

@@ -1,8 +1,8 @@
-"""Moments: all that SpAR needs of a data set, in D x D numbers, mergeable.
+"""Moments: a mergeable summary of a data set in D x D numbers, sufficient for SpAR.
 
-For ``A = [1 | X | Y]`` with row weights, Moments holds a root R with ``R'R = A'A``, the number of rows and the
-machine epsilon of the data's own dtype. A stream is a fold over Moments, a cluster is a tree of them, and the rows
-are never needed again.
+For ``A = [1 | X | Y]`` with row weights, Moments stores a root R with ``R'R = A'A``, the number of rows and the
+machine epsilon of the data's dtype. Moments of batches, or of parts on a cluster, can be added, and the rows are not
+needed again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspar.core.blocks import Table
 
 Solver = Literal["auto", "gram", "qr"]
 Weights = Literal["counts", "importance"]
-"""What a row's weight means: so many copies of the row, or its share relative to the other rows."""
+"""The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +28,22 @@ class Moments:
     Attributes
     ----------
     root : array of shape (at most 1 + D + K, 1 + D + K)
-        R with ``R'R = A'A``; below its first row the first column is zero.
+        R with ``R'R = A'A``. The first column is zero below the first row.
     n_features : int
-        D; the K columns after them are the outputs.
+        D. The K columns after the features are the outputs.
     rows : int
-        How many rows were read.
+        The number of rows that were read.
     weight : float
-        The sum of their weights: N of the paper (M for a target).
+        The sum of the weights: N in the paper (M for a target).
     weight2 : float
         The sum of the squared weights; ``weight**2 / weight2`` is the effective number of rows.
     eps : array of shape (D,)
-        The machine epsilon of the dtype that each feature was *measured* in.
+        The machine epsilon of the dtype in which each feature was *measured*.
     blur : float
-        The share of the rows' length below which this summary sees no direction; zero unless one product was forced.
+        Directions shorter than this share of the rows' length are not resolved. Zero unless a single Gram product
+        was forced.
     names : tuple of str
-        The names of the features, where the rows had any.
+        The names of the features, if the rows had names.
 
     Examples
     --------
@@ -73,12 +74,12 @@ class Moments:
         solver: Solver = "auto",
         eps: float | Vector | None = None,
     ) -> Moments:
-        """Summarise rows. A weight of 2 means what two copies of the row would.
+        """Summarise rows. A weight of 2 equals two copies of the row.
 
-        ``solver="auto"`` multiplies the rows once and, for float64, again where the first product has lost digits;
-        ``"gram"`` multiplies exactly once; ``"qr"`` folds blocks through QR (see ``pyspar.core.accumulate``).
-        ``eps`` says how coarsely the features were measured, one number or one for each, where their dtypes do not
-        (bfloat16 held as float32).
+        ``solver="auto"`` computes the Gram matrix once and, for float64, again if the first product lost digits.
+        ``"gram"`` computes it exactly once. ``"qr"`` processes blocks of rows by QR (see ``pyspar.core.accumulate``).
+        ``eps`` is the relative precision of the features, one number or one per feature. Set it if the dtype is finer
+        than the data (bfloat16 stored as float32).
         """
         precision, names = measured_eps(X) if eps is None else eps, column_names(X)
         table = _as_table(X, Y, sample_weight)
@@ -141,7 +142,7 @@ class Moments:
         return self.with_root(self.root[:, : self.n_features + 1])
 
     def with_root(self, root: Matrix) -> Moments:
-        """Return the same with another root; ``replace`` would take longer than many a product."""
+        """Return the same Moments with another root. ``replace`` would be slower than many matrix products."""
         return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names)
 
     def discounted(self, share: float) -> Moments:
@@ -155,11 +156,11 @@ class Moments:
         return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
     def counted(self, weights: Weights) -> Moments:
-        """Return the Moments with weights that sum to the number of rows that they stand for.
+        """Return the Moments with weights that sum to the effective number of rows.
 
-        With "counts" a weight of 2 means two copies of a row, so the sum of the weights is that number and nothing
-        changes. With "importance" only the ratios of the weights mean something, and the number is Kish's effective
-        sample size, the squared sum of the weights over the sum of their squares.
+        With "counts" a weight of 2 equals two copies of a row, so the Moments are returned unchanged. With
+        "importance" only the ratios of the weights matter, and the effective number is Kish's sample size, the squared
+        sum of the weights divided by the sum of their squares.
 
         >>> import numpy as np
         >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))
@@ -169,7 +170,7 @@ class Moments:
         return self if weights == "counts" else self.discounted(self.weight / self.weight2)
 
     def less_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
-        """Return the Moments of the same rows with ``Y - X coef - intercept`` for Y.
+        """Return the Moments of the same rows with ``Y - X coef - intercept`` in place of Y.
 
         An output that the prediction explains up to rounding becomes zero.
         """
@@ -183,9 +184,9 @@ class Moments:
         return self.with_root(root)
 
     def root_about(self, origin: Vector | None) -> Matrix:
-        """Return a root of ``[X | Y] - origin``; with None, of the scatter about the own mean.
+        """Return a root of ``[X | Y] - origin``; with None, of the scatter about the mean of the data.
 
-        About the own mean only the first row goes away, so nothing is subtracted and no digit is lost.
+        For the mean the first row is dropped. Nothing is subtracted, so no digits are lost.
         """
         if origin is None:
             return self.root[1:, 1:]
@@ -204,9 +205,9 @@ class Moments:
 
 
 def refuse_masked(name: str, values: Any) -> None:
-    """Refuse masked entries, which numpy would otherwise read as if they were not."""
+    """Raise ValueError for masked entries, whose mask numpy would otherwise ignore."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no masked entries. Got some; fill them in, or drop their rows first.")
+        raise ValueError(f"{name} must have no masked entries. Got some; fill them or drop their rows first.")
 
 
 def measured_eps(X: Any) -> float | Vector:
@@ -223,7 +224,7 @@ def measured_eps(X: Any) -> float | Vector:
 
 
 def _eps_of(dtype: Any) -> float:
-    """Read the precision off a dtype of numpy, pandas, polars or arrow, by its name: Float32, float[pyarrow], >f4."""
+    """Return the precision of a numpy, pandas, polars or arrow dtype by its name: Float32, float[pyarrow], >f4."""
     name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower()
     for kind, words in ((np.float16, ("float16", "halffloat", "half")), (np.float32, ("float32", "float[pyarrow]"))):
         if name.startswith(words):
@@ -232,7 +233,7 @@ def _eps_of(dtype: Any) -> float:
 
 
 def column_names(X: Any) -> tuple[str, ...]:
-    """Return the column names of a data frame, or nothing where they are not all text."""
+    """Return the column names of a data frame, or an empty tuple if they are not all strings."""
     names = tuple(getattr(X, "columns", ()))
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
@@ -261,8 +262,8 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total) or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite with a finite sum, not negative, and not zero everywhere.")
-    if not weight.all():  # a row of weight zero is absent, whatever it holds
+        raise ValueError("sample_weight must be finite with a finite sum, at least 0, and not all zero.")
+    if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return Table(X, Y, np.sqrt(weight))
 
@@ -274,7 +275,7 @@ def _as_rows(values: Any, name: str) -> Any:
         if array.dtype.kind not in "fc":
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, none of them missing. Got what cannot be one: {error}.") from None
+        raise ValueError(f"{name} must hold numbers without missing values. Got {error}.") from None
     if array.ndim == 1 and name == "Y":
         array = array[:, None]
     if array.ndim != 2:

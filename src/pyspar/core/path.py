@@ -1,7 +1,7 @@
 r"""The path over alpha: for each target direction, the confidence at which the chi-squared rule removes it.
 
 The rule removes direction j where :math:`m_j^2 \le \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\, v_j` (``eq:spar_set``), so
-each direction has one alpha at which it goes, and one look at all of them replaces a sweep.
+each direction has one alpha at which it is removed. Computing these values replaces a sweep over alpha.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pyspar.core.risk import Terms
 
 @dataclass(frozen=True, eq=False)
 class AlphaPath:
-    """Where each target direction goes as alpha rises from 0 to 1.
+    """The alpha at which each target direction is removed as alpha rises from 0 to 1.
 
     Attributes
     ----------
     alpha : array of shape (directions, K)
         The rule removes a direction at this alpha and above.
     doubt : array of shape (directions, K)
-        ``1 - alpha`` without rounding: two directions far beyond 0.999 are still told apart.
+        ``1 - alpha`` without rounding, so directions far beyond 0.999 remain distinguishable.
     terms : Terms
         The belief along each direction.
     directions : array of shape (D, directions)
@@ -47,11 +47,11 @@ class AlphaPath:
         return np.asarray((self.alpha <= alpha) & (self.terms.std > 0.0))
 
     def weights_at(self, alpha: float) -> Matrix:
-        """Return the weights after removing what goes at an alpha, features x outputs."""
+        """Return the weights after removing the set S at an alpha, features x outputs."""
         return np.asarray(self.w_hat - self.directions @ (self.removed_at(alpha) * self.terms.mean))
 
     def steps(self, output: int = 0) -> Vector:
-        """Return the alphas at which something changes for an output, ascending."""
+        """Return the alphas at which the set S changes for an output, in ascending order."""
         return np.unique(self.alpha[self.terms.std[:, output] > 0.0, output])
 
 

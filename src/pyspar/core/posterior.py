@@ -1,14 +1,14 @@
-r"""Posterior: the distribution of weights and noise given the source, with both variances unknown.
+r"""The posterior of weights and noise given the source, with both variances unknown.
 
 The model is that of :mod:`pyspar.core.evidence`. Intervals must account for the uncertainty of the ratio
-:math:`\kappa` of noise to signal: a source that has one strong direction carries little information on how large
-weights are. So intervals do not use the most likely :math:`\kappa`, as the belief does, but average over a grid with
+:math:`\kappa` of noise to signal: a source with one strong direction carries little information about the size of the
+weights. The belief uses the most likely :math:`\kappa`. Intervals average over a grid with
 
 .. math:: p(Y \mid \kappa) \propto \prod_i (1 + \lambda_i^2 / \kappa)^{-1/2} \; q_\kappa^{-n/2},
    \qquad q_\kappa = \mathrm{RSS} + \sum_i \frac{\kappa}{\lambda_i^2 + \kappa} c_i^2
 
-after integrating over :math:`\sigma^2` (Jeffreys). The prior over :math:`\kappa` is a Beta distribution of the share of
-the labels' variance that the features explain. It influences intervals only.
+after integrating over :math:`\sigma^2` with the Jeffreys prior. The prior of :math:`\kappa` is a Beta distribution of
+the share of the labels' variance that the features explain. It affects intervals only.
 """
 
 from __future__ import annotations
@@ -26,36 +26,37 @@ from pyspar.core.prior import Prior
 from pyspar.core.ridge import label_coordinates
 
 _SHARE_POWERS = 0.5, 0.1
-"""The prior over the explained share R2 is Beta with these powers: proper, and nearly uniform in the logarithm of kappa
-wherever there is both signal and noise, which is what makes intervals cover on simulated linear data."""
+"""Parameters of the Beta prior of the explained share R2. It is proper, and nearly uniform in log kappa where there are
+both signal and noise, so intervals have their nominal coverage on simulated linear data."""
 
 _GRID = 321
 _DECADES = 30.0
-"""The ratios of signal to noise that are considered reach this many decades to both sides of one."""
+"""The grid of signal-to-noise ratios extends this many decades to both sides of one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Weights and noise given a source. Labels are in units of ``unit``, features of ``reach``.
+    """The posterior of weights and noise. Labels are in units of ``unit``, features in units of ``reach``.
 
     Attributes
     ----------
     reach : float
         The largest singular value of the source.
     unit : array of shape (K,)
-        Length of the labels.
+        The length of the labels.
     V : array of shape (D, r)
         The source's directions.
     data : Coordinates
         The labels along them.
     labels : array of shape (K,)
-        How many labels those count for, without the one spent on the mean: the rows, or those that repeat no other.
+        The effective number of labels, minus one for an intercept. Repeated rows are not counted if the fit is exact
+        because of them.
     kappa : array of shape (grid,)
         Candidate ratios of noise to signal.
     weight : array of shape (grid, K)
-        The probability of each; sums to one.
+        The probability of each candidate; sums to one.
     log_evidence : array of shape (K,)
-        Of the labels, up to a constant that does not depend on the units of the features.
+        The log evidence of the labels, up to a constant that does not depend on the units of the features.
     x_mean, y_mean, mean_share
         As for a belief.
     """
@@ -74,7 +75,7 @@ class Posterior:
 
     @property
     def unseen(self) -> bool:
-        """Whether there are directions that the source does not have, where the prior is all that is known."""
+        """Whether there are directions outside the span of the source, where the posterior equals the prior."""
         return bool(self.V.shape[1] < self.V.shape[0])
 
     def degrees(self, output: int) -> float:
@@ -87,7 +88,7 @@ class Posterior:
         return np.asarray(lam / (lam**2 + self.kappa) * self.data.c[:, output, None])
 
     def residual(self, output: int) -> Vector:
-        """Return ``q`` for every kappa: the squared length of the labels that is left to the noise."""
+        """Return ``q`` for every kappa: the squared length of the labels that is attributed to noise."""
         return self.data.misfit(self.kappa)[:, output]
 
     def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
@@ -108,10 +109,10 @@ class Posterior:
 def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:
     """Return the posterior given the least-squares fit of a source of N rows.
 
-    ``labels`` says how many labels each output counts for, where that is known from the same source in other units.
+    ``labels`` is the effective number of labels per output, if it is known from the same source in other units.
     """
     data, unit, _ = label_coordinates(fit, weight - fit_intercept)
-    # The share of the labels' variance that the features explain has these odds, as logarithms.
+    # Log odds of the share of the labels' variance that the features explain.
     odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
     energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
@@ -133,7 +134,7 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
 
 
 def evidence_shares(posteriors: Sequence[Posterior], output: int) -> Vector:
-    """Return the probability of each of several priors for one source, equally probable beforehand."""
+    """Return the posterior probability of each prior, for equal prior probabilities."""
     evidence = np.array([posterior.log_evidence[output] for posterior in posteriors])
     share = np.exp(evidence - evidence.max())
     return np.asarray(share / share.sum())
@@ -145,26 +146,26 @@ def posteriors_of(
     """Return the fit and the posterior of one source under each of several priors."""
     fits = [least_squares(prior.of_source(source), fit_intercept=fit_intercept) for prior in priors]
     first = posterior_of_fit(fits[0], source.weight, fit_intercept)
-    # How many labels there are does not depend on units; posteriors that differ in it could not be compared.
+    # The number of labels does not depend on the units. Posteriors with different numbers could not be compared.
     others = [posterior_of_fit(fit, source.weight, fit_intercept, first.labels) for fit in fits[1:]]
     return fits, [first, *others]
 
 
 def _different_labels(data: Coordinates) -> Vector:
-    """Return how many labels there are for each output: as many as directions where the evidence finds copies."""
-    if data.n <= data.lam.size or not data.dependent:  # no row can be a copy, or none has to be
+    """Return the effective number of labels per output: the rank if the evidence detects repeated rows, else n."""
+    if data.n <= data.lam.size or not data.dependent:  # repeated rows are impossible, or not required
         return np.full(data.c.shape[1], data.n)
     limit = np.array(maximum_evidence(data)[4])
     return np.where(limit == "repeated-rows", float(data.lam.size), data.n)
 
 
 def _plausibility(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
-    """Return the probability of each kappa, per output, and the logarithm of the sum before it was made one."""
+    """Return the probability of each kappa, per output, and the logarithm of the normalising constant."""
     low, high = _SHARE_POWERS
     prior = -low * np.logaddexp(0.0, -odds) - high * np.logaddexp(0.0, odds)
     with np.errstate(divide="ignore"):
         fit = -0.5 * labels * np.log(data.misfit(kappa))
-    # Labels that do not vary leave no misfit at any kappa, and carry no information.
+    # Constant labels have zero misfit at every kappa and carry no information.
     fit = np.where(np.isfinite(fit).any(axis=0), fit, 0.0)
     log = (prior - 0.5 * data.volume(kappa))[:, None] + fit
     top = log.max(axis=0)

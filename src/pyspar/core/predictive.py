@@ -1,8 +1,8 @@
-r"""Predictive: the distribution of the label of one row.
+r"""The predictive distribution of the label of one row.
 
 Given kappa (see :mod:`pyspar.core.posterior`) the label of a row is a Student t variable about
-:math:`z^\top \mu_\kappa`; over kappa and the units of the prior it is a mixture of such. A few values of kappa stand
-for all: the middles of equally probable stretches.
+:math:`z^\top \mu_\kappa`. Averaged over kappa and the units of the prior it is a mixture of Student t distributions. A
+few values of kappa represent all: the midpoints of intervals with equal probability.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from pyspar.core.posterior import Posterior, evidence_shares
 _NODES = 30
 _HALVINGS = 26
 _MANY = 300.0
-"""Degrees of freedom from which a t variable is taken for a normal one; it is so to three digits of a probability."""
+"""Above this many degrees of freedom a t variable is approximated by a normal one, to three digits of a probability."""
 _ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Predictive:
-    """The distribution of each row's label: a mixture, component x row.
+    """The distribution of each row's label, a mixture of Student t distributions.
 
     Attributes
     ----------
     centre, scale : arrays of shape (components, rows)
     degrees : float
-        Degrees of freedom of each component.
+        The degrees of freedom of every component.
     """
 
     centre: Matrix
@@ -44,9 +44,9 @@ class Predictive:
         return np.asarray(np.sqrt((self.scale**2 * spread + (self.centre - prediction) ** 2).mean(axis=0)))
 
     def quantile(self, level: float) -> Vector:
-        """Return where each row's label stays below with probability ``level``, by bisection.
+        """Return the quantile of each row's label at ``level``, by bisection.
 
-        The quantile of a mixture lies between the lowest and the highest of its components'.
+        The quantile of a mixture lies between the smallest and the largest quantile of its components.
         """
         each = self.centre + self.scale * stdtrit(self.degrees, level)
         low, high = each.min(axis=0), each.max(axis=0)
@@ -65,9 +65,9 @@ class Predictive:
 def predictive(
     posteriors: Sequence[Posterior], rows: Sequence[Matrix], offset: Vector | float = 0.0, output: int = 0
 ) -> Predictive:
-    """Return the distribution of the labels of rows under several priors, each as probable as its evidence says.
+    """Return the distribution of the labels of rows under several priors, each weighted by its evidence.
 
-    ``rows`` are the same rows in the coordinates of each prior, ``offset`` what the centre predicts for each of them.
+    ``rows`` are the same rows in the coordinates of each prior. ``offset`` is the centre's prediction for each row.
     """
     middles, start, parts = (np.arange(_NODES) + 0.5) / _NODES, 0.0, []
     for share, posterior, Z in zip(evidence_shares(posteriors, output), posteriors, rows, strict=True):
@@ -80,7 +80,7 @@ def predictive(
 
 
 def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[Matrix, Matrix]:
-    """Return centre and scale of the labels at the kappa below which given shares of the probability lie."""
+    """Return centre and scale of the labels at given quantiles of kappa."""
     unit = p.unit[output]
     nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
@@ -97,5 +97,5 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
 
 
 def blocks(n_rows: int) -> list[slice]:
-    """Return slices that cover rows a few thousand at a time: the mixture holds several numbers a row."""
+    """Return slices of a few thousand rows each, because the mixture needs several numbers per row."""
     return [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]

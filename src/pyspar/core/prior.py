@@ -1,9 +1,9 @@
-r"""Prior: where the weights are expected, and in which units they are alike.
+r"""The prior of the weights: its centre, and the units in which it treats all weights alike.
 
 .. math:: w \sim N(c, \tau^2 U^{-2}), \qquad U = \mathrm{diag}(u)
 
-With the centre c subtracted from the labels and each feature divided by its unit, the prior is ``N(0, tau^2 I)``. So
-every belief is computed in these coordinates, and only this module knows the centre and the units.
+If the centre's predictions are subtracted from the labels and each feature is divided by its unit, the prior is
+``N(0, tau^2 I)``. Every belief is computed in these coordinates, so only this module uses the centre and the units.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Prior:
     units : array of shape (D,)
         The unit of each feature; zero for a feature that keeps the centre's weight.
     coef, intercept : arrays of shape (D, K) and (K,)
-        The centre: weights, and what they predict at the origin.
+        The centre: weights, and the prediction at the origin.
     """
 
     units: Vector
@@ -40,7 +40,7 @@ class Prior:
         return in_units_of(source.less_prediction(self.coef, self.intercept) if given else source, self.units)
 
     def of_target(self, target: Moments) -> Moments:
-        """Return a target in the prior's coordinates; the outputs, if any, are dropped."""
+        """Return a target in the prior's coordinates. Outputs are dropped."""
         return in_units_of(target.without_outputs(), self.units)
 
     def of_rows(self, rows: Matrix) -> Matrix:
@@ -48,7 +48,7 @@ class Prior:
         return np.asarray(rows * inverse(self.units))
 
     def correction(self, coef: Matrix) -> Matrix:
-        """Return weights of the features as a correction to the centre, in the prior's coordinates."""
+        """Return the difference of weights from the centre, in the prior's coordinates."""
         return np.asarray((coef - self.coef) * self.units[:, None])
 
     def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:

@@ -1,4 +1,4 @@
-r"""RidgeBelief: the posterior of the weights under a normal prior, with both variances by maximum evidence.
+r"""The posterior of the weights under a normal prior, with both variances by maximum evidence.
 
 The prior is ``w ~ N(0, tau^2 I)``. A prior with another centre and other units is the same prior after a change of
 coordinates: subtract the centre's predictions from the labels (``Moments.less_prediction``) and divide each feature by
@@ -8,8 +8,8 @@ its unit (``pyspar.core.scaling``).
     \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
     \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
 
-with ``k = sigma^2 / tau^2``. Directions that the source does not have keep the prior's variance. ``k = 0`` is the flat
-belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
+with ``k = sigma^2 / tau^2``. Directions outside the span of the source keep the prior's variance. ``k = 0`` is the
+flat belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyspar.core.spectrum import Spectrum
 
 @dataclass(frozen=True, eq=False)
 class RidgeBelief:
-    """The weights are normal with mean ``w_hat`` and the covariance above; each output has variances of its own."""
+    """A normal posterior with mean ``w_hat`` and the covariance above; each output has its own variances."""
 
     w_hat: Matrix
     evidence: Evidence
@@ -55,7 +55,7 @@ class RidgeBelief:
 
     @property
     def degrees(self) -> float:
-        """Sigma counts as known, as in every use of maximum evidence."""
+        """Infinite: sigma is treated as known, as is usual with maximum evidence."""
         return np.inf
 
     def std_along(self, directions: Matrix) -> Matrix:
@@ -71,7 +71,7 @@ class RidgeBelief:
         return np.asarray(np.hypot(inside, np.sqrt(outside)[:, None] * self.tau))
 
     def _shares(self) -> tuple[Matrix, Vector]:
-        """Return the variances along the source's directions, outputs x rank, and the root of their unit."""
+        """Return the variances along the source's directions, outputs x rank, and the square root of their unit."""
         if self.x.rank == 0:
             return np.zeros((len(self.sigma), 0)), self.sigma
         kappa = self.evidence.kappa[:, None]
@@ -80,16 +80,17 @@ class RidgeBelief:
 
 
 def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
-    """Return the posterior given a labelled source, with the variances of greatest evidence.
+    """Return the posterior given a labelled source, with the variances of maximum evidence.
 
-    ``k`` fixes the ridge penalty ``sigma^2 / tau^2`` instead, for all outputs; the noise is then the misfit over N,
-    which for ``k = 0`` is the paper's estimate. With an intercept all is about the source mean, which costs one row.
+    ``k`` fixes the ridge penalty ``sigma^2 / tau^2`` for all outputs instead. The noise variance is then the misfit
+    divided by N, which for ``k = 0`` is the paper's estimate. With an intercept the data are centred at the source
+    mean, which costs one row.
     """
     return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept, k)
 
 
 def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
-    """Return the same from a least-squares fit that is there already."""
+    """Return the posterior given an existing least-squares fit."""
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
     if k is None:
         sigma, tau, kappa, value, limit = maximum_evidence(data)
@@ -107,7 +108,8 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: floa
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
     """Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
 
-    Two ways to the coordinates lose digits at opposite ends of a wide spectrum; each is used where it is the better.
+    The coordinates can be computed in two ways, which lose digits at opposite ends of a wide spectrum. For each
+    direction the more accurate one is used.
     """
     length = root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
@@ -117,7 +119,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     size = power_of_two(float(fit.x.lam[0]))
     lam = (fit.x.lam / size)[:, None]
     from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
-    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # a square may be too small for float64
+    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # squares may underflow
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
     steep = lam**2 * root_sum_squares(from_weights) > lam[0]
     along = np.where(steep, from_labels, from_weights)
@@ -127,7 +129,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
 
 
 def _shrunk(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
-    """Return the posterior mean: least squares, each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
+    """Return the posterior mean: least squares with each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
     if fit.x.rank == 0 or not kappa.any():
         return fit.w_hat
     lam2 = ((fit.x.lam / fit.x.lam[0]) ** 2)[:, None]
@@ -140,7 +142,7 @@ def _at_fixed(
     outputs = data.c.shape[1]
     at = np.full(outputs, kappa)
     if kappa == 0.0:
-        # No more rows than directions leave nothing to estimate the noise from, as for the flat belief.
+        # With no more rows than directions the noise cannot be estimated, as for the flat belief.
         sigma = data.rest / np.sqrt(weight) if data.n > data.lam.size else np.zeros(outputs)
         return sigma, np.full(outputs, np.inf), at, np.full(outputs, -np.inf), ("flat",) * outputs
     sigma = np.sqrt(data.misfit(np.array([kappa]))[0] / weight)

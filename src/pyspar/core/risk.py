@@ -1,7 +1,7 @@
-r"""Risk: what each target direction costs, kept or removed, and what that sums to.
+r"""The expected error of keeping or removing each target direction, and its sum.
 
-Keeping direction j of the target costs its variance, removing it costs its bias (``eq:individual_loss_contributions``):
-the whole paper is the comparison of these two numbers. All functions take spectra about the same origin, weights of
+Keeping direction j of the target adds its variance, removing it adds its bias (``eq:individual_loss_contributions``).
+The paper's method compares these two numbers. All functions take spectra about the same origin, weights of
 shape (D, K) and noise variances of shape (K,), and return one column per output.
 """
 
@@ -20,34 +20,34 @@ from pyspar.core.spectrum import Spectrum
 class Terms:
     """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
 
-    Unsquared and without ``lambda_z``, which scales both terms alike: so the set S depends on the target through its
-    directions only, and no scale of the data overflows.
+    Both are stored unsquared and without ``lambda_z``, which scales both by the same factor. The set S therefore
+    depends on the target only through its directions, and no scale of the data overflows.
     """
 
     lam: Vector
     mean: Matrix
     std: Matrix
     degrees: float = np.inf
-    """Degrees of freedom of the noise estimate in ``std`` that a rule accounts for; infinite if it counts as known."""
+    """Degrees of freedom of the noise estimate in ``std``; infinite if a rule treats the noise as known."""
 
     @property
     def var(self) -> Matrix:
-        """``Var_{z,j}``: the expected squared error of keeping direction j."""
+        """``Var_{z,j}``: the expected squared error if direction j is kept."""
         return squared(self.lam[:, None] * self.std)
 
     @property
     def bias_hat(self) -> Matrix:
-        """``Bias_{z,j}`` with ``w_hat`` plugged in: the squared error of removing direction j, were ``w_hat`` true."""
+        """``Bias_{z,j}`` at ``w_hat``: the squared error if direction j is removed and ``w_hat`` is true."""
         return squared(self.lam[:, None] * self.mean)
 
 
 def terms_of(belief: Belief, z: Spectrum) -> Terms:
-    """Read the belief along the target's directions."""
+    """Evaluate the belief along the target's directions."""
     return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees)
 
 
 def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
-    r"""Return what keeping each target direction costs in variance.
+    r"""Return the variance that keeping each target direction adds.
 
     .. math::
         \mathrm{Var}_{z,j}
@@ -61,16 +61,16 @@ def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
     """
     sigma2 = np.atleast_1d(np.asarray(sigma2, dtype=np.float64))
     if not (sigma2 >= 0.0).all():
-        raise ValueError(f"sigma2 is a variance and must not be negative. Got {sigma2} instead.")
+        raise ValueError(f"sigma2 is a variance and must be at least 0. Got {sigma2} instead.")
     return np.outer(squared(z.lam * noise_gain(x, z.V)), sigma2)
 
 
 def bias_terms(z: Spectrum, w: Matrix) -> Matrix:
-    r"""Return what removing each target direction costs in bias.
+    r"""Return the squared bias that removing each target direction adds.
 
     .. math:: \mathrm{Bias}_{z,j} = \langle w, e_{z,j}\rangle^2 \lambda_{z,j}^2
 
-    With the true weights this is ``Bias``, with ``w_hat`` the estimate of ``eq:bias_hat``.
+    With the true weights this is ``Bias``; with ``w_hat`` it is the estimate of ``eq:bias_hat``.
 
     >>> bias_terms(Spectrum.of(np.diag([1.0, 3.0])), np.array([[2.0], [1.0]])).ravel()
     array([9., 4.])
@@ -83,7 +83,7 @@ def ols_risk(x: Spectrum, z: Spectrum, sigma2: Vector) -> Vector:
 
     .. math:: \mathbb E \|Z w^* - Z \hat w\|^2 = \sum_j \mathrm{Var}_{z,j}
 
-    Paper: ``thm:ols_loss``, which assumes the rows of Z in the span of those of X.
+    Paper: ``thm:ols_loss``, which assumes that the rows of Z lie in the span of the rows of X.
 
     >>> x, z = Spectrum.of(np.diag([2.0, 1.0])), Spectrum.of(np.diag([1.0, 3.0]))
     >>> ols_risk(x, z, np.array([1.0]))
@@ -106,7 +106,7 @@ def projected_risk(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix, rem
     removed = np.asarray(removed, dtype=bool)
     S = removed if removed.ndim == 2 else removed[:, None]
     if len(S) != z.rank:
-        raise ValueError(f"removed must say of each of the {z.rank} target directions whether it goes. Got {len(S)}.")
+        raise ValueError(f"removed must have one entry for each of the {z.rank} target directions. Got {len(S)}.")
     return np.asarray(np.where(S, bias_terms(z, w_star), variance_terms(x, z, sigma2)).sum(axis=0))
 
 
@@ -121,12 +121,13 @@ def spectral_inflation(x: Spectrum, z: Spectrum, sigma2: Vector, n_target: float
 def outside_share(x: Spectrum, z: Spectrum) -> Vector:
     """Return the share of each target direction that lies outside the span of the source.
 
-    ``thm:ols_loss`` does not cover it: least squares puts no weight there, and the labels carry no information on it.
+    ``thm:ols_loss`` does not cover this part: its least-squares weight is zero, and the labels carry no information
+    about it.
     """
     return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
 
 
 def as_columns(w: Matrix) -> Matrix:
-    """Return weights as a (features, outputs) matrix, a single output given as a vector included."""
+    """Return weights as a (features, outputs) matrix; a vector is one output."""
     w = np.asarray(w, dtype=np.float64)
     return w[:, None] if w.ndim == 1 else w

@@ -1,8 +1,8 @@
-"""Scaling: features in chosen units, computed from moments, so that no row is read again.
+"""Scale features to chosen units. The computation uses moments, so no row is read again.
 
 A prior that treats all weights alike depends on the units of the features. Three choices are useful:
 
-- "common": the features' own unit, the same for all of them.
+- "common": the features as they are, with the same unit for all of them.
 - "source": the spread of each feature over the source.
 - "target": the larger of its spreads over source and target.
 """
@@ -25,10 +25,10 @@ def units_of_features(
 ) -> Vector:
     """Return the unit of each feature; zero for a feature that is constant in the source.
 
-    Spreads are root mean squares about the source mean, or about the origin without an intercept, which is where the
-    model is centred. Without a target, "target" is "source". The source carries no information on a feature that is
-    constant there, so a decision leaves it out. A forecast does not: with ``unknown`` it gets a unit, too, its spread
-    over the target (or the common unit).
+    Spreads are root mean squares about the source mean, or about the origin without an intercept. Without a target,
+    "target" equals "source". The source carries no information about a feature that is constant in it, so decisions
+    drop the feature. Forecasts include it: with ``unknown`` its unit is its spread over the target (or the common
+    unit).
 
     >>> X, Z = np.array([[-1.0, -1.0], [1.0, 1.0]]), np.array([[-5.0, 0.1], [5.0, 0.1]])
     >>> units_of_features(Moments.of(X), Moments.of(Z), "target", fit_intercept=True)
@@ -45,9 +45,9 @@ def units_of_features(
 
 
 def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
-    """Return the standard deviation of each feature, zero where it does not vary beyond its rounding.
+    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
 
-    Without an intercept it is the root mean square about the origin, where the model is centred too.
+    Without an intercept, return the root mean square about the origin.
 
     >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
     array([1., 0.])
@@ -69,7 +69,7 @@ def spread_about(data: Moments, origin: Vector) -> Vector:
 
 
 def inverse(units: Vector) -> Vector:
-    """Return what to multiply a feature by; zero for one without a unit, which so disappears.
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
 
     >>> inverse(np.array([2.0, 0.0]))
     array([0.5, 0. ])

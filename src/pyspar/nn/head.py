@@ -1,7 +1,7 @@
-"""Head: correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
+"""Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
-The features are what enters the head. A hook reads them in one pass over each loader and folds them into Moments.
-``pyspar.heads`` computes the new weights from those.
+The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments.
+``pyspar.heads`` computes the new weights from the Moments.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from pyspar.sources import working_near
 
 @dataclass(frozen=True, eq=False)
 class AdaptedHead:
-    """A copy of a model with another head, and how it came about.
+    """A copy of a model with a new head, and the numbers behind it.
 
     Attributes
     ----------
     model : torch.nn.Module
-        The copy. All but the head is as in the model given; the head, too, if no direction was changed.
+        The copy. Only the head differs from the given model. If no direction was changed, the head is also the same.
     method : {"bayes", "spar", "ols"}
     changed : Changed
-        The directions along which the head's weights were changed, and how many there are; prints as
+        The number of directions along which the head's weights changed, and the total number. Prints as
         "3 of 64 directions changed".
     adaptation : Adaptation or None
         Every number of the adaptation; None with ``method="ols"``.
     head_name : str
         The name of the layer.
     estimator : BayesSpARRegressor or SpARRegressor
-        The regressor on the head's inputs whose weights the head now has; ``estimator.adapted(...)`` serves other
-        targets without another pass over the source.
+        The regressor on the head's inputs whose weights the head now has. ``estimator.adapted(...)`` adapts it to
+        another target without another pass over the source.
     """
 
     model: nn.Module
@@ -83,41 +83,43 @@ def adapt_head(
     autocast: torch.dtype | None = None,
     progress: bool | None = None,
 ) -> AdaptedHead:
-    """Return a copy of a model whose linear head is adapted to an unlabelled target; the model given is untouched.
+    """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
-    By default the trained head is corrected along those directions of the target's features where the source's labels
-    prove it wrong. If they prove nothing, the model comes back unchanged.
+    The given model is not changed. By default the trained head is corrected along those directions of the target's
+    features where the source labels prove it wrong. If there are none, the returned model is identical to the given
+    one.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Its prediction must leave a ``torch.nn.Linear`` and not be changed after it. What ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` wrap is taken out: the copy is the plain module inside.
+        Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
+        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped; the copy is the plain module.
     source_loader : iterable of labelled batches
-        A ``DataLoader``, or any iterable. It is read once, in evaluation mode, and no features are kept.
+        A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
         "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="chi2"`` and the trained head,
-        its bias included, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
-        source and removes what noise may explain; a bias is fitted anew. "ols" only refits by least squares. Both may
-        harm a well-trained network.
+        including its bias, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
+        source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
+        squares. "spar" and "ols" may harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
-        A new head has no weight along directions of the features that are shorter than this share of the longest.
-        By default ``max(N, D)`` machine epsilons, at most 0.001; 0 leaves out only what storing the features rounds.
+        Directions of the features whose singular value is below this share of the largest are dropped. The default is
+        ``max(N, D)`` machine epsilons, at most 0.001. 0 drops only directions within the rounding of the features.
     head : str, optional
-        The name of the layer, where the model returns several tensors that leave linear layers.
+        The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
-        Where batches are not tensors, pairs, or parts with telling names. ``inputs`` returns a tensor, a tuple (the
-        model's positional arguments) or a dict (its named ones).
+        Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
+        tuple (the model's positional arguments) or a dict (its named arguments).
     autocast : torch.bfloat16 or torch.float16, optional
-        Run the model in mixed precision; the features then count as no finer than that.
+        Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show a bar. By default on a terminal, if rich is installed and a pass takes more than two seconds.
+        Show a progress bar. By default it is shown on a terminal if rich is installed and a pass takes more than two
+        seconds.
 
     Returns
     -------
@@ -137,7 +139,7 @@ def adapt_head(
     """
     _check_choices(model, source_loader, target_loader, method, autocast)
     _check_cutoff(cutoff)
-    SpARRegressor(alpha, noise=noise)._check_params()  # now, and not after an hour of forward passes
+    SpARRegressor(alpha, noise=noise)._check_params()  # fail before the forward passes, which may take long
     given = _unwrapped(model)
     adapted = _copied(given)
     reader = Reader.of(adapted, inputs, labels)
@@ -184,22 +186,22 @@ def _check_choices(model: Any, source_loader: Any, target_loader: Any, method: A
     check_loader(source_loader, "source_loader")
     if method != "ols":
         check_loader(target_loader, "target_loader")
-    # An iterator is its own iter(): after the source has been read, the target would be empty.
+    # iter() of an iterator is the iterator itself: after the source has been read, the target would be empty.
     if method != "ols" and target_loader is source_loader and hasattr(source_loader, "__next__"):
         raise InputError(
-            "source_loader and target_loader are one iterator, which can be read only once. Pass two, or a list or "
-            "DataLoader, which can be read again."
+            "source_loader and target_loader are the same iterator, which can be read only once. Pass two iterators, "
+            "or a list or DataLoader, which can be read again."
         )
 
 
 def _check_cutoff(cutoff: Any) -> None:
     number = isinstance(cutoff, (int, float)) and not isinstance(cutoff, bool)
     if cutoff is not None and not (number and 0.0 <= cutoff < 1.0):
-        raise ValueError(f"cutoff is a share of the longest direction and must lie in [0, 1). Got {cutoff!r} instead.")
+        raise ValueError(f"cutoff must be in [0, 1), relative to the largest singular value. Got {cutoff!r}.")
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:
-    """Return the plain module inside torch.compile's and the parallel wrappers."""
+    """Return the plain module inside the wrappers of torch.compile and of parallel training."""
     while True:
         if isinstance(getattr(model, "_orig_mod", None), nn.Module):
             model = model._orig_mod  # type: ignore[assignment]
@@ -210,20 +212,20 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _copied(model: nn.Module) -> nn.Module:
-    """Copy a model; all that follows happens to the copy, so that not even a power cut could change the model."""
+    """Copy a model. All further steps change only the copy, so an interruption cannot change the model."""
     if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
-        raise InputError(f"{type(model).__name__} has lazy layers that have seen no batch; train it first.")
+        raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first.")
     try:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         raise TypeError(
-            f"{type(model).__name__} must be a module that copy.deepcopy can copy, since it is left as it is. Got: "
-            f"{error}"
+            f"{type(model).__name__} must be a module that copy.deepcopy can copy, because the model is not "
+            f"changed. Got: {error}"
         ) from error
 
 
 def _plain_name(head: Any, model: nn.Module) -> str | None:
-    """Return the name of a layer without what a wrapper put before it."""
+    """Return the name of a layer without the prefix of a wrapper."""
     if head is None:
         return None
     if not isinstance(head, str):
@@ -233,15 +235,15 @@ def _plain_name(head: Any, model: nn.Module) -> str | None:
 
 
 def _refuse_tied(model: nn.Module, name: str) -> None:
-    """Refuse a head whose weight is also another's: replacing it would change, or untie, a layer below it."""
+    """Raise InputError for a head that shares its weight with another layer, which would change with it."""
     head = model.get_submodule(name)
     own = {p.data_ptr() for p in head.parameters(recurse=False)}
     for other, module in model.named_modules():
         for kind, parameter in module.named_parameters(recurse=False):
             if module is not head and parameter.data_ptr() in own and parameter.numel():
                 raise InputError(
-                    f"{type(model).__name__}: {shown(name)} shares its weight with '{other}.{kind}', so another head "
-                    "would change the features too, or untie the two. Give the head a weight of its own first."
+                    f"{type(model).__name__}: {shown(name)} shares its weight with '{other}.{kind}', so a new head "
+                    "would also change the features, or untie the two. Give the head its own weight first."
                 )
 
 
@@ -253,5 +255,5 @@ def _put(new: NewHead, layer: nn.Linear, name: str) -> None:
             layer.bias.copy_(torch.as_tensor(new.intercept))
     if not all(bool(torch.isfinite(p).all()) for p in layer.parameters(recurse=False)):
         raise InputError(
-            f"The new weights of {shown(name)} are too large for its {layer.weight.dtype}; give the head a wider one."
+            f"The new weights of {shown(name)} are too large for its dtype {layer.weight.dtype}; use a wider dtype."
         )
