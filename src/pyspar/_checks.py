@@ -72,7 +72,7 @@ def source_moments(
     refuse_dates("features", X)
     refuse_dates("y", y)
     kind = kind_of(X)
-    if kind != "dask":  # Dask weights are checked when they are computed
+    if kind != "dask":  # Dask weights are checked where they are computed
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
         if y is None:

@@ -84,7 +84,7 @@ def test_inspect_writes_nothing(spar, files, source, target, tmp_path):
 def test_target_energy_outside_the_source_is_told(spar, files, source, target):
     target["town"] = "Trier"
     out = spar("inspect", *files(source[["area", "town", "price"]], target), "--label", "price").stdout
-    assert " ".join(out.split()).count("of the target's energy") == 1
+    assert " ".join(out.split()).count("of the target's variation") == 1
     assert "SPAR003" in out
 
 

@@ -166,9 +166,7 @@ class Forecaster:
         if self._truth[0] != output:  # cached for the last output only: all outputs may need gigabytes
             self._truth = output, self._root @ truth
         mean2 = np.square((self._root @ weights)[:, None] - self._truth[1]).sum(axis=0) / self._rows
-        rng = np.random.default_rng(
-            self._seed + 1
-        )  # the same noise for every set of weights, so that they can be compared
+        rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
         # Noise parallel to the error is added before squaring; noise in the other M - 1 directions is added after it.
         along_error = np.square(np.sqrt(mean2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
