@@ -22,8 +22,9 @@ def centre_of(centre: Any, source: Moments, names: Any) -> tuple[Matrix, Vector]
     if hasattr(centre, "predict"):
         if not hasattr(centre, "coef_"):
             raise ValueError(
-                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or "
-                "pass an array of weights."
+                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_. Fit it first, or "
+                "pass an array of weights. In a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
+                "scikit-learn clones the grid's values."
             )
         theirs = getattr(centre, "feature_names_in_", None)
         if theirs is not None and names is not None and list(theirs) != list(names):
@@ -32,6 +33,11 @@ def centre_of(centre: Any, source: Moments, names: Any) -> tuple[Matrix, Vector]
                 f"{list(names)[:8]}; refit it on the source's columns."
             )
         weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
+    elif names is not None and hasattr(centre, "reindex") and list(centre.index) != list(names):
+        raise ValueError(
+            f"centre must be indexed by the source's columns in the same order, got {list(centre.index)[:8]} for "
+            f"{list(names)[:8]}; pass centre[list(columns)]."
+        )
     coef, intercept = _numbers("centre", weights), _numbers("centre.intercept_", offset)
     columns = coef[:, None] if coef.ndim == 1 else coef.T
     if columns.shape != (d, k):

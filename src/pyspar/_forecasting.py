@@ -89,9 +89,9 @@ class ForecastingRegressor(MomentsRegressor):
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        The interval averages the posterior of the current weights and posteriors in other units, each weighted by its
-        evidence. A rule that removes directions changes the prediction but not the posterior, so the prediction may
-        lie outside the interval.
+        The probability assumes labels that are linear in the features. The interval averages the posterior of the
+        current weights and posteriors in other units, each weighted by its evidence. A prediction lies outside its
+        interval where the evidence favours other units, or where a rule has removed directions.
 
         Parameters
         ----------

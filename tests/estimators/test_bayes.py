@@ -312,6 +312,20 @@ def test_a_centre_of_other_columns_is_refused(shift):
         BayesSpARRegressor(centre=model).fit(X, shift.y)
 
 
+def test_a_centre_that_is_indexed_by_other_columns_is_refused(shift):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(shift.X, columns=list("abcde"))
+    series = pd.Series(shift.w_star, index=list("abcde"))
+    BayesSpARRegressor(centre=series).fit(X, shift.y)
+    with pytest.raises(ValueError, match="centre"):
+        BayesSpARRegressor(centre=series[::-1]).fit(X, shift.y)
+
+
+def test_alpha_one_leaves_exactly_the_centre(shift):
+    est = BayesSpARRegressor("common", shift.w_star, "chi2", 1.0).fit(shift.X, shift.y).adapt(shift.Z[:3])
+    np.testing.assert_array_equal(est.coef_, shift.w_star)
+
+
 def test_a_refused_batch_leaves_the_estimator_as_it_was(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     moments, before = est.moments_, est.coef_.copy()

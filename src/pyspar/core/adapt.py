@@ -159,7 +159,8 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False
     removed = rule(terms)
     return Adaptation(
         w_hat=belief.w_hat,
-        w_proj=belief.w_hat - z.V @ (removed * terms.mean),
+        # The complete directions span every weight, so what is kept is exactly zero where nothing is.
+        w_proj=z.V @ (~removed * terms.mean) if complete else belief.w_hat - z.V @ (removed * terms.mean),
         removed=removed,
         terms=terms,
         x=belief.x,
