@@ -226,7 +226,7 @@ def test_wrong_choices_are_refused_before_any_forward_pass():
         ({"alpha": 1.5}, "alpha is a confidence level"),
         ({"alpha": float("nan")}, "alpha is a confidence level"),
         ({"alpha": "high"}, "alpha is a confidence level"),
-        ({"cutoff": 1.0}, "cutoff is a share"),
+        ({"cutoff": 1.0}, "cutoff must be in"),
     ]:
         with pytest.raises(ValueError, match=words):
             adapt_head(Never(), never(), never(), **options)
