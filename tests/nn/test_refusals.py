@@ -202,6 +202,6 @@ def test_models_that_cannot_be_copied_or_have_seen_nothing_are_refused(mlp, worl
 def test_weights_beyond_the_dtype_of_the_head_are_refused(world):
     model = nn.Linear(6, 1, bias=False).half()
     labels = 1e6 * world.y.double()
-    with pytest.raises(ValueError, match=r"too large for its torch.float16"):
+    with pytest.raises(ValueError, match=r"too large for its dtype torch.float16"):
         adapt_head(model, [(world.X.half(), labels)], [world.Z.half()], method="ols")
     assert np.isfinite(model.weight.detach().numpy()).all()

@@ -65,7 +65,7 @@ def test_labels_that_are_dates_are_refused_in_rows_and_in_batches(rows, times):
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series])
 def test_labels_that_are_text_are_called_labels(rows, kind):
-    with pytest.raises(ValueError, match=r"y must hold numbers. Got text .*turn the labels into numbers first"):
+    with pytest.raises(ValueError, match=r"y must hold numbers. Got text .*convert the labels to numbers first"):
         SpARRegressor().fit(rows[0], kind(["a"] * N))
 
 

@@ -65,7 +65,7 @@ def test_frames_keep_their_names(problem):
     frame = pd.DataFrame(problem.X, columns=names)
     est = SpARRegressor().fit_batches([(frame[:1000], problem.y[:1000]), (frame[1000:], problem.y[1000:])])
     assert list(est.feature_names_in_) == names
-    with pytest.raises(ValueError, match="another order"):
+    with pytest.raises(ValueError, match="different order"):
         est.adapt(part for part in [frame[names[::-1]]])
 
 
