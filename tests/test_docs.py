@@ -32,7 +32,7 @@ def test_the_watch_in_the_documentation_raises_the_alarm_that_it_tells_of():
     for block in python_blocks(page):
         exec(compile(block, page.name, "exec"), names)
     assert names["state"].alarm
-    assert f"{names['state'].adapted[0].rmse:.2f} is expected by then" in page.read_text()
+    assert f"RMSE of {names['state'].adapted[0].rmse:.2f}" in page.read_text()
 
 
 def test_the_readme_names_every_extra_that_a_user_may_need():
