@@ -68,4 +68,4 @@ def test_fewer_rows_than_directions_still_have_an_expected_error(spar, files, so
     result = spar("adapt", *files(source[:4], target), *LABEL)
     assert result.exit_code == 0, result.output
     assert "(bayes; 95 %" in result.stdout
-    assert "remove nothing" not in result.stdout
+    assert "estimated as zero" not in result.stdout

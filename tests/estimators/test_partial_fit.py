@@ -79,7 +79,7 @@ def test_fit_starts_anew_after_batches(shift):
 
 def test_adaptation_between_batches_is_warned_of_while_rows_are_few(rng):
     est = SpARRegressor().partial_fit(rng.normal(size=(2, 5)), rng.normal(size=2))  # no warning: more will come
-    with pytest.warns(SparWarning, match="remove nothing"):
+    with pytest.warns(SparWarning, match="estimated as zero"):
         est.adapt(rng.normal(size=(5, 5)))
 
 
