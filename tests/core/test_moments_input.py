@@ -163,10 +163,10 @@ def test_rows_that_are_no_table_of_numbers_are_refused(X, Y, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0, -1e-9, 1.0], "sample_weight"),
+        ([1.0, -1e-9, 1.0], "at least 0"),
         ([1.0, np.nan, 1.0], "finite"),
         ([1.0, np.inf, 1.0], "finite"),
-        ([0.0, 0.0, 0.0], "sample_weight"),
+        ([0.0, 0.0, 0.0], "not all zero"),
         ([1.0, 1.0], r"must have shape \(3,\). Got \(2,\)"),
         ([[1.0], [1.0], [1.0]], r"must have shape \(3,\). Got \(3, 1\)"),
         (2.0, r"must have shape \(3,\). Got \(\)"),

@@ -23,7 +23,7 @@ _ROWS = 1024
 
 
 class DivergedError(Exception):
-    """A training ran away: its loss is no number any more."""
+    """Training diverged: the loss is not finite."""
 
 
 def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callable[[int, int], None]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Singular values of a matrix, whatever it is like."""
+"""Singular value decomposition with a fallback for matrices on which the fast driver fails."""
 
 from __future__ import annotations
 
