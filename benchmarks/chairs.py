@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from pyspar.data import load, where
-from pyspar.data.chair_models import ChairModel, chair_models
-from pyspar.data.chair_render import ELEVATION, SIZE, picture
-from pyspar.data.chairs_recreated import ANGLES, NAME, Sight, sight_of
+from pyspar.paper.data import load, where
+from pyspar.paper.data.chairs.models import ChairModel, chair_models
+from pyspar.paper.data.chairs.recreated import ANGLES, NAME, Sight, sight_of
+from pyspar.paper.data.chairs.render import ELEVATION, SIZE, picture
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHEET = DOCS / "figures" / "chairs.png"

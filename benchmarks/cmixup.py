@@ -22,15 +22,15 @@ import torch
 from sklearn.neighbors import KernelDensity
 
 from benchmarks.measure import keep, show
-from pyspar.bench.figures import SOURCE, TARGET, new_figure, save_figure
-from pyspar.data.task import Part, ShiftTask
-from pyspar.nn.config import TrainConfig
-from pyspar.nn.mixup import CMixup
-from pyspar.nn.mlp import MLP
-from pyspar.nn.objective import ERM, Batch
-from pyspar.nn.partners import Partners, within_batches
-from pyspar.nn.resnet import resnet
-from pyspar.nn.train import train
+from pyspar.paper.data.task import Part, ShiftTask
+from pyspar.paper.networks.mlp import MLP
+from pyspar.paper.networks.resnet import resnet
+from pyspar.paper.objectives.base import ERM, Batch
+from pyspar.paper.objectives.mixup import CMixup
+from pyspar.paper.objectives.partners import Partners, within_batches
+from pyspar.paper.output.figures import SOURCE, TARGET, new_figure, save_figure
+from pyspar.paper.training.config import TrainConfig
+from pyspar.paper.training.train import train
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "cmixup.png"
 SIZES = (500, 1000, 2000, 5000)

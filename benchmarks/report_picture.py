@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from pyspar import BayesSpARRegressor, report
-from pyspar.data import load
+from pyspar.paper.data import load
 
 PICTURE = Path(__file__).parents[1] / "docs" / "figures" / "report.png"
 WIDTH = 880

@@ -28,8 +28,8 @@ def main() -> None:
     import torch
 
     from benchmarks.measure import keep, machine, show
-    from pyspar.data import load
-    from pyspar.nn import ERM, MLP, CMixup, TrainConfig, train, train_seeds
+    from pyspar.paper import ERM, MLP, CMixup, TrainConfig, train, train_seeds
+    from pyspar.paper.data import load
 
     torch.set_num_threads(1)
     task = load("skillcraft")

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from pyspar.data import communities_and_crime
 from pyspar.nn import adapt_head
+from pyspar.paper.data import communities_and_crime
 
 torch.manual_seed(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 task = communities_and_crime()

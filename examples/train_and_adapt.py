@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from pyspar.data import load
-from pyspar.nn import ERM, MLP, TrainConfig, adapt_head, predict, train
+from pyspar.nn import adapt_head
+from pyspar.paper import ERM, MLP, TrainConfig, predict, train
+from pyspar.paper.data import load
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("seed", type=int, nargs="?", default=0)

@@ -60,7 +60,7 @@ def test_every_public_name_is_documented():
 def test_every_verb_is_documented_and_has_help():
     from typer.testing import CliRunner
 
-    from pyspar.cli import app
+    from pyspar.cli.app import app
 
     text = (ROOT / "docs" / "command-line.md").read_text()
     verbs = [command.name or command.callback.__name__ for command in app.registered_commands]
@@ -80,7 +80,7 @@ def test_links_in_the_documentation_lead_somewhere():
 
 
 def test_the_documented_reproduction_is_what_the_published_file_says():
-    from pyspar.bench.published import published
+    from pyspar.paper.experiments.published import published
 
     text = (ROOT / "docs" / "reproduction.md").read_text()
     for name in ("synthetic", "synthetic-100d"):

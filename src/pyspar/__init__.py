@@ -10,45 +10,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspar.bayes import BayesSpARRegressor
     from pyspar.core.adapt import Adaptation
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
-    from pyspar.estimators import PCRRegressor, SpARRegressor
+    from pyspar.estimators.bayes import BayesSpARRegressor
+    from pyspar.estimators.pipelines import adapt_pipeline
+    from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+    from pyspar.estimators.tracing import alpha_path
+    from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
-    from pyspar.persist import load, save
-    from pyspar.pipelines import adapt_pipeline
+    from pyspar.io.models import load, save
     from pyspar.reporting import Report, report
-    from pyspar.tracing import alpha_path
-    from pyspar.watching import TargetWatch
 
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes a second and brings pandas along where it is installed.
 _HOME = {
     "Adaptation": "pyspar.core.adapt",
-    "BayesSpARRegressor": "pyspar.bayes",
+    "BayesSpARRegressor": "pyspar.estimators.bayes",
     "InputError": "pyspar.errors",
     "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
     "Moments": "pyspar.core.moments",
-    "PCRRegressor": "pyspar.estimators",
+    "PCRRegressor": "pyspar.estimators.spar",
     "Report": "pyspar.reporting",
-    "SpARRegressor": "pyspar.estimators",
+    "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
-    "TargetWatch": "pyspar.watching",
-    "adapt_pipeline": "pyspar.pipelines",
-    "alpha_path": "pyspar.tracing",
+    "TargetWatch": "pyspar.estimators.watch",
+    "adapt_pipeline": "pyspar.estimators.pipelines",
+    "alpha_path": "pyspar.estimators.tracing",
     "inspect": "pyspar.inspection",
-    "load": "pyspar.persist",
+    "load": "pyspar.io.models",
     "report": "pyspar.reporting",
-    "save": "pyspar.persist",
+    "save": "pyspar.io.models",
 }
 
-_ROOMS = ("bench", "core", "data", "errors", "nn", "sources", "theory")
-"""Modules that ``import pyspar`` does not load, and that ``pyspar.data`` and the like do."""
+_ROOMS = ("core", "errors", "nn", "paper", "sources", "theory")
+"""Modules that ``import pyspar`` does not load, and that ``pyspar.nn`` and the like do."""
 
 __all__ = [
     "Adaptation",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from pyspar.stopping import STOPPED, leave_at_once, stoppable
+from pyspar.interrupts import STOPPED, leave_at_once, stoppable
 
 
 def main() -> None:
     """Run the command line."""
     leave_at_once()  # importing takes a second, in which nothing is written
     try:
-        from pyspar.cli import run
+        from pyspar.cli.app import run
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise

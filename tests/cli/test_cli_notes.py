@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyspar.sources.names import meant
+from pyspar.sources.files.names import meant
 from pyspar.tables.job import Request, adapt_files
 
 LABEL = ("--label", "price")

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pyspar.bench.suite import suite_names
 from pyspar.errors import MissingDataError
+from pyspar.paper.experiments.suite import suite_names
 
 
 def test_without_a_name_the_suites_are_listed_with_whether_their_data_is_here(spar):
@@ -58,7 +58,7 @@ def test_a_corrupt_line_is_named_and_nothing_is_lost(spar, tmp_path):
 
 def test_a_full_disk_stops_with_one_message_and_keeps_what_was_done(spar, tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from pyspar.bench import stage
+    from pyspar.paper.runs import run as stage
 
     train = stage.train
 
@@ -81,7 +81,7 @@ def test_a_full_disk_stops_with_one_message_and_keeps_what_was_done(spar, tmp_pa
 
 def test_data_that_is_not_here_skips_its_rows_with_the_way_to_get_it(spar, tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from pyspar.bench import stage
+    from pyspar.paper.runs import run as stage
 
     def missing(spec, folder):
         raise MissingDataError(f"The data set {spec.task!r} was not found. Get it with: a shovel")
@@ -114,8 +114,8 @@ def changed(tmp_path):
 
 def test_a_changed_data_file_skips_what_needs_it_with_both_sums_and_nothing_else(spar, tmp_path, changed, monkeypatch):
     pytest.importorskip("torch")
-    from pyspar.bench import stage
-    from pyspar.data import load
+    from pyspar.paper.data import load
+    from pyspar.paper.runs import run as stage
 
     real = stage.run_data
 
@@ -133,8 +133,8 @@ def test_a_changed_data_file_skips_what_needs_it_with_both_sums_and_nothing_else
 
 
 def test_a_changed_data_file_does_not_keep_suites_from_naming_their_runs(changed):
-    from pyspar.bench.perform import Options
-    from pyspar.bench.suite import suite_named
+    from pyspar.paper.experiments.suite import suite_named
+    from pyspar.paper.runs.run_suite import Options
 
     options = Options(data=changed)
     assert {spec.task for spec in options.specs(suite_named("alpha"))} == {"skillcraft", "communities-and-crime"}
@@ -147,7 +147,7 @@ def test_the_listing_says_which_data_is_changed(spar, changed):
 
 
 def test_a_synthetic_suite_draws_as_often_as_asked(spar, tmp_path):
-    from pyspar.bench.records import read_records
+    from pyspar.paper.runs.records import read_records
 
     shown = spar("reproduce", "table1", "--seeds", "2", "--out", tmp_path)
     assert shown.exit_code == 0
@@ -177,8 +177,8 @@ def test_without_torch_the_runs_are_skipped_with_what_brings_it(spar, tmp_path, 
 
 
 def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_path):
-    from pyspar.bench.perform import Options
-    from pyspar.bench.reproduce import cautions, chosen_suites
+    from pyspar.paper.experiments.reproduce import cautions, chosen_suites
+    from pyspar.paper.runs.run_suite import Options
 
     suites = chosen_suites(["tabular", "rcf-mnist"])
     (said,) = cautions(suites, Options(out=tmp_path))
@@ -188,13 +188,13 @@ def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_pa
 
 @pytest.mark.parametrize("suite", ["table1", "tabular", "rank-cut"])
 def test_eighty_columns_break_no_word_of_a_table(capsys, monkeypatch, suite):
-    from pyspar import show_bench
-    from pyspar.bench.records import Record
-    from pyspar.bench.reproduce import kind_of
-    from pyspar.bench.sheet import Result
-    from pyspar.bench.suite import suite_named
-    from pyspar.bench.synthetic import HUNDRED, TABLE_1
-    from pyspar.bench.table1 import measure
+    from pyspar.cli import show_paper as show_bench
+    from pyspar.paper.experiments.reproduce import kind_of
+    from pyspar.paper.experiments.suite import suite_named
+    from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
+    from pyspar.paper.experiments.table1 import measure
+    from pyspar.paper.output.tables import Result
+    from pyspar.paper.runs.records import Record
 
     monkeypatch.setenv("COLUMNS", "80")
     made = suite_named(suite)
@@ -218,8 +218,8 @@ def test_eighty_columns_break_no_word_of_a_table(capsys, monkeypatch, suite):
 
 
 def test_names_are_folded_and_not_cut_in_a_narrow_terminal(capsys, monkeypatch):
-    from pyspar import show_bench
-    from pyspar.bench.sheet import Result, Sheet
+    from pyspar.cli import show_paper as show_bench
+    from pyspar.paper.output.tables import Result, Sheet
 
     monkeypatch.setenv("COLUMNS", "80")
     header = tuple(f"a header of column {i}" for i in range(8))

@@ -15,8 +15,9 @@ import pytest
 from rich.console import Console
 
 import pyspar
-from pyspar import show_progress
-from pyspar.tables import given, memory, request
+from pyspar.cli import progress as show_progress
+from pyspar.tables import inputs as given
+from pyspar.tables import memory, request
 from pyspar.tables.job import Request, adapt_files, inspect_files
 
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -259,8 +260,8 @@ def test_an_npz_of_rows_is_not_streamed(refused, files, source, target, tmp_path
 SLOW = """
 import sys, time
 from functools import partial
-from pyspar.sources import rows_text
-from pyspar.tables import given, standard
+from pyspar.sources.files import text as rows_text
+from pyspar.tables import inputs as given, standardise as standard
 given.open_rows = partial(given.open_rows, batch_bytes=500)
 
 def slow(function):

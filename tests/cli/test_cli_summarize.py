@@ -11,7 +11,7 @@ import pytest
 
 import pyspar
 from pyspar import Moments
-from pyspar.moments_file import read_outputs
+from pyspar.io.moments import read_outputs
 from pyspar.tables.job import Request, adapt_files, inspect_files
 
 NUMBERS = ["area", "garden", "price"]

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import multivariate_t
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar._forecasting import weights_of
 from pyspar.core.belief import least_squares
 from pyspar.core.forecast import Forecaster
 from pyspar.core.posterior import posterior_of_fit
@@ -15,6 +14,7 @@ from pyspar.core.ridge import ridge_belief
 from pyspar.core.risk import ols_risk
 from pyspar.core.scaling import units_of_features
 from pyspar.core.spectrum import Spectrum
+from pyspar.estimators.forecasting import weights_of
 
 
 def shifted(rng, n=120, m=100, d=8, sigma=1.0):

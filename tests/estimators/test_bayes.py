@@ -368,7 +368,7 @@ def test_an_adaptation_that_is_stopped_changes_nothing(rng, monkeypatch):
     def stopped(*args, **how):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyspar.bayes.adapt", stopped)
+    monkeypatch.setattr("pyspar.estimators.bayes.adapt", stopped)
     with pytest.raises(KeyboardInterrupt):
         est.adapt(X - 1.0)
     assert est.adaptation_ is found

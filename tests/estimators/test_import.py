@@ -44,7 +44,7 @@ def test_every_public_name_is_there():
     assert all(hasattr(pyspar, name) for name in pyspar.__all__)
 
 
-@pytest.mark.parametrize("name", ["data", "nn", "theory", "errors", "bench", "core", "sources"])
+@pytest.mark.parametrize("name", ["nn", "theory", "errors", "paper", "core", "sources"])
 def test_modules_are_reached_from_the_package_that_was_imported(name):
     code = f"import pyspar; print(pyspar.{name}.__name__)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

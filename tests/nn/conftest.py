@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'"
 from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
-from pyspar.data.task import Part, ShiftTask  # noqa: E402
-
 
 class MLP(nn.Module):
     """Dropout and batch norm included, so that evaluation mode matters; ``body`` gives the features by hand."""
@@ -79,22 +77,3 @@ def by_hand():
         return found
 
     return features
-
-
-@pytest.fixture
-def table_task():
-    """The factory of a task for training."""
-    return make_table_task
-
-
-def make_table_task(n=70, m=24, d=5, outputs=None, seed=3, groups=2):
-    """A table whose target is spread otherwise than its source."""
-    rng = np.random.default_rng(seed)
-    w = rng.normal(size=(d,) if outputs is None else (d, outputs))
-
-    def part(rows, scale):
-        X = rng.normal(size=(rows, d)) * scale
-        y = np.tanh(X) @ w + 0.1 * rng.normal(size=(rows, *w.shape[1:]))
-        return Part(X, y, np.arange(rows) % groups)
-
-    return ShiftTask("toy", part(n, 1.0), part(m, 1.0), part(m, 2.0), "half", "made here", "none")

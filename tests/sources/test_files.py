@@ -15,9 +15,9 @@ import pytest
 
 from pyspar import Moments, SpARRegressor
 from pyspar.errors import InputError
-from pyspar.sources import rows as rows_module
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.sources.predictions import predict_file
+from pyspar.sources.files import rows as rows_module
+from pyspar.sources.files.predictions import predict_file
 
 KINDS = ["parquet", "folder", "csv", "tsv.gz", "npy", "fortran.npy"]
 

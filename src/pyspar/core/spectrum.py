@@ -19,8 +19,8 @@ import numpy as np
 from pyspar.core.accumulate import GRAM_SPREAD, conditioned
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, power_of_two, root_sum_squares
 from pyspar.core.eigen import algebra
+from pyspar.core.linalg import thin_svd
 from pyspar.core.moments import Moments
-from pyspar.core.singular import thin_svd
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
 """The least-squares solution of minimum norm, as a function of the outputs' root."""

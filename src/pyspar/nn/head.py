@@ -1,7 +1,7 @@
 """Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
 The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments.
-``pyspar.heads`` computes the new weights from the Moments.
+``pyspar.estimators.heads`` computes the new weights from the Moments.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from pyspar.bayes import BayesSpARRegressor
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix
 from pyspar.core.belief import Noise
 from pyspar.errors import InputError
-from pyspar.estimators import SpARRegressor
-from pyspar.heads import Changed, HeadMethod, NewHead, fit_head
+from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, fit_head
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.nn.batches import Reader, check_loader, peeked
-from pyspar.nn.capture import moments_of_features
-from pyspar.nn.find import find_head, shown
+from pyspar.nn.features import moments_of_features
+from pyspar.nn.find_head import find_head, shown
 from pyspar.nn.progress import bar
 from pyspar.nn.running import predicting
 from pyspar.sources import working_near

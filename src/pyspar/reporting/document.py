@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspar import __version__
-from pyspar.atomic import whole_file
-from pyspar.compared import Weights
 from pyspar.errors import InputError, need
 from pyspar.inspection import Inspection, inspect, plain
+from pyspar.inspection.compare import Weights
+from pyspar.io.atomic import whole_file
 
 SUFFIXES = (".html", ".json")
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from pyspar.core.eigen import working_with
 from pyspar.core.moments import Moments, Solver, column_names
-from pyspar.sources.admitted import refuse_dates
+from pyspar.sources.refusals import refuse_dates
 from pyspar.sources.stream import is_batches, moments_of_batches
 
 Kind = Literal["rows", "sparse", "dask", "torch", "batches"]

@@ -16,7 +16,7 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.blocks import OFFSET_LIMIT, Frame
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.admitted import refuse_extreme_weights
+from pyspar.sources.refusals import refuse_extreme_weights
 
 _TILE = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}

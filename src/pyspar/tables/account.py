@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspar.core.forecast import Forecast
 from pyspar.inspection import Inspection
+from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.tables.columns import Ignored
-from pyspar.unseen import UnseenRows
 
 
 @dataclass(frozen=True)

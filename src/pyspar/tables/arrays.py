@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.names import check_names, few
+from pyspar.sources.files.names import check_names, few
 
 ARRAY_SUFFIXES = (".npy", ".npz")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.names import few, left_out, meant
-from pyspar.sources.rows import LARGEST
+from pyspar.sources.files.names import few, left_out, meant
+from pyspar.sources.files.rows import LARGEST
 from pyspar.tables.arrays import has_names
 from pyspar.tables.columns import Ignored, Selection
 from pyspar.tables.values import ISO, as_days, as_numbers, date_form, looks_like_dates

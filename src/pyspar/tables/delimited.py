@@ -15,8 +15,8 @@ from typing import IO
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.names import check_names
-from pyspar.sources.rows_text import MISSING, separator_of, text_of
+from pyspar.sources.files.names import check_names
+from pyspar.sources.files.text import MISSING, separator_of, text_of
 from pyspar.tables.values import all_commas
 
 _FIELD_LIMIT = 2**27

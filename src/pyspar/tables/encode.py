@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
-from pyspar.sources.names import few, meant
+from pyspar.sources.files.names import few, meant
 from pyspar.tables.values import as_days, as_numbers, as_words, date_form
 
 MISSING = "(missing)"

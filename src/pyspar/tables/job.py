@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
-from pyspar._checks import target_moments
 from pyspar.core.moments import Moments
-from pyspar.estimators import PCRRegressor, SpARRegressor
+from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.validation import target_moments
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
+from pyspar.tables.expected import bayes_for, choice_text, expected_of, noted
+from pyspar.tables.html_report import check_reports, inspected
 from pyspar.tables.prepare import Prepared, prepare
-from pyspar.tables.report import bayes_for, choice_text, expected_of, noted
-from pyspar.tables.reported import check_reports, inspected
 from pyspar.tables.request import Method, Request
 from pyspar.tables.streamed import adapt_stream, inspect_stream
 from pyspar.tables.watch import NOBODY, Watch

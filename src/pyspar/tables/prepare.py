@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
+from pyspar.inspection.unseen_categories import unseen_by
 from pyspar.tables.account import Filled, Tables
 from pyspar.tables.checks import (
     aligned_target,
@@ -27,7 +28,6 @@ from pyspar.tables.encode import MISSING
 from pyspar.tables.read import check_input, read_table
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
-from pyspar.unseen import unseen_by
 
 
 @dataclass(frozen=True, eq=False)

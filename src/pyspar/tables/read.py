@@ -10,7 +10,7 @@ import pandas as pd
 
 from pyspar.errors import InputError, need
 from pyspar.sources.files import suffix_of
-from pyspar.sources.names import check_names
+from pyspar.sources.files.names import check_names
 from pyspar.tables.arrays import read_npy, read_npz
 from pyspar.tables.delimited import read_delimited
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pyspar._checks import check_alpha
 from pyspar.errors import InputError
-from pyspar.moments_file import is_moments_file
+from pyspar.estimators.validation import check_alpha
+from pyspar.io.moments import is_moments_file
 from pyspar.sources.files import STREAMED, suffix_of
 from pyspar.tables.columns import Features
 from pyspar.tables.memory import too_large

@@ -16,18 +16,19 @@ from sklearn.pipeline import Pipeline
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators import PCRRegressor, SpARRegressor
-from pyspar.sources.predictions import Write, prediction_file
+from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.inspection.unseen_categories import NONE
+from pyspar.sources.files.predictions import Write, prediction_file
 from pyspar.sources.stream import read_ahead
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored, Tables
 from pyspar.tables.checks import check_drop, extra_columns
 from pyspar.tables.columns import Ignored, named_id
 from pyspar.tables.delimited import separator_note
-from pyspar.tables.given import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.report import bayes_for, choice_text, expected_of, noted
-from pyspar.tables.reported import inspected
+from pyspar.tables.expected import bayes_for, choice_text, expected_of, noted
+from pyspar.tables.html_report import inspected
+from pyspar.tables.inputs import Given, aligned, check_features, label_of, open_given, usable
 from pyspar.tables.request import Method, Request
-from pyspar.tables.standard import (
+from pyspar.tables.standardise import (
     Standard,
     features_of,
     fitted_preprocessing,
@@ -38,7 +39,6 @@ from pyspar.tables.standard import (
 )
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import write_all
-from pyspar.unseen import NONE
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspar.errors import InputError
-from pyspar.moments_file import write_moments
+from pyspar.io.moments import write_moments
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.sources.names import check_names, meant
-from pyspar.sources.rows import Rows
+from pyspar.sources.files.names import check_names, meant
+from pyspar.sources.files.rows import Rows
 from pyspar.tables.account import SummaryAccount
 from pyspar.tables.checks import check_drop, label_name
-from pyspar.tables.given import Given, usable
+from pyspar.tables.inputs import Given, usable
 from pyspar.tables.watch import NOBODY, Watch
 from pyspar.tables.write import check_path, writing
 

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError
-from pyspar.sources.names import left_out
+from pyspar.sources.files.names import left_out
 
 Kind = Literal["numeric", "categorical", "date"]
 

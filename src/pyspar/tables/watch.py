@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pyspar.sources.rows import Progress
+from pyspar.sources.files.rows import Progress
 
 
 class Watch(Protocol):

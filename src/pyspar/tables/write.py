@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyspar import persist
-from pyspar.atomic import whole_file
 from pyspar.errors import InputError, need
-from pyspar.sources.predictions import OUTPUTS
+from pyspar.io import models as persist
+from pyspar.io.atomic import whole_file
+from pyspar.sources.files.predictions import OUTPUTS
 
 
 def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:

@@ -1,0 +1,122 @@
+"""Count the functions, files and changes of file that five common calls go through: `python -m benchmarks.walks`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pyspar
+
+ROOT = str(Path(pyspar.__file__).parent) + os.sep
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one call visited."""
+
+    calls: int
+    functions: int
+    files: tuple[str, ...]
+    switches: int
+    depth: int
+
+
+def trace(call: Callable[[], object]) -> Walk:
+    """Run a call and record each function of pyspar that it enters."""
+    visited: list[Any] = []
+    switches = deepest = depth = 0
+    last = ""
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        nonlocal switches, deepest, depth, last
+        code = frame.f_code
+        if not code.co_filename.startswith(ROOT) or code.co_name == "<module>":
+            return
+        if event == "return":
+            depth -= 1
+        elif event == "call":
+            visited.append(code)
+            depth += 1
+            deepest = max(deepest, depth)
+            switches += code.co_filename != last
+            last = code.co_filename
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    files = sorted({code.co_filename.removeprefix(ROOT) for code in visited})
+    return Walk(len(visited), len(set(visited)), tuple(files), switches, deepest)
+
+
+def walks(folder: Path) -> dict[str, Callable[[], object]]:
+    """Return the calls to trace, on toy data."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 4)), rng.normal(size=(40, 4)) * [1, 1, 1, 8]
+    y = X @ np.arange(4.0) + rng.normal(size=60)
+    header = "a,b,c,d"
+    np.savetxt(folder / "s.csv", np.c_[X, y], delimiter=",", header=header + ",y", comments="")
+    np.savetxt(folder / "t.csv", Z, delimiter=",", header=header, comments="")
+
+    def fitted(name: str) -> Callable[[], object]:
+        estimator = getattr(pyspar, name)
+        return lambda: estimator().fit(X, y).adapt(Z).predict(Z)
+
+    found = {
+        "SpARRegressor fit + adapt + predict": fitted("SpARRegressor"),
+        "BayesSpARRegressor fit + adapt + predict": fitted("BayesSpARRegressor"),
+        "spar adapt, CSV": lambda: _command(
+            "adapt", str(folder / "s.csv"), str(folder / "t.csv"), "--label", "y", "--output", str(folder / "o.csv")
+        ),
+        "adapt_head, bayes": lambda: _head(X, y, Z, "bayes"),
+        "adapt_head, spar": lambda: _head(X, y, Z, "spar"),
+    }
+    return found
+
+
+def _command(*arguments: str) -> None:
+    from typer.testing import CliRunner
+
+    from pyspar.cli.app import app
+
+    result = CliRunner().invoke(app, list(arguments))
+    if result.exit_code:
+        raise RuntimeError(result.output)
+
+
+def _head(X: Any, y: Any, Z: Any, method: str) -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from pyspar.nn import adapt_head
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    X, y, Z = (torch.tensor(a, dtype=torch.float32) for a in (X, y, Z))
+    adapt_head(model, DataLoader(TensorDataset(X, y[:, None]), 20), DataLoader(Z, 20), method=method)
+
+
+def main() -> None:
+    """Print the table."""
+    heads = " ".join(f"{head:>9s}" for head in ("calls", "functions", "files", "switches", "depth"))
+    print(f"{'walk':40s} {heads}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, call in walks(Path(folder)).items():
+            call()  # once before, so that imports do not count
+            walk = trace(call)
+            numbers = walk.calls, walk.functions, len(walk.files), walk.switches, walk.depth
+            print(f"{name:40s} {' '.join(f'{n:9d}' for n in numbers)}")
+            if "--files" in sys.argv:
+                print("    " + " ".join(walk.files))
+
+
+if __name__ == "__main__":
+    main()

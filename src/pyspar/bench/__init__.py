@@ -1,1 +1,0 @@
-"""The paper's experiments: published numbers as data, ours beside them."""

@@ -1,8 +1,0 @@
-"""Real data sets with a natural shift, each as a ShiftTask; knows nothing of models."""
-
-from pyspar.data.communities import communities_and_crime
-from pyspar.data.files import Found
-from pyspar.data.registry import load, names, where
-from pyspar.data.task import Part, ShiftTask
-
-__all__ = ["Found", "Part", "ShiftTask", "communities_and_crime", "load", "names", "where"]

@@ -1,0 +1,1 @@
+"""The estimators: what happens in fit, adapt and predict."""

@@ -1,0 +1,115 @@
+"""Compute new weights for a network's linear head from the moments of its features. ``pyspar.nn`` reads the features.
+
+The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of ``spar reproduce``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LinearRegression
+
+from pyspar.core.adapt import Adaptation
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.belief import Noise
+from pyspar.core.cutoff import along, customary_cutoff, loud_directions
+from pyspar.core.moments import Moments
+from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.spar import SpARRegressor
+
+HeadMethod = Literal["bayes", "spar", "ols"]
+
+
+class Changed(NamedTuple):
+    """The number of feature directions whose weight changed, and their total, summed over the head's outputs."""
+
+    directions: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.directions} of {self.total} directions changed"
+
+
+@dataclass(frozen=True, eq=False)
+class NewHead:
+    """The new weights of a head, and the estimator that computed them.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shape (K, D) and (K,)
+        The new weights. With "bayes" an output without a changed direction keeps its trained weights.
+    changed : Changed
+    estimator : BayesSpARRegressor or SpARRegressor
+        The regressor on the features whose weights these are.
+    """
+
+    coef: Matrix
+    intercept: Vector
+    changed: Changed
+    estimator: BayesSpARRegressor | SpARRegressor
+
+
+def fit_head(
+    source: Moments,
+    target: Moments | None,
+    method: HeadMethod,
+    *,
+    coef: Matrix,
+    intercept: Vector | None = None,
+    alpha: float = 0.999,
+    noise: Noise = "mle",
+    cutoff: float | None = None,
+) -> NewHead:
+    """Return new weights for a linear head.
+
+    Parameters
+    ----------
+    source, target : Moments
+        Moments of the features that enter the head. The source includes the labels. "ols" needs no target.
+    method : {"bayes", "spar", "ols"}
+        "bayes" corrects the trained head along directions where the labels prove it wrong. "spar" replaces it by SpAR
+        and "ols" by least squares, with an intercept if the head has a bias.
+    coef, intercept : arrays of shape (K, D) and (K,)
+        The trained head; the intercept is None if the head has no bias.
+    alpha, noise
+        As for :class:`pyspar.SpARRegressor`.
+    cutoff : float, optional
+        Directions of the features whose singular value is below this share of the largest are dropped. The default is
+        ``max(N, D)`` machine epsilons, at most 0.001.
+    """
+    coef = np.asarray(coef, dtype=np.float64)
+    bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
+    loud = loud_directions(source, customary_cutoff(source) if cutoff is None else cutoff)
+    source = along(loud, source)
+    estimator: BayesSpARRegressor | SpARRegressor
+    if method == "bayes":
+        # Faint directions are mostly rounding, so they are removed from source, target and head.
+        centre = LinearRegression()
+        centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ loud.T) @ loud, bias, coef.shape[1]
+        estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
+        target = None if target is None else along(loud, target)
+    else:
+        estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise)
+    estimator.fit_moments(source)
+    if target is not None and method != "ols":
+        estimator.adapt(target)
+    new, offset = np.asarray(estimator.coef_).reshape(coef.shape), np.asarray(estimator.intercept_).reshape(len(coef))
+    found: Adaptation | None = getattr(estimator, "adaptation_", None)
+    if found is not None and found.posterior:
+        changed = Changed(int(found.changed.sum()), found.removed.size)
+        # An output without a changed direction keeps its exact weights, including those along faint directions.
+        new = np.where((found.changed > 0)[:, None], new, coef)
+    else:
+        changed = _moved(estimator, coef)
+    return NewHead(new, offset, changed, estimator)
+
+
+def _moved(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
+    """Count the directions along which the new head differs: those of the target, or of the source without a target."""
+    found: Adaptation | None = getattr(estimator, "adaptation_", None)
+    directions = estimator._belief.x.V if found is None else found.z.V
+    new = np.asarray(estimator.coef_).reshape(trained.shape)
+    moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
+    return Changed(int(moved.sum()), moved.size)

@@ -1,0 +1,1 @@
+"""Files of our own: models, Moments, atomic writes."""

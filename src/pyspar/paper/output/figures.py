@@ -1,0 +1,132 @@
+"""The figures: each function takes numbers, writes one PNG whole or not at all, and returns its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyspar.core.adapt import Adaptation
+from pyspar.core.risk import spectral_inflation
+from pyspar.core.spectrum import Spectrum
+from pyspar.errors import need
+from pyspar.estimators.spar import SpARRegressor
+from pyspar.io.atomic import whole_file
+from pyspar.paper.experiments.synthetic import HUNDRED, Draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SOURCE, TARGET, REMOVED = "#4c72b0", "#dd8452", "#c44e52"
+"""Colours that stay apart for colour-blind readers and in grey."""
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure that belongs to no window system and no global state of matplotlib's."""
+    need("matplotlib", "paper")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure whole or not at all."""
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+    return path
+
+
+def labels_figure(draw: Draw, path: Path) -> Path:
+    """Draw the paper's first figure: the data, the true labels, and what least squares and SpAR predict.
+
+    Paper: ``fig:labels_vs_predictions``.
+    """
+    ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
+    panels = [
+        ("(b) true labels of Z", draw.y_target),
+        ("(c) least squares", ols.predict(draw.Z)),
+        ("(d) SpAR", ols.adapted(draw.Z).predict(draw.Z)),
+    ]
+    figure = new_figure(12.0, 3.6)
+    axes = figure.subplots(1, 4, sharex=True, sharey=True)
+    axes[0].scatter(*draw.Z.T, s=3, color=TARGET, label="target Z", rasterized=True)
+    axes[0].scatter(*draw.X.T, s=3, color=SOURCE, label="source X", rasterized=True)
+    axes[0].set_title("(a) the data")
+    axes[0].legend(loc="upper left", markerscale=3, fontsize=8, handletextpad=0.1, borderpad=0.2)
+    # One colour scale, that of the truth: what least squares predicts lies far outside of it, and should look so.
+    limit = float(np.abs(draw.y_target).max())
+    for axis, (title, values) in zip(axes[1:], panels, strict=True):
+        points = axis.scatter(*draw.Z.T, c=values, s=3, cmap="coolwarm", vmin=-limit, vmax=limit, rasterized=True)
+        rms = float(np.sqrt(np.mean((values - draw.y_target) ** 2)))
+        axis.set_title(title if rms == 0 else f"{title}, RMSE {rms:.2g}")
+    for axis in axes:
+        axis.set_xlabel("horizontal")
+    axes[0].set_ylabel("vertical")
+    figure.colorbar(points, ax=axes[1:], label="label", extend="both")
+    return save_figure(figure, path)
+
+
+def inflation_figure(path: Path, seed: int = 123) -> Path:
+    """Draw spectral inflation on the 100-dimensional experiment: held-out source rows against the target.
+
+    Paper: ``fig:spectral_inflation``, which shows it for a network on satellite images.
+    """
+    draw = HUNDRED.draw(seed)
+    half = draw.X.shape[0] // 2
+    source, inside = draw.X[:half], draw.X[half:]
+    x = Spectrum.of(source)
+    samples = {
+        "in distribution (held-out source)": (inside, SOURCE),
+        "out of distribution (target)": (draw.Z, TARGET),
+    }
+    figure = new_figure(7.0, 4.2)
+    axis = figure.subplots()
+    for name, (Z, colour) in samples.items():
+        inflation = spectral_inflation(x, Spectrum.of(Z), np.array([1.0]), Z.shape[0])[:, 0]
+        place = np.arange(1, inflation.size + 1)
+        axis.plot(place, np.sort(inflation)[::-1], ".-", ms=5, lw=1, color=colour, label=name)
+    axis.set_yscale("log")
+    axis.set_xlabel("target direction, worst first")
+    axis.set_ylabel(r"spectral inflation $\mathrm{Var}_{z,j} / M$ (noise variance 1)")
+    axis.legend()
+    axis.grid(alpha=0.3)
+    return save_figure(figure, path)
+
+
+def demo_figure(adaptation: Adaptation, errors: dict[str, tuple[float, float]], group: str, path: Path) -> Path:
+    """Draw what the demo found: the two costs of each target direction, and the error of each method."""
+    figure = new_figure(10.5, 4.2)
+    left, right = figure.subplots(1, 2)
+    keeping = adaptation.var[:, 0] / adaptation.n_target
+    removing = adaptation.bias_hat[:, 0] / adaptation.n_target
+    gone = adaptation.removed[:, 0]
+    left.scatter(removing[gone], keeping[gone], s=16, color=REMOVED, label=f"removed ({gone.sum()})")
+    left.scatter(removing[~gone], keeping[~gone], s=22, marker="s", color=SOURCE, label=f"kept ({(~gone).sum()})")
+    # The line lies between the nearest points of the two kinds, so it needs no knowledge of the rule.
+    ratio = np.sqrt((removing / keeping)[gone].max(initial=0.0) * (removing / keeping)[~gone].min(initial=np.inf))
+    if np.isfinite(ratio) and ratio > 0:
+        ends = np.array([removing.min(), removing.max()])
+        left.plot(ends, ends / ratio, "--", lw=1, color="0.4", label="the rule")
+    left.set(
+        xscale="log", yscale="log", xlabel="error of removing it, estimated", ylabel="error of keeping it, expected"
+    )
+    left.set_ylim(keeping.max() / 1e6, keeping.max() * 10)
+    left.set_xlim(removing.max() / 1e7, removing.max() * 3)
+    left.set_title("Each target direction: squared error per row")
+    left.legend(loc="lower right")
+    left.grid(alpha=0.3)
+    rows = np.arange(len(errors))
+    for offset, k, colour, label in ((-0.2, 0, SOURCE, "all target rows"), (0.2, 1, TARGET, f"worst {group}")):
+        values = [pair[k] for pair in errors.values()]
+        bars = right.bar(rows + offset, values, 0.38, color=colour, label=label)
+        right.bar_label(bars, fmt="%.3f", padding=2, fontsize=9)
+    right.set_xticks(rows, list(errors))
+    right.set_ylabel("RMSE on the target")
+    right.set_ylim(0, 1.25 * max(max(pair) for pair in errors.values()))
+    right.set_title("Target error, lower is better")
+    right.legend(loc="upper right", ncols=2)
+    return save_figure(figure, path)

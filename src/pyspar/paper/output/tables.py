@@ -1,0 +1,88 @@
+"""Sheets: a table as plain strings, printed as Markdown, as CSV, or by the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspar.io.atomic import whole_file
+
+NONE = "-"
+"""What a cell says that has no number."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table: a title, a header, rows, and what is to be known about it."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a suite came to: its tables, its remarks, what could not be done, and the files that were written."""
+
+    name: str
+    title: str
+    sheets: list[Sheet]
+    remarks: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+
+def sheet_markdown(sheet: Sheet) -> str:
+    """Return a sheet as Markdown.
+
+    >>> print(sheet_markdown(Sheet("T", ("a", "b"), [("1", "2")])), end="")
+    **T**
+    <BLANKLINE>
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [f"**{sheet.title}**", ""] if sheet.title else []
+    lines += [_row(sheet.header), "|" + "---|" * len(sheet.header), *map(_row, sheet.rows)]
+    for note in sheet.notes:
+        lines += ["", note]
+    return "\n".join(lines) + "\n"
+
+
+def result_markdown(result: Result) -> str:
+    """Return all that a suite came to as Markdown; nothing in it depends on the clock."""
+    parts = [sheet_markdown(sheet) for sheet in result.sheets]
+    for heading, lines in (("", result.remarks), ("Not done:", result.troubles)):
+        if lines:
+            parts.append("\n".join([heading, ""] * bool(heading) + [f"- {line}" for line in lines]) + "\n")
+    return "\n".join(parts)
+
+
+def sheets_csv(sheets: Iterable[Sheet]) -> str:
+    """Return sheets as CSV, one after the other, with the title as first column."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    header: tuple[str, ...] = ()
+    for sheet in sheets:
+        if sheet.header != header:
+            header = sheet.header
+            writer.writerow(["table", *header])
+        for row in sheet.rows:
+            writer.writerow([sheet.title, *row])
+    return text.getvalue()
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text file whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

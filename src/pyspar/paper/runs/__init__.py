@@ -1,0 +1,1 @@
+"""Runs: train a network, fit its heads, score them, store the records."""

@@ -1,0 +1,91 @@
+"""The heads that are compared: the trained head, and those computed by ``pyspar.estimators.heads.fit_head``."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyspar.core.arrays import Vector
+from pyspar.core.cutoff import customary_cutoff
+from pyspar.core.moments import Moments
+from pyspar.errors import SparWarning
+from pyspar.estimators.heads import HeadMethod, fit_head
+from pyspar.paper.experiments.names import known
+from pyspar.paper.runs.registry import CUTS, HEADS, recipe_of
+from pyspar.paper.runs.spec import canonical
+from pyspar.paper.runs.store import Features
+
+METHODS: dict[str, HeadMethod] = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
+"""The name of a head in the tables, and the corresponding ``method`` of ``adapt_head``."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head that predicts from features: its name, its parameters, and the rows to which it is adapted.
+
+    ``adapt_to`` is "test" for the test inputs, as in most of the paper, or "unlabeled" for a separate pool.
+    """
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+    adapt_to: str = "test"
+
+    @property
+    def key(self) -> str:
+        """The key of its scores: all three fields, and the version of its rule from the second version on.
+
+        >>> Head("SpAR", {"alpha": 0.9}).key
+        '["SpAR",{"alpha":0.9},"test"]'
+        """
+        version = [self.recipe] if self.recipe > 1 else []
+        return canonical([self.name, self.params, self.adapt_to, *version])
+
+    @property
+    def recipe(self) -> int:
+        """The current version of its rule."""
+        return recipe_of(self.name)
+
+    def label(self, method: str) -> str:
+        """Return the name in a table of a method with this head.
+
+        >>> Head("trained").label("ERM"), Head("SpAR").label("ERM")
+        ('ERM', 'ERM + SpAR')
+        """
+        return method if self.name == "trained" else f"{method} + {self.name}"
+
+
+def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
+    """Return the predictions for the test rows by the key of each head. Rows are summarised once for all heads."""
+    source = Moments.of(features.train, features.y_train)
+    targets: dict[str, Moments] = {}
+    found = {}
+    for head in heads:
+        known("head", head.name, HEADS)
+        test = features.test.astype(np.float64)
+        if head.name == "trained":
+            found[head.key] = np.asarray(test @ features.head.T)[:, 0]
+            continue
+        method, _, cut = head.name.partition(", ")
+        target = None
+        if method != "OLS":
+            if head.adapt_to not in targets:
+                targets[head.adapt_to] = Moments.of(_target(features, head.adapt_to))
+            target = targets[head.adapt_to]
+        with warnings.catch_warnings():
+            # A network often has too few rows per direction to estimate the noise; the scores show the effect.
+            warnings.simplefilter("ignore", SparWarning)
+            cutoff = CUTS[cut] * customary_cutoff(source)
+            new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
+        found[head.key] = test @ new.coef[0]
+    return found
+
+
+def _target(features: Features, adapt_to: str) -> NDArray[np.float32]:
+    target = features.test if adapt_to == "test" else features.unlabeled
+    if target is None:
+        raise ValueError("the task has no unlabelled rows to adapt to; use adapt_to='test'.")
+    return target

@@ -1,0 +1,98 @@
+"""A target that keeps arriving: windows and decay are what they say, and the alarm rings in time."""
+
+import numpy as np
+import pytest
+
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
+from pyspar.estimators.watch import TargetWatch
+
+
+@pytest.fixture
+def world(rng):
+    X = rng.normal(size=(300, 4)) * [1.0, 1.0, 0.3, 0.03]
+    est = SpARRegressor().fit(X, X @ [1.0, 2.0, 1.0, 0.0] + rng.normal(size=300))
+    return est, [rng.normal(size=(40, 4)) * [1.0, 1.0, 1.0, scale] for scale in (0.03, 0.1, 1.0, 5.0)]
+
+
+def test_a_window_is_the_sum_of_its_batches(world):
+    est, batches = world
+    watch = TargetWatch(est, limit=1.0, window=2)
+    states = [watch.update(batch) for batch in batches]
+    expected = est.adapted(np.vstack(batches[2:]))
+    np.testing.assert_allclose(states[-1].estimator.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+    assert [state.rows for state in states] == [40, 80, 80, 80]
+
+
+def test_decay_weighs_a_batch_by_its_age(world):
+    est, batches = world
+    watch = TargetWatch(est, limit=1.0, decay=0.5)
+    state = [watch.update(batch) for batch in batches][-1]
+    weight = np.repeat([0.125, 0.25, 0.5, 1.0], 40)
+    with pytest.warns(SparWarning, match="target's 160 rows sum to 75"):
+        expected = est.adapted(np.vstack(batches), sample_weight=weight)
+    np.testing.assert_allclose(state.estimator.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+    assert state.rows == pytest.approx(weight.sum())
+
+
+def test_the_alarm_rings_when_the_expected_error_crosses_the_limit(world):
+    est, batches = world
+    calm = TargetWatch(est, limit=1e9, window=1)
+    errors = [calm.update(batch).adapted[0].rmse for batch in batches]
+    limit = (errors[0] + errors[-1]) / 2
+    watch = TargetWatch(est, limit=limit, window=1)
+    assert [watch.update(batch).alarm for batch in batches] == [error > limit for error in errors]
+    assert errors[-1] > errors[0]
+
+
+def test_the_estimator_given_is_not_changed_and_several_outputs_are_watched(rng):
+    X = rng.normal(size=(100, 3))
+    est = BayesSpARRegressor().fit(X, X @ rng.normal(size=(3, 2)) + rng.normal(size=(100, 2)))
+    before = est.coef_.copy()
+    state = TargetWatch(est, limit=5.0, window=3).update(rng.normal(size=(20, 3)))
+    assert (est.coef_ == before).all()
+    assert not hasattr(est, "adaptation_")
+    assert len(state.adapted) == len(state.before) == 2
+    assert "expected RMSE" in repr(state)
+
+
+def test_a_batch_that_is_refused_leaves_the_watch_as_it_was(world):
+    est, batches = world
+    watch, other = TargetWatch(est, limit=1.0, window=2), TargetWatch(est, limit=1.0, window=2)
+    watch.update(batches[0])
+    other.update(batches[0])
+    with pytest.raises(ValueError, match="finite"):
+        watch.update(np.full((3, 4), np.nan))
+    again, expected = watch.update(batches[1]), other.update(batches[1])
+    assert again.batch == expected.batch == 2
+    assert again.adapted == expected.adapted
+
+
+def test_moments_can_be_watched_too(world):
+    est, batches = world
+    rows, moments = TargetWatch(est, limit=1.0, window=1), TargetWatch(est, limit=1.0, window=1)
+    assert rows.update(batches[1]).adapted == moments.update(Moments.of(batches[1])).adapted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"limit": 0.0, "window": 1}, "above 0"),
+        ({"limit": np.nan, "window": 1}, "above 0"),
+        ({"limit": 1.0}, "either window"),
+        ({"limit": 1.0, "window": 1, "decay": 0.5}, "either window"),
+        ({"limit": 1.0, "window": 0}, "at least 1"),
+        ({"limit": 1.0, "decay": 1.0}, r"\(0, 1\)"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(world, options, message):
+    with pytest.raises(ValueError, match=message):
+        TargetWatch(world[0], **options)
+
+
+def test_an_error_beyond_float64_is_an_alarm_in_words(world):
+    est, batches = world
+    state = TargetWatch(est, limit=1.0, window=1).update(batches[0] * 1e300)
+    assert state.alarm
+    assert "expected RMSE beyond what numbers can hold" in repr(state)
+    assert "nan" not in repr(state)
+    assert "inf" not in repr(state)

@@ -1,0 +1,115 @@
+"""Models as people save them: every estimator, alone and in pipelines, and what the command line writes."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from typer.testing import CliRunner
+
+from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, adapt_pipeline
+from pyspar.cli.app import Method, app
+
+
+def table(rows, seed, spread):
+    rng = np.random.default_rng(seed)
+    numbers = pd.DataFrame(rng.normal(size=(rows, 3)) * [1.0, 0.1, spread], columns=["a", "b", "c"])
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, rows), unit="D")
+    return numbers.assign(
+        town=rng.choice(["Bonn", "Kiel", None], rows), new=rng.random(rows) < 0.5, sold=dates.strftime("%Y-%m-%d")
+    )
+
+
+def estimators():
+    """Return regressors, fitted and adapted, of one output and two, with and without feature names."""
+    frame, target = table(60, 0, 0.05)[["a", "b", "c"]], table(30, 1, 3.0)[["a", "b", "c"]]
+    y = frame.sum(axis=1).to_numpy() + np.random.default_rng(2).normal(size=60)
+    kinds = {
+        "spar": SpARRegressor,
+        "unbiased": lambda: SpARRegressor(0.99, noise="unbiased"),
+        "bayes": BayesSpARRegressor,
+        "pcr": PCRRegressor,
+    }
+    for name, kind in kinds.items():
+        for form, X, Z in (("frame", frame, target), ("array", frame.to_numpy(), target.to_numpy())):
+            for outputs, Y in ((1, y), (2, np.column_stack([y, -y]))):
+                model = kind().fit(X, Y)
+                yield f"{name}-{form}-{outputs}", model
+                if hasattr(model, "adapt"):
+                    yield f"{name}-{form}-{outputs}-adapted", model.adapted(Z)
+        yield f"{name}-moments", kind().fit_moments(Moments.of(frame, y))
+        if hasattr(kind(), "partial_fit"):
+            yield f"{name}-partial", kind().partial_fit(frame, y).partial_fit(frame, y)
+        if hasattr(kind(), "fit_batches"):
+            yield f"{name}-batches", kind().fit_batches([(frame, y), (frame, y)])
+
+
+def pipelines():
+    X, Z = table(60, 0, 0.05), table(30, 1, 3.0)
+    y = X[["a", "b", "c"]].sum(axis=1).to_numpy() + np.random.default_rng(2).normal(size=60)
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    columns = ColumnTransformer([("n", numbers, ["a", "b"]), ("w", words, ["town"]), ("c", "passthrough", slice(2, 3))])
+    columns.sparse_threshold = 0.0
+    yield "scaled", make_pipeline(StandardScaler(), SpARRegressor()).fit(X[["a", "b", "c"]], y)
+    for kind in (SpARRegressor, BayesSpARRegressor, PCRRegressor):
+        model = make_pipeline(columns, FunctionTransformer(np.tanh), kind()).fit(X, y)
+        yield f"columns-{kind.__name__}", model
+        if hasattr(kind, "adapt"):
+            yield f"columns-{kind.__name__}-adapted", adapt_pipeline(model, Z)
+    text = ColumnTransformer([("t", TfidfVectorizer(vocabulary={"bonn", "kiel"}), "town")], sparse_threshold=0.0)
+    yield "text", make_pipeline(text, SpARRegressor()).fit(X.fillna("none"), y)
+
+
+def command_line(folder):
+    """Return what ``spar adapt --save`` writes for every method, for tables in memory and streamed."""
+    source, target = table(60, 0, 0.05), table(30, 1, 3.0)
+    source["y"] = source[["a", "b", "c"]].sum(axis=1) + np.random.default_rng(2).normal(size=60)
+    numeric = source[["a", "b", "c", "y"]], target[["a", "b", "c"]]
+    for stem, tables in (("mixed", (source, target)), ("numeric", numeric)):
+        for role, frame in zip(("source", "target"), tables):
+            frame.to_csv(folder / f"{stem}-{role}.csv", index=False)
+    for method in Method:
+        for stem, options in (("mixed", []), ("numeric", []), ("numeric", ["--stream"])):
+            if method == "ridge" and options:
+                continue
+            path = folder / "model.skops"
+            files = [str(folder / f"{stem}-{role}.csv") for role in ("source", "target")]
+            arguments = ["adapt", *files, "--label", "y", "--method", str(method), "--save", str(path), *options]
+            with pytest.MonkeyPatch.context() as patch:  # save refuses names that are missing from the list
+                patch.setattr("pyspar.io.models.save", skops.io.dump)
+                result = CliRunner().invoke(app, arguments)
+            assert result.exit_code == 0, result.output
+            yield f"adapt-{method}-{stem}{''.join(options)}", path.read_bytes()
+            path.unlink()
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory):
+    """The bytes of saved models by name, as skops writes them."""
+    found = {name: skops.io.dumps(model) for name, model in (*estimators(), *pipelines())}
+    return found | dict(command_line(tmp_path_factory.mktemp("saved")))
+
+
+@pytest.fixture(scope="session")
+def nodes():
+    """Return all nodes of a skops file."""
+
+    def walk(part):
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            part = list(part.values())
+        if isinstance(part, list):
+            for item in part:
+                yield from walk(item)
+
+    return lambda data: walk(json.loads(zipfile.ZipFile(io.BytesIO(data)).read("schema.json")))

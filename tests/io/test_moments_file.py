@@ -1,0 +1,96 @@
+"""Moments as files: whole, readable without pickle, refused where they are not what they say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyspar
+from pyspar import InputError, Moments, SpARRegressor
+from pyspar.io.moments import is_moments_file
+
+
+@pytest.fixture
+def parts():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    return X, X.sum(axis=1) + rng.normal(size=300), rng.normal(size=(50, 4))
+
+
+def test_a_source_is_shipped_without_its_rows_and_merged_later(parts, tmp_path):
+    X, y, Z = parts
+    for name, rows in (("here", slice(0, 100)), ("there", slice(100, 300))):
+        pyspar.save(Moments.of(X[rows], y[rows]), tmp_path / f"{name}.npz")
+    total = pyspar.load(tmp_path / "here.npz") + pyspar.load(tmp_path / "there.npz")
+    est = SpARRegressor().fit_moments(total).adapt(pd.DataFrame(Z, columns=list("abcd")))
+    whole = SpARRegressor().fit(X, y).adapt(pd.DataFrame(Z, columns=list("abcd")))
+    np.testing.assert_allclose(est.coef_, whole.coef_, rtol=1e-10)
+    assert list(est.feature_names_in_) == list("abcd")
+    assert (tmp_path / "here.npz").stat().st_size < 5000
+
+
+def test_every_field_comes_back(parts, tmp_path):
+    X, y, _ = parts
+    before = Moments.of(X.astype(np.float32), y, np.linspace(0, 2, 300), solver="gram")
+    pyspar.save(before, tmp_path / "m.npz")
+    after = pyspar.load(tmp_path / "m.npz")
+    for name in ("root", "eps"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    for name in ("n_features", "rows", "weight", "blur", "names"):
+        assert getattr(after, name) == getattr(before, name)
+
+
+def test_other_files_are_refused(parts, tmp_path):
+    X, y, _ = parts
+    path = tmp_path / "m.npz"
+    pyspar.save(Moments.of(X, y), path)
+    assert is_moments_file(path)
+    whole = path.read_bytes()
+    for cut in (0, 10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert not is_moments_file(path)
+        with pytest.raises(InputError, match="readable"):
+            pyspar.load(path)
+    np.savez(path, X=np.ones((3, 2)))
+    assert not is_moments_file(path)
+    with pytest.raises(InputError, match="not a file of Moments"):
+        pyspar.load(path)
+    np.savez(path, X=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(InputError):
+        pyspar.load(path)
+    with pytest.raises(InputError, match="does not exist"):
+        pyspar.load(tmp_path / "nothing.npz")
+    with pytest.raises(InputError, match=r"ends in \.npz"):
+        pyspar.save(Moments.of(X, y), tmp_path / "m.skops")
+
+
+def test_numbers_that_cannot_be_moments_are_refused(parts, tmp_path):
+    X, y, _ = parts
+    path = tmp_path / "m.npz"
+    pyspar.save(Moments.of(X, y), path)
+    with np.load(path) as stored:
+        fields = dict(stored)
+    for change in (
+        {"root": np.full_like(fields["root"], np.nan)},
+        {"root": fields["root"][:, :3]},
+        {"n_features": np.array(99)},
+        {"weight": np.array(-1.0)},
+        {"eps": np.ones(2)},
+        {"eps": np.full(4, 10.0)},
+        {"blur": np.array(5.0)},
+        {"weight": np.array(np.inf)},
+        {"names": np.array(["a"])},
+        {"format": np.array("pyspar-moments-99")},
+    ):
+        np.savez(path, **{**fields, **change})
+        with pytest.raises(InputError):
+            pyspar.load(path)
+
+
+def test_moments_without_labels_are_no_source(parts):
+    X, y, _ = parts
+    with pytest.raises(ValueError, match="at least one output"):
+        SpARRegressor().fit_moments(Moments.of(X))
+    with pytest.raises(TypeError, match="must be Moments"):
+        SpARRegressor().fit_moments(X)
+    two = SpARRegressor().fit_moments(Moments.of(X, np.column_stack([y, y])))
+    assert two.coef_.shape == (2, 4)

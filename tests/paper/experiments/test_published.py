@@ -1,0 +1,59 @@
+"""The published tables are the paper's: each printed number stands in its source, under its label."""
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from pyspar.errors import InputError
+from pyspar.paper.experiments.published import published, tuned_hyperparameters
+
+RAW = tomllib.loads(resources.files("pyspar.paper").joinpath("published.toml").read_text())
+PAPER = Path(__file__).parents[3] / "shared" / "paper" / "out-of-the-ordinary.tex"
+IN_THE_PAPER = [name for name, entry in RAW.items() if str(entry.get("label", "")).startswith("tab:")]
+
+
+@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's source is not part of the project")
+@pytest.mark.parametrize("name", [name for name in IN_THE_PAPER if name != "cost"])
+def test_every_number_stands_in_the_paper_in_the_order_of_its_row(name):
+    text = PAPER.read_text()
+    table = text[: text.index(f"\\label{{{RAW[name]['label']}}}")].rpartition("\\begin{table")[2]
+    printed = re.findall(r"\d+\.\d+(?:e\d+)?", re.sub(r"\\resizebox.*", "", table))
+    left = list(printed)
+    for methods in RAW[name]["cells"].values():
+        for numbers in methods.values():
+            for number in numbers:
+                assert number in left, f"{number} is not in {RAW[name]['label']}, or too often here"
+                left.remove(number)
+    assert left == []
+
+
+def test_times_are_the_printed_hours_and_minutes():
+    cells = published("cost").cells["povertymap"]
+    assert cells["ERM"] == (str(3 * 60 + 22), "22")
+    assert cells["C-Mixup"] == (str(14 * 60 + 58), "61")
+    assert cells["SpAR alone"] == ("40", "18")
+
+
+def test_a_table_has_a_mean_and_a_spread_for_each_metric():
+    for entry in RAW.values():
+        for methods in entry.get("cells", {}).values():
+            for numbers in methods.values():
+                assert len(numbers) == 2 * len(entry.get("metrics", ["one"]))
+
+
+def test_tuned_hyperparameters_lie_within_a_factor_of_ten_of_the_base():
+    base = {"skillcraft": (1e-2, 5e-4), "communities-and-crime": (1e-3, 1.0), "povertymap": (1e-3, 0.5)}
+    for task, methods in tuned_hyperparameters().items():
+        for values in methods.values():
+            assert base[task][0] / 10 <= values["lr"] <= base[task][0] * 10
+            assert base[task][1] / 10 <= values.get("bandwidth", base[task][1]) <= base[task][1] * 10
+
+
+def test_a_misspelt_table_or_metric_is_told_its_neighbour():
+    with pytest.raises(InputError, match="did you mean 'tabular'"):
+        published("tabluar")
+    with pytest.raises(InputError, match="did you mean 'worst-group rmse'"):
+        published("tabular", "worst-group rsme")

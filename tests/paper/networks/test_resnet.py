@@ -1,0 +1,179 @@
+"""ResNets: published sizes, torchvision's names and weights, pixels, and a head that can be adapted."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from pyspar import InputError, MissingExtraError  # noqa: E402
+from pyspar.nn import adapt_head  # noqa: E402
+from pyspar.paper.networks.resnet import first_layer, multispectral_resnet18, resnet  # noqa: E402
+
+
+def torchvision_shapes(blocks):
+    """The names and shapes of torchvision's weights, written down from the architecture."""
+    shapes = {"conv1.weight": (64, 3, 7, 7), **norm("bn1", 64)}
+    n_in = 64
+    for stage, (count, width) in enumerate(zip(blocks, (64, 128, 256, 512)), start=1):
+        for block in range(count):
+            name = f"layer{stage}.{block}"
+            shapes[f"{name}.conv1.weight"] = (width, n_in, 3, 3)
+            shapes[f"{name}.conv2.weight"] = (width, width, 3, 3)
+            shapes |= norm(f"{name}.bn1", width) | norm(f"{name}.bn2", width)
+            if block == 0 and stage > 1:
+                shapes[f"{name}.downsample.0.weight"] = (width, n_in, 1, 1)
+                shapes |= norm(f"{name}.downsample.1", width)
+            n_in = width
+    return shapes | {"fc.weight": (1000, 512), "fc.bias": (1000,)}
+
+
+def norm(name, width):
+    parts = ("weight", "bias", "running_mean", "running_var")
+    return {f"{name}.{part}": (width,) for part in parts} | {f"{name}.num_batches_tracked": ()}
+
+
+@pytest.fixture
+def torchvision(monkeypatch):
+    """A torchvision whose ResNets have random weights under the true names."""
+    draw = torch.Generator().manual_seed(0)
+
+    def network(blocks):
+        def build(weights):
+            assert weights == "IMAGENET1K_V1"
+            values = {
+                name: torch.tensor(9) if not shape else torch.rand(shape, generator=draw)
+                for name, shape in torchvision_shapes(blocks).items()
+            }
+            built.append(values)
+            found = torch.nn.Module()
+            found.state_dict = lambda: values
+            return found
+
+        return build
+
+    built = []
+    models = ModuleType("torchvision.models")
+    models.resnet18, models.resnet34 = network((2, 2, 2, 2)), network((3, 4, 6, 3))
+    package = ModuleType("torchvision")
+    package.models = models
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    return built
+
+
+@pytest.mark.parametrize(("depth", "published"), [(18, 11_689_512), (34, 21_797_672)])
+def test_parameters_are_as_many_as_published(depth, published):
+    """torchvision's count has a head of 1000 classes with bias, 513,000 numbers; ours has 512."""
+    count = sum(p.numel() for p in resnet(depth).parameters())
+    assert count - 512 == published - 513_000
+
+
+def test_the_multispectral_network_differs_in_its_first_layer_only():
+    three, eight = resnet(18, normalise="none").state_dict(), multispectral_resnet18().state_dict()
+    differ = [name for name in three if three[name].shape != eight[name].shape]
+    assert differ == ["stem.conv1.weight"]
+    assert eight["stem.conv1.weight"].shape == (64, 8, 7, 7)
+
+
+@pytest.mark.parametrize(("depth", "stem", "side"), [(18, "imagenet", 64), (34, "imagenet", 28), (18, "small", 16)])
+def test_features_are_512_and_the_head_is_linear_without_bias(depth, stem, side):
+    torch.manual_seed(0)
+    net = resnet(depth, outputs=2, stem=stem).eval()
+    x = torch.rand(2, 3, side, side)
+    with torch.no_grad():
+        features = net.features(x)
+        assert features.shape == (2, 512)
+        assert torch.equal(features, net.trunk(net.stem(x)))
+        torch.testing.assert_close(net(x), features @ net.head.weight.T)
+    assert net.head.bias is None
+
+
+def test_the_stems_keep_or_quarter_the_resolution():
+    x = torch.rand(1, 3, 32, 32)
+    assert resnet(stem="imagenet").stem(x).shape == (1, 64, 8, 8)
+    assert resnet(stem="small").stem(x).shape == (1, 64, 32, 32)
+
+
+def test_convolutions_start_as_he_proposed():
+    torch.manual_seed(0)
+    weight = resnet().trunk.layer3[1].conv1.weight  # 256 outputs of 3 x 3: variance 2 / (9 * 256)
+    assert float(weight.var().detach()) == pytest.approx(2 / (9 * 256), rel=0.02)
+
+
+@pytest.mark.parametrize(("scale", "low", "high"), [("symmetric", -1, 1), ("none", 0, 1), ("imagenet", None, None)])
+def test_uint8_pixels_are_put_on_the_scale_and_floats_are_left(scale, low, high):
+    torch.manual_seed(0)
+    net = resnet(normalise=scale).eval()
+    pixels = torch.randint(0, 256, (2, 3, 28, 28), dtype=torch.uint8)
+    by_hand = pixels.float() / 255
+    if scale == "imagenet":
+        mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+        by_hand = (by_hand - mean[:, None, None]) / std[:, None, None]
+    else:
+        by_hand = low + (high - low) * by_hand
+    torch.testing.assert_close(net.normalise(pixels), by_hand)
+    with torch.no_grad():
+        torch.testing.assert_close(net(pixels), net(net.normalise(pixels)))
+
+
+@pytest.mark.parametrize("depth", [18, 34])
+def test_every_weight_of_torchvision_finds_its_place(depth, torchvision):
+    net = resnet(depth, pretrained=True)
+    (theirs,) = torchvision
+    ours = net.state_dict()
+    assert len(ours) == len(theirs) - 2 + 1  # all but fc's two, and the head's one
+    for name, value in theirs.items():
+        if not name.startswith("fc."):
+            part = "stem" if name.split(".")[0] in ("conv1", "bn1") else "trunk"
+            assert torch.equal(ours[f"{part}.{name}"], value)
+
+
+def test_pretrained_weights_for_other_channels_answer_grey_images_alike(torchvision):
+    """All channels equal: the sum over channels of the first layer's weights is what such an image meets."""
+    for channels in (1, 2, 8):
+        torchvision.clear()
+        net = resnet(channels=channels, pretrained=True)
+        found, rgb = net.stem.conv1.weight.detach(), torchvision[0]["conv1.weight"]
+        torch.testing.assert_close(found.sum(dim=1), rgb.sum(dim=1))
+    torch.testing.assert_close(found[:, :3], rgb * 3 / 8)
+    torch.testing.assert_close(found[:, 5], rgb.mean(dim=1) * 3 / 8)
+    assert torch.equal(first_layer(rgb, 3), rgb)
+
+
+def test_without_torchvision_the_pip_line_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    with pytest.raises(MissingExtraError, match=r"'torchvision'. Install it with: pip install 'pyspar\[vision\]'"):
+        resnet(pretrained=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"depth": 50}, "depth must be one of 18, 34. Got 50"),
+        ({"stem": "large"}, "stem must be one of 'imagenet', 'small'"),
+        ({"normalise": "minmax"}, "normalise must be one of"),
+        ({"channels": 0}, "channels must be a whole number of at least 1"),
+        ({"outputs": 1.0}, "outputs must be a whole number"),
+        ({"channels": 8, "normalise": "imagenet"}, "means of 3 channels. Got channels=8"),
+        ({"stem": "small", "pretrained": True}, "expected stem='imagenet'"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        resnet(**options)
+
+
+def test_its_head_can_be_adapted():
+    torch.manual_seed(0)
+    net = resnet(channels=1)
+    x, z = torch.randint(0, 256, (560, 1, 8, 8), dtype=torch.uint8), torch.rand(40, 1, 8, 8)
+    y = x.float().mean(dim=(1, 2, 3)) / 255 + 0.1 * torch.randn(560)
+    adapted = adapt_head(net, list(zip(x.split(80), y.split(80))), [z])
+    assert adapted.head_name == "head"
+    assert adapted.adaptation is not None
+    assert not torch.equal(adapted.model.head.weight, net.head.weight)
+    assert torch.isfinite(adapted.model.head.weight).all()
+    assert adapted.model.head.bias is None

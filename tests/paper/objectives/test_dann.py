@@ -1,0 +1,153 @@
+"""DANN: which epoch trains what, which way gradients point, and that it confuses a critic trained afterwards."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from torch import nn  # noqa: E402
+
+from pyspar import InputError  # noqa: E402
+from pyspar.paper.networks.mlp import MLP  # noqa: E402
+from pyspar.paper.networks.stacked import stack  # noqa: E402
+from pyspar.paper.objectives.base import Batch  # noqa: E402
+from pyspar.paper.objectives.dann import DANN  # noqa: E402
+from pyspar.paper.objectives.penalties import domain_cross_entropy  # noqa: E402
+
+
+@pytest.fixture
+def batch():
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(128, 4, generator=draw)
+    z = torch.randn(128, 4, generator=draw) + torch.tensor([0.0, 0.0, 2.0, 0.0])
+    return Batch(x, x[:, :1], target=z)
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return MLP(4, hidden=16)
+
+
+def test_alternation_trains_the_model_in_even_epochs_and_the_critic_in_odd_ones():
+    objective = DANN()
+    assert [objective.phase(epoch) for epoch in range(4)] == ["model", "critic", "model", "critic"]
+    assert objective.updates("model") == {"model"}
+    assert objective.updates("critic") == {"module"}
+    assert objective.module_lr(0.5) == 1e-3
+
+
+def test_reversal_trains_both_in_every_epoch():
+    objective = DANN(by="reversal", critic_lr=0.01)
+    assert {objective.phase(epoch) for epoch in range(4)} == {"train"}
+    assert objective.updates("train") == {"model", "module"}
+    assert objective.module_lr(0.5) == 0.01
+
+
+def test_the_critic_has_one_hidden_layer_of_512():
+    critic = DANN().module(16)
+    assert [type(layer) for layer in critic] == [nn.Linear, nn.LeakyReLU, nn.Linear]
+    assert critic[0].out_features == 512
+    assert critic[1].negative_slope == 0.1
+    assert critic(torch.zeros(3, 16)).shape == (3, 1)
+
+
+def test_the_critics_epoch_does_not_touch_the_model(batch, net):
+    critic = DANN().module(16)
+    (part,) = DANN().loss(net, batch, critic, "critic").values()
+    part.backward()
+    assert all(p.grad is None for p in net.parameters())
+    assert all(p.grad is not None for p in critic.parameters())
+
+
+def test_the_model_minimises_what_the_critic_maximises(batch, net):
+    objective, critic = DANN(0.3), DANN().module(16)
+    parts = objective.loss(net, batch, critic, "model")
+    entropy = domain_cross_entropy(critic(net.features(batch.x)), critic(net.features(batch.target)))
+    torch.testing.assert_close(parts["confusion"], -0.3 * entropy)
+
+
+def test_reversal_gives_the_encoder_the_slope_of_alternation_and_the_critic_its_own(batch, net):
+    critic = DANN().module(16)
+    parameters, own = list(net.parameters()), list(critic.parameters())
+
+    def slopes(objective, phase, wanted):
+        total = sum(objective.loss(net, batch, critic, phase).values())
+        return torch.autograd.grad(total, wanted)
+
+    reversed_ = DANN(0.3, by="reversal")
+    for one, other in zip(slopes(reversed_, "train", parameters), slopes(DANN(0.3), "model", parameters)):
+        torch.testing.assert_close(one, other)
+    for one, other in zip(slopes(reversed_, "train", own), slopes(DANN(0.3), "critic", own)):
+        torch.testing.assert_close(one, other)
+
+
+def taken(objective, net, critic, batch, phases, lr=5e-3):
+    adams = {
+        "model": torch.optim.Adam(net.parameters(), lr=lr),
+        "module": torch.optim.Adam(critic.parameters(), lr=objective.module_lr(lr)),
+    }
+    for phase in phases:
+        net.zero_grad()
+        critic.zero_grad()
+        sum(objective.loss(net, batch, critic, phase).values()).backward()
+        for part in objective.updates(phase):
+            adams[part].step()
+
+
+def test_by_reversal_a_critic_trained_as_long_is_told_less(batch):
+    entropies, errors = {}, {}
+    for weight in (0.0, 1.0):
+        torch.manual_seed(2)
+        net, objective = MLP(4, hidden=16), DANN(weight, by="reversal", hidden=32, critic_lr=0.02)
+        critic = objective.module(16)
+        taken(objective, net, critic, batch, ["train"] * 200)
+        late = []
+        for _ in range(20):  # the two turn around each other: what counts is the mean
+            taken(objective, net, critic, batch, ["train"] * 5)
+            parts = objective.loss(net, batch, critic, "train")
+            late.append(float(parts["critic"].detach()))
+        entropies[weight], errors[weight] = sum(late) / len(late), float(parts["mse"].detach())
+    assert entropies[1.0] > entropies[0.0] + 0.1
+    assert errors[1.0] < 0.2  # the labels' variance is 1
+
+
+def test_by_alternation_the_critic_learns_then_the_model_confuses_it(batch, net):
+    objective = DANN(1.0, hidden=32, critic_lr=0.02)
+    torch.manual_seed(2)
+    critic = objective.module(16)
+
+    def entropy():
+        with torch.no_grad():
+            return float(objective.loss(net, batch, critic, "critic")["critic"])
+
+    start = entropy()
+    taken(objective, net, critic, batch, ["critic"] * 60)
+    learned = entropy()
+    taken(objective, net, critic, batch, ["model"] * 60)
+    assert learned < start - 0.2
+    assert entropy() > learned + 0.2
+
+
+def test_lanes_are_critics_and_models_side_by_side(batch):
+    torch.manual_seed(0)
+    nets, critics = [MLP(4, hidden=8) for _ in range(3)], [DANN(hidden=5).module(8) for _ in range(3)]
+    x, y, z = (torch.stack([t, 2 * t, t - 1]) for t in (batch.x, batch.y, batch.target))
+    for objective, phase in ((DANN(0.5), "model"), (DANN(0.5), "critic"), (DANN(0.5, by="reversal"), "train")):
+        together = objective.loss(stack(nets), Batch(x, y, target=z), stack(critics), phase)
+        for lane, (net, critic) in enumerate(zip(nets, critics)):
+            alone = objective.loss(net, Batch(x[lane], y[lane], target=z[lane]), critic, phase)
+            for name, value in alone.items():
+                torch.testing.assert_close(together[name][lane], value)
+
+
+def test_what_cannot_be_is_refused(batch, net):
+    with pytest.raises(InputError, match="by must be one of 'alternation', 'reversal'"):
+        DANN(by="turns")
+    with pytest.raises(InputError, match=r"hidden must be a whole number of at least 1\. Got 0"):
+        DANN(hidden=0)
+    with pytest.raises(InputError, match="weight must be"):
+        DANN(-0.1)
+    with pytest.raises(TypeError, match="expected its critic"):
+        DANN().loss(net, batch, None, "model")
+    with pytest.raises(InputError, match="DANN compares source and target"):
+        DANN().loss(net, Batch(batch.x, batch.y), DANN().module(16), "model")

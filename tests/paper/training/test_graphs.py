@@ -1,0 +1,40 @@
+"""A phase that cannot be captured is taken call by call; that needs no GPU to be seen."""
+
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from torch import nn  # noqa: E402
+
+from pyspar.paper import ERM, TrainConfig, train_seeds  # noqa: E402
+from pyspar.paper.training import graphs  # noqa: E402
+from pyspar.paper.training.graphs import DrawsError, GraphEpochs  # noqa: E402
+
+
+def networks():
+    torch.manual_seed(0)
+    return [nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.3), nn.Linear(8, 1)) for _ in range(2)]
+
+
+def test_a_phase_that_draws_is_trained_as_if_graphs_were_off_and_counts_its_steps(table_task, monkeypatch):
+    loop = sys.modules["pyspar.paper.training.train"]
+    tried, ticks = [], []
+
+    def draws(lanes, feeds, phase):
+        tried.append(phase)
+        raise DrawsError
+
+    config = TrainConfig(epochs=3, batch_size=8, lr=1e-2, device="cpu")
+    plain = train_seeds(networks(), ERM(), table_task(), config, [0, 1])
+    monkeypatch.setattr(graphs, "Captured", draws)
+    monkeypatch.setattr(loop, "can_capture", lambda *a: True)
+    run = GraphEpochs.run
+    counted = lambda self, feeds, phase, tick: run(self, feeds, phase, lambda: (ticks.append(phase), tick()))  # noqa: E731
+    monkeypatch.setattr(GraphEpochs, "run", counted)
+    found = train_seeds(networks(), ERM(), table_task(), config, [0, 1])
+    assert tried == ["train"]
+    assert len(ticks) == 3 * (70 // 8)
+    for one, other in zip(found, plain, strict=True):
+        assert torch.equal(one.model[0].weight, other.model[0].weight)
