@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import linalg
+import scipy.linalg
 
 from pyspar import BayesSpARRegressor, SpARRegressor
 from pyspar.core import linalg
@@ -10,10 +10,12 @@ from pyspar.core import linalg
 
 @pytest.fixture
 def no_fast_way(monkeypatch):
+    scipy_svd = scipy.linalg.svd
+
     def gives_up(matrix, *, lapack_driver="gesdd", **how):
         if lapack_driver == "gesdd":
             raise linalg.LinAlgError("SVD did not converge")
-        return linalg.svd(matrix, lapack_driver=lapack_driver, **how)
+        return scipy_svd(matrix, lapack_driver=lapack_driver, **how)
 
     monkeypatch.setattr(linalg, "svd", gives_up)
 

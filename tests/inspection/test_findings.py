@@ -184,8 +184,8 @@ def test_every_code_is_documented_and_no_other():
     page = root / "docs" / "report.md"
     if not page.is_file():
         pytest.skip("the documentation is not part of an installed package")
-    room = Path(pyspar.__file__).parent
-    code = "".join((room / name).read_text() for name in ("findings.py", "unseen.py"))
+    room = Path(pyspar.__file__).parent / "inspection"
+    code = "".join((room / name).read_text() for name in ("findings.py", "unseen_categories.py"))
     used = set(re.findall(r"SPAR\d{3}", code))
     assert set(re.findall(r"^\| `(SPAR\d{3})`", page.read_text(), flags=re.M)) == used
 

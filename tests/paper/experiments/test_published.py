@@ -11,7 +11,7 @@ from pyspar.errors import InputError
 from pyspar.paper.experiments.published import published, tuned_hyperparameters
 
 RAW = tomllib.loads(resources.files("pyspar.paper").joinpath("published.toml").read_text())
-PAPER = Path(__file__).parents[3] / "shared" / "paper" / "out-of-the-ordinary.tex"
+PAPER = Path(__file__).parents[4] / "shared" / "paper" / "out-of-the-ordinary.tex"
 IN_THE_PAPER = [name for name, entry in RAW.items() if str(entry.get("label", "")).startswith("tab:")]
 
 

@@ -14,7 +14,7 @@ from pyspar.paper.runs import run as stage
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.records import Record, append_records, read_records, write_records
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 def test_only_a_rule_that_changed_has_its_version_in_the_key(monkeypatch):

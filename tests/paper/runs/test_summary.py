@@ -10,7 +10,7 @@ from pyspar.paper.runs.records import Record, read_records, write_records
 from pyspar.paper.runs.store import Features
 from pyspar.paper.runs.summary import FILE, HEAD, main, read_summaries, rescored, summarise, write_summaries
 
-CHAIRS = Path(__file__).parents[2] / "results" / "chair-angles"
+CHAIRS = Path(__file__).parents[3] / "results" / "chair-angles"
 
 
 def features(seed, spoiled=0.5):

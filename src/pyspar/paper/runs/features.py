@@ -28,7 +28,7 @@ class DivergedError(Exception):
 
 def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callable[[int, int], None]) -> list[Any]:
     """Train all seeds of a spec as one computation; a checkpoint that is there is continued."""
-    networks = need("pyspar.nn", "torch")
+    networks = need("pyspar.paper", "torch")
     config = networks.TrainConfig(**_settings(spec), device=spec.device)
     build = network(spec.network, spec.network_options, task)
     params = dict(spec.params)
