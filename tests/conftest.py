@@ -1,5 +1,6 @@
 """What all tests share: a seeded generator, one covariate shift, and a hypothesis profile that repeats itself."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,3 +50,23 @@ def shift():
 def shifts():
     """The factory behind ``shift``, for other seeds, sizes and numbers of outputs."""
     return make_shift
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the texts in tests/golden from this run")
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with tests/golden/NAME.txt; ``pytest --update-golden`` rewrites the file instead."""
+
+    def compare(name, text):
+        path = Path(__file__).parent / "golden" / f"{name}.txt"
+        text = text.rstrip() + "\n"
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"{path} is missing; create it with pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -17,6 +17,7 @@ STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 MAY = {
     "errors": (set(), set()),
     "interrupts": (set(), set()),
+    "progress": ({"errors"}, set()),
     "wording": (set(), set()),
     "core": (set(), {"numpy", "scipy"}),
     "theory": ({"core"}, set()),
@@ -28,18 +29,21 @@ MAY = {
         {"__init__", "errors", "inspection", "io", "wording"},
         {"scipy", "jinja2", "markupsafe", "matplotlib"},
     ),
-    "nn": ({"core", "errors", "estimators", "sources", "wording"}, {"numpy", "torch", "rich"}),
+    "nn": ({"core", "errors", "progress", "estimators", "sources", "wording"}, {"numpy", "torch", "rich"}),
     "tables": (
-        {"core", "errors", "estimators", "inspection", "io", "reporting", "sources", "wording"},
+        {"core", "errors", "progress", "estimators", "inspection", "io", "reporting", "sources", "wording"},
         {"numpy", "pandas", "pyarrow", "sklearn"},
     ),
     "paper": (
-        {"__init__", "core", "errors", "estimators", "interrupts", "io", "nn", "wording"},
+        {"__init__", "core", "errors", "progress", "estimators", "interrupts", "io", "nn", "wording"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib"},
     ),
-    "cli": ({"__init__", "errors", "inspection", "interrupts", "paper", "tables", "wording"}, {"rich", "typer"}),
+    "cli": (
+        {"__init__", "errors", "progress", "inspection", "interrupts", "paper", "tables", "wording"},
+        {"rich", "typer"},
+    ),
     "__main__": ({"cli", "interrupts"}, set()),
-    "__init__": ({"core", "errors", "estimators", "inspection", "io", "reporting"}, set()),
+    "__init__": ({"core", "errors", "estimators", "inspection", "io", "reporting", "wording"}, set()),
 }
 
 

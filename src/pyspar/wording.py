@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 PLAIN = 9
 """From this power of ten on a number is written as a power; smaller ones with commas."""
@@ -66,6 +67,29 @@ def times(factor: float) -> str:
     ('17,000,000', '3.1', '10¹²')
     """
     return number(factor, 2).removeprefix("1·")
+
+
+def list_some(names: Iterable[object], limit: int = 8) -> str:
+    """Return names in quotation marks: the first ones, and how many more there are.
+
+    >>> list_some(["a", "b", "c"], limit=2), list_some(["a", "b"]), list_some([])
+    ("'a', 'b' and 1 more", "'a', 'b'", 'none')
+    """
+    names = list(names)
+    shown = ", ".join(map(repr, names[:limit]))
+    return f"{shown} and {len(names) - limit:,} more" if len(names) > limit else shown or "none"
+
+
+def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
+    """Return "did you mean ...?" with the known names that are closest to a misspelt one, or an empty string.
+
+    >>> suggest_name("Pirce", ["rooms", "price"]), suggest_name("area", ["rooms", "price"])
+    ("did you mean 'price'?", '')
+    """
+    lowered = {other.lower(): other for other in reversed(list(known))}
+    key = name.lower()
+    close = [key] if key in lowered else get_close_matches(key, list(lowered), n=3, cutoff=cutoff)
+    return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 
 def quoted(names: Sequence[str], limit: int = 3, longest: int = 40) -> str:
