@@ -31,7 +31,7 @@ OBJECTIVES = {
 TAUGHT = ("Noisy Student",)
 """Methods that learn from a teacher, which is trained first."""
 
-NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18")
+NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18", "efficientnet-lite0")
 
 CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
 """Which directions of the features count as made by rounding, in multiples of the usual limit."""
@@ -67,6 +67,7 @@ def network(name: str, options: dict[str, Any], task: ShiftTask) -> Callable[[],
         "resnet18": lambda: _module("networks", "resnet").resnet(18, channels=width, **options),
         "resnet34": lambda: _module("networks", "resnet").resnet(34, channels=width, **options),
         "multispectral-resnet18": lambda: _module("networks", "resnet").multispectral_resnet18(**options),
+        "efficientnet-lite0": lambda: _module("networks", "efficientnet").efficientnet_lite0(**options),
     }
     return builders[known("network", name, builders)]
 

