@@ -139,6 +139,16 @@ def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces
     assert documented == enforced
 
 
+def test_every_file_named_in_the_architecture_exists():
+    names = re.findall(r"`([\w/]+\.(?:py|toml))`", (ROOT / "ARCHITECTURE.md").read_text())
+    package = ROOT / "src" / "pyspar"
+    missing = [
+        name for name in names if not any((base / name).is_file() for base in (ROOT, package, package / "paper"))
+    ]
+    assert names
+    assert missing == []
+
+
 def test_the_synthetic_tables_of_the_reproduction_equal_the_published_numbers():
     from pyspar.paper.experiments.published import published
 
