@@ -141,10 +141,8 @@ def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces
 
 def test_every_file_named_in_the_architecture_exists():
     names = re.findall(r"`([\w/]+\.(?:py|toml))`", (ROOT / "ARCHITECTURE.md").read_text())
-    package = ROOT / "src" / "pyspar"
-    missing = [
-        name for name in names if not any((base / name).is_file() for base in (ROOT, package, package / "paper"))
-    ]
+    folders = (ROOT, ROOT / "src" / "pyspar", ROOT / "src" / "pyspar" / "paper")
+    missing = [name for name in names if not any((folder / name).is_file() for folder in folders)]
     assert names
     assert missing == []
 
