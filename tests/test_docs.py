@@ -1,7 +1,11 @@
-"""The documentation is true: its code runs, its commands exist, its public names are all there."""
+"""Tests that the documentation is correct: its code runs, its output is real, and its names and commands exist."""
 
+import contextlib
+import io
 import re
+import runpy
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,35 +23,67 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
 
 
-def test_the_code_in_the_documentation_runs():
-    for page in (README, *(ROOT / "docs" / f"{name}.md" for name in ("scale", "networks", "forecasts", "report"))):
-        blocks, names = python_blocks(page), {}
-        assert blocks
-        for block in blocks:  # one after the other, as a reader would
-            exec(compile(block, page.name, "exec"), names)
+def run_block(code: str, namespace: dict) -> str:
+    """Run code and return its output."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, "documentation", "exec"), namespace)
+    return output.getvalue()
 
 
-def test_the_watch_in_the_documentation_raises_the_alarm_that_it_tells_of():
-    page, names = ROOT / "docs" / "forecasts.md", {}
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/scale.md", "docs/networks.md", "docs/forecasts.md", "docs/report.md"]
+)
+def test_the_code_of_a_page_runs(page):
+    blocks, namespace = python_blocks(ROOT / page), {}
+    assert blocks
+    for block in blocks:  # in order, in one namespace, as a reader would run them
+        run_block(block, namespace)
+
+
+def test_the_readme_shows_the_output_of_its_example():
+    (example,) = python_blocks(README)
+    assert f"```\n{run_block(example, {})}```" in README.read_text()
+
+
+def test_the_readme_counts_correctly_for_how_many_columns_adapting_reduces_the_error():
+    (example,) = python_blocks(README)
+    assert "column = 0 " in example
+    errors = []
+    for column in range(10):
+        output = run_block(example.replace("column = 0 ", f"column = {column} "), {})
+        errors.append([float(number) for number in re.findall(r"RMSE ([\d.]+)", output)])
+    assert sum(after < before for before, after in errors) == 8
+    assert (errors[6], errors[2]) == ([74.1, 55.3], [77.6, 82.8])
+    assert min(after / before for before, after in errors) == errors[6][1] / errors[6][0]
+    assert max(after / before for before, after in errors) == errors[2][1] / errors[2][0]
+
+
+def test_the_watch_example_raises_the_alarm_that_the_page_describes():
+    page, namespace = ROOT / "docs" / "forecasts.md", {}
     for block in python_blocks(page):
-        exec(compile(block, page.name, "exec"), names)
-    assert names["state"].alarm
-    assert f"an expected RMSE of {names['state'].adapted[0].rmse:.2f}" in page.read_text()
+        run_block(block, namespace)
+    assert namespace["state"].alarm
+    assert f"{namespace['state'].adapted[0].rmse:.2f}" in page.read_text()
 
 
-def test_the_readme_names_every_extra_that_a_user_may_need():
+def test_the_readme_names_every_extra_for_users():
     text = README.read_text()
-    told = {extra for group in re.findall(r"'\.\[([\w,]+)\]'", text) for extra in group.split(",")}
-    offered = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert told == set(offered) - {"dev", "docs"}
-    assert "'.[cli,report]'` for `spar inspect --report`" in text
+    named = {extra for group in re.findall(r"'\.\[([\w,]+)\]'", text) for extra in group.split(",")}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert named == set(declared) - {"dev", "docs"}
 
 
-def test_the_readme_has_the_two_commands_and_ci_runs_the_second():
+def test_the_first_screen_of_the_readme_has_the_two_commands_and_ci_runs_the_second():
     first_screen = "\n".join(README.read_text().splitlines()[:24])
     assert "make demo" in first_screen
     assert "make test" in first_screen
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_changelog_and_the_citation_have_the_current_version():
+    assert f"\n## {pyspar.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\nversion: {pyspar.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_every_public_name_is_documented():
@@ -57,29 +93,61 @@ def test_every_public_name_is_documented():
     assert missing == []
 
 
-def test_every_verb_is_documented_and_has_help():
+@pytest.mark.parametrize("package", ["nn", "paper"])
+def test_the_documented_names_of_a_package_are_its_public_names(package):
+    pytest.importorskip("torch")
+    rows = [line for line in (ROOT / "docs" / "api.md").read_text().splitlines() if line.startswith("|")]
+    documented = re.findall(rf"`pyspar\.{package}\.(\w+)`", "\n".join(rows))
+    assert sorted(documented) == sorted(import_module(f"pyspar.{package}").__all__)
+
+
+def test_every_command_is_documented_and_has_help():
     from typer.testing import CliRunner
 
     from pyspar.cli.app import app
 
     text = (ROOT / "docs" / "command-line.md").read_text()
-    verbs = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert {"adapt", "inspect", "reproduce", "demo"} <= set(verbs)
-    for verb in verbs:
-        assert f"## `spar {verb}" in text
-        shown = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "100"})
-        assert shown.exit_code == 0
-        assert "Example:" in shown.output
+    commands = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert {"adapt", "inspect", "reproduce", "demo"} <= set(commands)
+    for command in commands:
+        assert f"## `spar {command}" in text
+        result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"})
+        assert result.exit_code == 0
+        assert "Example:" in result.output
 
 
-def test_links_in_the_documentation_lead_somewhere():
-    for page in [README, *(ROOT / "docs").rglob("*.md")]:
+def test_every_link_in_the_documentation_has_a_target():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not link.startswith("http"):
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-def test_the_documented_reproduction_is_what_the_published_file_says():
+def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces():
+    rules = runpy.run_path(str(ROOT / "tests" / "test_architecture.py"))["MAY"]
+    row = r"^\| `(\w+)(?:\.py|/)` \|.*\| ([^|]*) \| ([^|]*) \|$"
+    documented = {
+        name: (set(packages.split(", ")) - {"none"}, set(libraries.split(", ")) - {"none"})
+        for name, packages, libraries in re.findall(row, (ROOT / "ARCHITECTURE.md").read_text(), flags=re.M)
+    }
+    enforced = {
+        name: (packages - {"__init__"}, libraries)
+        for name, (packages, libraries) in rules.items()
+        if not name.startswith("__")
+    }
+    assert documented == enforced
+
+
+def test_every_file_named_in_the_architecture_exists():
+    names = re.findall(r"`([\w/]+\.(?:py|toml))`", (ROOT / "ARCHITECTURE.md").read_text())
+    folders = (ROOT, ROOT / "src" / "pyspar", ROOT / "src" / "pyspar" / "paper")
+    missing = [name for name in names if not any((folder / name).is_file() for folder in folders)]
+    assert names
+    assert missing == []
+
+
+def test_the_synthetic_tables_of_the_reproduction_equal_the_published_numbers():
     from pyspar.paper.experiments.published import published
 
     text = (ROOT / "docs" / "reproduction.md").read_text()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspar.io.models import load, save
     from pyspar.reporting import Report, report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Loaded when first asked for: scikit-learn alone takes a second and brings pandas along where it is installed.
 _HOME = {
