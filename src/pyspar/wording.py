@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 PLAIN = 9
 """From this power of ten on a number is written as a power; smaller ones with commas."""
-BEYOND = "beyond what numbers can hold"
+TOO_LARGE = "too large to compute"
 """How infinity is written: an error that was computed, and is larger than float64 reaches."""
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
 _POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
@@ -21,10 +21,10 @@ def number(value: float | None, digits: int = 4) -> str:
     """Return a number with four digits unless told otherwise, or say that it is too large or unknown.
 
     >>> number(12.34567), number(251234.0), number(3e12), number(None), number(math.inf)
-    ('12.35', '251,200', '3·10¹²', 'unknown', 'beyond what numbers can hold')
+    ('12.35', '251,200', '3·10¹²', 'unknown', 'too large to compute')
     """
     if value == math.inf:
-        return BEYOND
+        return TOO_LARGE
     return "unknown" if value is None or not math.isfinite(value) else spelt(f"{value:.{digits}g}")
 
 
@@ -35,8 +35,8 @@ def between(ends: Sequence[float | None]) -> str:
     '1 to 250,000'
     """
     low, high = map(number, ends)
-    if low == BEYOND:
-        return BEYOND
+    if low == TOO_LARGE:
+        return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
 
 
@@ -69,13 +69,17 @@ def times(factor: float) -> str:
     return number(factor, 2).removeprefix("1·")
 
 
-def list_some(names: Iterable[object], limit: int = 8) -> str:
-    """Return names in quotation marks: the first ones, and how many more there are.
+def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:
+    """Return the first names in quotation marks, and the number of the others; names over ``max_length`` are cut.
 
     >>> list_some(["a", "b", "c"], limit=2), list_some(["a", "b"]), list_some([])
     ("'a', 'b' and 1 more", "'a', 'b'", 'none')
+    >>> list_some(["a long name"], max_length=6)
+    "'a lon…'"
     """
     names = list(names)
+    if max_length is not None:
+        names = [name if len(name) <= max_length else f"{name[: max_length - 1]}…" for name in map(str, names)]
     shown = ", ".join(map(repr, names[:limit]))
     return f"{shown} and {len(names) - limit:,} more" if len(names) > limit else shown or "none"
 
@@ -92,28 +96,16 @@ def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> st
     return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 
-def quoted(names: Sequence[str], limit: int = 3, longest: int = 40) -> str:
-    """Return some names in quotation marks, long ones cut, and how many more there are.
-
-    >>> quoted(["farm"]), quoted(["a", "b"]), quoted(["a", "b", "c", "d", "e"])
-    ("'farm'", "'a' and 'b'", "'a', 'b', 'c' and 2 more")
-    """
-    shown = [repr(name if len(name) <= longest else f"{name[: longest - 1]}…") for name in names[:limit]]
-    if len(names) > limit:
-        return f"{', '.join(shown)} and {len(names) - limit:,} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
-
-
 def in_new_categories(rows: int, categories: Sequence[str]) -> str:
-    """Say how many target rows are in which categories that the source never had.
+    """Return the number of target rows in categories that do not occur in the source, and these categories.
 
     >>> in_new_categories(685, ["farm"])
     "685 target rows in a new category ('farm')"
     >>> in_new_categories(1, ["farm", "barn"])
-    "1 target row in 2 new categories ('farm' and 'barn')"
+    "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
-    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({quoted(categories)})"
+    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_some(categories, 3, max_length=40)})"
 
 
 def spelt(text: str, plain: int = PLAIN) -> str:

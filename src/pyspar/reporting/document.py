@@ -13,8 +13,9 @@ from typing import Any
 
 from pyspar import __version__
 from pyspar.errors import InputError, need
-from pyspar.inspection import Inspection, inspect, plain
+from pyspar.inspection import Inspection, inspect
 from pyspar.inspection.compare import Weights
+from pyspar.inspection.results import to_plain
 from pyspar.io.atomic import whole_file
 
 SUFFIXES = (".html", ".json")
@@ -49,7 +50,7 @@ class Report:
             "versions": versions(),
             "notes": list(self.notes),
         }
-        return {**plain(about), **self.inspection.as_dict()}
+        return {**to_plain(about), **self.inspection.as_dict()}
 
     def json(self) -> str:
         """Return the report as JSON; it never holds NaN."""
