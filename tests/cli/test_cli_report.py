@@ -94,7 +94,7 @@ def test_unseen_categories_are_a_finding_on_every_page_and_in_the_verdict(spar, 
     assert "town 'Hof', 'Jena'" in told["text"]
     assert "31 of 80 target rows" in found["outputs"][0]["verdict"]
     assert f"SPAR014 serious: {told['text']}" in result.stdout
-    assert "town: 31 target rows in 2 new categories ('Hof' and 'Jena')" in found["notes"]
+    assert "town: 31 target rows in 2 new categories ('Hof', 'Jena')" in found["notes"]
     page = html.read_text(encoding="utf-8")
     card = page[page.index('<section class="first') : page.index("Expected error on the target")]
     assert "SPAR014" in card
