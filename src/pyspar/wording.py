@@ -1,4 +1,4 @@
-"""Wording: numbers as the terminal, the page, its figures and every sentence write them: the same digits everywhere."""
+"""Numbers, intervals and lists of names as text, in one form for messages, the terminal and the report."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-PLAIN = 9
-"""From this power of ten on a number is written as a power; smaller ones with commas."""
+POWER_EXPONENT = 9
+"""Numbers from this power of ten on are written as powers, smaller numbers with commas."""
 TOO_LARGE = "too large to compute"
-"""How infinity is written: an error that was computed, and is larger than float64 reaches."""
+"""The text for infinity: an error that exceeds float64."""
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
 _POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
-_DIGITS, _RAISED = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ROUNDING = 1e-9
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with four digits unless told otherwise, or say that it is too large or unknown.
+    """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
     >>> number(12.34567), number(251234.0), number(3e12), number(None), number(math.inf)
     ('12.35', '251,200', '3·10¹²', 'unknown', 'too large to compute')
@@ -41,27 +41,27 @@ def between(ends: Sequence[float | None]) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Return a share of one in per cent; what rounds to nothing is not called nothing, nor what rounds to all all.
+    """Return a fraction in per cent. Values that round to 0 or 100 but differ are written as "under" or "over".
 
     >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.99999)
     ('12.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
     """
     if value is None:
         return "unknown"
-    least, hundred = 10.0**-digits, 100.0 * value
-    if abs(value - round(value)) < _ROUNDING:  # none or all of it
+    step, hundred = 10.0**-digits, 100.0 * value
+    if abs(value - round(value)) < _ROUNDING:  # an integer up to rounding
         text = f"{hundred:.0f}"
-    elif 0.0 < hundred < least / 2.0:
-        text = f"under {least:g}"
-    elif 100.0 - least / 2.0 < hundred < 100.0:
-        text = f"over {100.0 - least:g}"
+    elif 0.0 < hundred < step / 2.0:
+        text = f"under {step:g}"
+    elif 100.0 - step / 2.0 < hundred < 100.0:
+        text = f"over {100.0 - step:g}"
     else:
         text = f"{hundred:.{digits}f}"
     return f"{text} %"
 
 
 def times(factor: float) -> str:
-    """Return how many times, with two digits: more would be read as if they were sure.
+    """Return a factor with two digits.
 
     >>> times(17123456.0), times(3.14), times(1e12)
     ('17,000,000', '3.1', '10¹²')
@@ -85,7 +85,7 @@ def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None
 
 
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
-    """Return "did you mean ...?" with the known names that are closest to a misspelt one, or an empty string.
+    """Return "did you mean ...?" with the known names closest to a misspelt name, or an empty string.
 
     >>> suggest_name("Pirce", ["rooms", "price"]), suggest_name("area", ["rooms", "price"])
     ("did you mean 'price'?", '')
@@ -108,26 +108,26 @@ def in_new_categories(rows: int, categories: Sequence[str]) -> str:
     return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_some(categories, 3, max_length=40)})"
 
 
-def spelt(text: str, plain: int = PLAIN) -> str:
-    """Write the exponents in a text as people do: with commas below a power of ten, as powers from there on.
+def spelt(text: str, power_exponent: int = POWER_EXPONENT) -> str:
+    """Replace the exponents in a text: numbers below a power of ten get commas, larger ones are written as powers.
 
     >>> spelt("2.512e+04 of 3e+12, 4.1e-07")
     '25,120 of 3·10¹², 4.1·10⁻⁷'
     """
-    return _EXPONENT.sub(lambda found: _spelt(found, plain), text)
+    return _EXPONENT.sub(lambda match: _replace_exponent(match, power_exponent), text)
 
 
 def without_raised(text: str) -> str:
-    """Write powers of ten with an e again, for a terminal that has no raised digits.
+    """Replace powers of ten by exponents, for a terminal without superscripts.
 
     >>> without_raised("25,120 of 3·10¹², 4.1·10⁻⁷")
     '25,120 of 3e12, 4.1e-7'
     """
-    return _POWER.sub(lambda found: "e" + found[1].translate(str.maketrans(_RAISED, _DIGITS)), text)
+    return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)
 
 
-def _spelt(found: re.Match[str], plain: int) -> str:
-    digits, exponent = found[1], int(found[2])
-    if 0 <= exponent < plain:
-        return f"{float(found[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _RAISED))}"
+def _replace_exponent(match: re.Match[str], power_exponent: int) -> str:
+    digits, exponent = match[1], int(match[2])
+    if 0 <= exponent < power_exponent:
+        return f"{float(match[0]):,.0f}"
+    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"
