@@ -80,8 +80,8 @@ def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None
     names = list(names)
     if max_length is not None:
         names = [name if len(name) <= max_length else f"{name[: max_length - 1]}…" for name in map(str, names)]
-    shown = ", ".join(map(repr, names[:limit]))
-    return f"{shown} and {len(names) - limit:,} more" if len(names) > limit else shown or "none"
+    listed = ", ".join(map(repr, names[:limit]))
+    return f"{listed} and {len(names) - limit:,} more" if len(names) > limit else listed or "none"
 
 
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from html import unescape
 
 import numpy as np
 
@@ -153,3 +154,13 @@ def test_long_names_and_names_in_any_script_cause_no_warning(shifted):
     assert "{{ 7 * 7 }}" in html
     assert "</style><" not in html.split("</head>")[1]
     assert "a" * 300 not in extract_text(html)
+
+
+def test_the_text_of_the_page(made, golden):
+    html = made.html()
+    labels = re.findall(r'aria-label="([^"]*)"', html)
+    body = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>|<tbody.*?</tbody>", "", html, flags=re.S)
+    lines = re.sub(r"</(p|h\d|li|dt|dd|tr|figcaption|summary|label|button)>", "\n", re.sub(r"\s+", " ", body))
+    text = re.sub(r" *\n\s*", "\n", re.sub(r"<[^>]*>", " ", lines)).strip() + "\n" + "\n".join(dict.fromkeys(labels))
+    text = re.sub(r"\d[\d,.]*\d|\d", "#", unescape(text).replace("\xa0", " "))  # digits depend on the machine
+    golden("report_page", re.sub(r"#·#[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", "#", re.sub(r" +", " ", text)))

@@ -1,6 +1,6 @@
 """``inspect``: forecast the errors of a fitted regressor on an unlabelled target, and whether adapting is worth it.
 
-The modules import each other in one direction: compare, directions, judgement, facts, findings, results.
+A module imports only from modules to its left: compare, directions, judgement, facts, findings, results.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ SMALL_FACTOR, LARGE_FACTOR = 0.05, 2.0
 """Below the first ratio and above the second, a change of the error is written as a factor instead of per cent."""
 
 Outcome = Literal["unknown", "label", "adapt", "use", "slight", "same", "worse"]
-"""What the verdict says: the errors cannot be computed, label target rows first, adapt, use other weights than the
-adapted ones, adapting helps slightly, changes little, or increases the error."""
+"""The conclusion of a verdict: the errors cannot be computed; label target rows first; adapt; use other weights than
+the adapted weights; adapting helps slightly, changes little, or increases the error."""
 
 
 @dataclass(frozen=True)

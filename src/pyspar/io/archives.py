@@ -1,6 +1,6 @@
 """Check zip archives and numpy arrays before their content is read.
 
-Each entry must be stored uncompressed, and each array must be exactly as long as its header says. Reading a checked
+Each entry must be stored uncompressed, and each array must have the size that its header states. Reading a checked
 archive therefore allocates no more memory than the file occupies on disk.
 """
 

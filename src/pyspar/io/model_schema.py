@@ -55,9 +55,8 @@ DTYPE = "numpy.dtype"
 
 _SCALARS = {f"numpy.{kind.__name__}" for kind in np.sctypeDict.values()} - {"numpy.void", "numpy.object_"}
 _KEYS = {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}
-_NODES: dict[
-    str, tuple[set[str], set[str]]
-] = {  # the fields and types of each kind; _is_accepted handles kinds without types
+# The fields and the types of each kind of node. The types of the first two kinds are in _is_accepted.
+_NODES: dict[str, tuple[set[str], set[str]]] = {
     "ObjectNode": ({"content"}, set()),
     "FunctionNode": (set(), set()),
     "TypeNode": (set(), _KEYS | _SCALARS),

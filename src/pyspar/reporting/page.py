@@ -57,10 +57,10 @@ def render_page(report: dict[str, Any]) -> str:
 def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values that the section of one output shows, with at most ``limit`` directions."""
     alpha, directions = report["alpha"], output["directions"]
-    shown = directions[:limit]
+    drawn = directions[:limit]
     order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
     rank = {j: place for place, j in enumerate(order, 1)}
-    ranks = [rank[j] for j in range(len(shown))]
+    ranks = [rank[j] for j in range(len(drawn))]
     by_name = {f["name"]: f for f in output["forecasts"]}
     place = list(by_name).index(report["adapted"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
@@ -81,7 +81,7 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "headline": headline,
         "also": [finding for finding in others if finding["severity"] in SEVERITIES[:2]][:MAX_HEADLINE_FINDINGS],
         "all_findings": [headline, *others],
-        "shown": shown,
+        "drawn": drawn,
         "n_directions": len(directions),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
         "n_removed": len(removed),
@@ -92,11 +92,11 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
-        "data": _prepare_script_data(output, directions, shown, alpha),
+        "data": _prepare_script_data(output, directions, drawn, alpha),
         "errors": Markup(figures.draw_expected_errors(output, f"o{k}-errors", report["adapted"])),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
-        "inflation": Markup(figures.draw_inflation(shown, ranks, report["n_source"], f"o{k}-inflation")),
-        "costs": Markup(figures.draw_costs(shown, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
+        "inflation": Markup(figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation")),
+        "costs": Markup(figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
         "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator))
         if output["predictions"]
         else None,
@@ -105,12 +105,12 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
 
 def _choose_headline_numbers(adapted: str) -> list[tuple[str, str]]:
     """Return the names and titles of the forecasts in the headline section."""
-    shown = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
-    return shown if adapted == "Bayes-SpAR" else [*shown, ("Bayes-SpAR", "Bayes-SpAR on the target")]
+    numbers = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
+    return numbers if adapted == "Bayes-SpAR" else [*numbers, ("Bayes-SpAR", "Bayes-SpAR on the target")]
 
 
 def _prepare_script_data(
-    output: dict[str, Any], directions: list[dict[str, Any]], shown: list[dict[str, Any]], alpha: float
+    output: dict[str, Any], directions: list[dict[str, Any]], drawn: list[dict[str, Any]], alpha: float
 ) -> dict[str, Any]:
     """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it."""
     base = next(f["rmse"] for f in output["forecasts"] if f["name"] == "OLS")
@@ -124,14 +124,14 @@ def _prepare_script_data(
     for position, change, share in path:
         squared, energy = squared + change, energy + share
         steps.append([_round(position), _round(squared), _round(energy)])
-    names = sorted({name for d in shown for name, _ in d["loads"]})
+    names = sorted({name for d in drawn for name, _ in d["loads"]})
     index = {name: i for i, name in enumerate(names)}
     points = [
         [
             position, *(_round(d[key]) for key in ("keeping", "removing", "inflation", "energy", "outside")),
             [[index[name], _round(share, 3)] for name, share in d["loads"]],
         ]
-        for position, d in zip(positions, shown)
+        for position, d in zip(positions, drawn)
     ]  # fmt: skip
     return {
         "base": base,
