@@ -67,7 +67,7 @@ def compare_weights(estimator: Any, target: Moments, *, as_given: bool = False) 
     The directions of the paper's rule are those of the features in the units that the estimator was fitted in, or with
     ``as_given`` in the features' own units. No warnings are raised, because the findings report the same problems.
     """
-    units = np.ones(estimator.n_features_in_) if as_given else fitted_units(estimator)
+    units = np.ones(estimator.n_features_in_) if as_given else get_fitted_units(estimator)
     settings = {
         "alpha": float(estimator.alpha),
         "fit_intercept": estimator._belief.centred,  # the parameter may have changed since the fit
@@ -113,7 +113,7 @@ def add_weights(comparison: Comparison, weights: Weights | None) -> Comparison:
     return replace(comparison, candidates={**comparison.candidates, **checked})
 
 
-def fitted_units(estimator: Any) -> Vector:
+def get_fitted_units(estimator: Any) -> Vector:
     """Return the unit of each feature that an estimator was fitted in."""
     if isinstance(estimator, BayesSpARRegressor):
         return estimator._fitted_prior.units

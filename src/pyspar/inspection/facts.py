@@ -9,7 +9,7 @@ import numpy as np
 
 from pyspar.core.scaling import inverse, spread_about, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
-from pyspar.inspection.compare import Comparison, fitted_units
+from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
 from pyspar.inspection.judgement import Judgement
 
@@ -85,7 +85,7 @@ def gather_feature_facts(comparison: Comparison, columns: Sequence[str]) -> Feat
     for j in np.argsort(-shift, kind="stable"):
         if shift[j] > MAX_MEAN_SHIFT:
             moved.setdefault(columns[j], float(shift[j]))  # of features with one name, the farthest
-    units = fitted_units(estimator)
+    units = get_fitted_units(estimator)
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
     return FeatureFacts(
         rows=source.weight,
