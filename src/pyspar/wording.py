@@ -17,33 +17,35 @@ _DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ROUNDING = 1e-9
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4) -> str:
     """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
-    >>> number(12.34567), number(251234.0), number(3e12), number(None), number(math.inf)
-    ('12.35', '251,200', '3·10¹²', 'unknown', 'too large to compute')
+    >>> format_number(12.34567), format_number(251234.0), format_number(3e12), format_number(None)
+    ('12.35', '251,200', '3·10¹²', 'unknown')
+    >>> format_number(math.inf)
+    'too large to compute'
     """
     if value == math.inf:
         return TOO_LARGE
-    return "unknown" if value is None or not math.isfinite(value) else spelt(f"{value:.{digits}g}")
+    return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
 
 
-def between(ends: Sequence[float | None]) -> str:
+def format_interval(ends: Sequence[float | None]) -> str:
     """Return an interval as text.
 
-    >>> between((1.0, 2.5e5))
+    >>> format_interval((1.0, 2.5e5))
     '1 to 250,000'
     """
-    low, high = map(number, ends)
+    low, high = map(format_number, ends)
     if low == TOO_LARGE:
         return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+def format_percent(value: float | None, digits: int = 1) -> str:
     """Return a fraction in per cent. Values that round to 0 or 100 but differ are written as "under" or "over".
 
-    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.99999)
+    >>> format_percent(0.1234), format_percent(0.0), format_percent(1e-5), format_percent(0.99999)
     ('12.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
     """
     if value is None:
@@ -60,13 +62,13 @@ def percent(value: float | None, digits: int = 1) -> str:
     return f"{text} %"
 
 
-def times(factor: float) -> str:
+def format_factor(factor: float) -> str:
     """Return a factor with two digits.
 
-    >>> times(17123456.0), times(3.14), times(1e12)
+    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12)
     ('17,000,000', '3.1', '10¹²')
     """
-    return number(factor, 2).removeprefix("1·")
+    return format_number(factor, 2).removeprefix("1·")
 
 
 def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:
@@ -96,31 +98,31 @@ def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> st
     return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 
-def in_new_categories(rows: int, categories: Sequence[str]) -> str:
+def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
     """Return the number of target rows in categories that do not occur in the source, and these categories.
 
-    >>> in_new_categories(685, ["farm"])
+    >>> describe_new_categories(685, ["farm"])
     "685 target rows in a new category ('farm')"
-    >>> in_new_categories(1, ["farm", "barn"])
+    >>> describe_new_categories(1, ["farm", "barn"])
     "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
     return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_some(categories, 3, max_length=40)})"
 
 
-def spelt(text: str, power_exponent: int = POWER_EXPONENT) -> str:
+def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
     """Replace the exponents in a text: numbers below a power of ten get commas, larger ones are written as powers.
 
-    >>> spelt("2.512e+04 of 3e+12, 4.1e-07")
+    >>> replace_exponents("2.512e+04 of 3e+12, 4.1e-07")
     '25,120 of 3·10¹², 4.1·10⁻⁷'
     """
     return _EXPONENT.sub(lambda match: _replace_exponent(match, power_exponent), text)
 
 
-def without_raised(text: str) -> str:
+def replace_powers(text: str) -> str:
     """Replace powers of ten by exponents, for a terminal without superscripts.
 
-    >>> without_raised("25,120 of 3·10¹², 4.1·10⁻⁷")
+    >>> replace_powers("25,120 of 3·10¹², 4.1·10⁻⁷")
     '25,120 of 3e12, 4.1e-7'
     """
     return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)

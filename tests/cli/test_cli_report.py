@@ -19,7 +19,7 @@ def test_the_reports_are_written_and_the_terminal_tells_the_same(spar, files, so
     assert output["name"] == "price"
     assert output["verdict"] in result.stdout
     for forecast in output["forecasts"]:
-        assert f"RMSE {forecast['rmse']:.4g}" in result.stdout
+        assert f"{forecast['rmse']:.4g} RMSE" in result.stdout
     assert output["findings"] == [each for each in found["findings"] if each["output"] == "price"]
     for finding in found["findings"]:
         assert finding["code"] in result.stdout

@@ -14,7 +14,7 @@ import pytest
 import pyspar
 from pyspar import BayesSpARRegressor, InputError, MissingExtraError, Moments, Report, SpARRegressor, report
 from pyspar.reporting.page import render_page
-from pyspar.wording import between, number
+from pyspar.wording import format_interval, format_number
 
 
 class TableParser(HTMLParser):
@@ -60,23 +60,23 @@ def test_page_and_json_show_the_same_numbers(made, html):
     for shown, f in zip(rows["forecasts"][1:], output["forecasts"], strict=True):
         assert shown == [
             f["name"],
-            number(f["rmse"]),
-            between(f["interval80"]),
-            between(f["interval95"]),
-            number(f["rmse_noiseless"]),
-            between(f["interval80_noiseless"]),
-            between(f["interval95_noiseless"]),
-            number(f["variance"]),
-            number(f["bias"]),
-            number(f["noise"]),
+            format_number(f["rmse"]),
+            format_interval(f["interval80"]),
+            format_interval(f["interval95"]),
+            format_number(f["rmse_noiseless"]),
+            format_interval(f["interval80_noiseless"]),
+            format_interval(f["interval95_noiseless"]),
+            format_number(f["variance"]),
+            format_number(f["bias"]),
+            format_number(f["noise"]),
         ]
     for shown, d in zip(rows["sortable"][1:], output["directions"], strict=True):
-        assert shown[1:4] == [number(d["keeping"]), number(d["removing"]), number(d["inflation"])]
+        assert shown[1:4] == [format_number(d["keeping"]), format_number(d["removing"]), format_number(d["inflation"])]
     groups = {row[0]: row[1:] for row in rows["groups"][1:]}
     assert set(groups) == set(output["groups"]) == {"<i>north</i>", "south"}
     for name, forecasts in output["groups"].items():
         for shown, f in zip(groups[name], forecasts, strict=True):
-            assert shown == f"{number(f['rmse'])} ({between(f['interval95'])})"
+            assert shown == f"{format_number(f['rmse'])} ({format_interval(f['interval95'])})"
     for finding in output["findings"]:
         assert finding["code"] in html
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyspar import BayesSpARRegressor, SpARRegressor, report
 from pyspar.reporting.page import render_page
-from pyspar.wording import number
+from pyspar.wording import format_number
 
 
 def make_unshifted(n: int = 1000, d: int = 8):
@@ -113,7 +113,7 @@ def test_the_headline_shows_the_numbers_of_both_regressors_for_spar(shifted):
     X, y, Z = shifted
     for estimator, is_spar in ((SpARRegressor(), True), (BayesSpARRegressor(), False)):
         found = report(estimator.fit(X, y), Z)
-        errors = {f["name"]: number(f["rmse"]) for f in found.as_dict()["outputs"][0]["forecasts"]}
+        errors = {f["name"]: format_number(f["rmse"]) for f in found.as_dict()["outputs"][0]["forecasts"]}
         html = found.html()
         assert (f"<dt>adapted (SpAR)</dt><dd>{errors['SpAR']}</dd>" in html) == is_spar
         assert (f"<dt>adapted (Bayes-SpAR)</dt><dd>{errors['Bayes-SpAR']}</dd>" in html) != is_spar

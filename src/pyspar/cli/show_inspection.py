@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspar.wording import between, number
+from pyspar.wording import format_interval, format_number
 
 if TYPE_CHECKING:
     from pyspar.inspection import Inspection
@@ -17,8 +17,8 @@ def forecast_lines(inspection: Inspection) -> list[str]:
         width = max(len(forecast.name) for forecast in output.forecasts)
         for forecast in output.forecasts:
             lines.append(
-                f"{forecast.name:<{width}}  RMSE {number(forecast.rmse)}  "
-                f"(80 %: {between(forecast.interval80)}; 95 %: {between(forecast.interval95)})"
+                f"{forecast.name:<{width}}  {format_number(forecast.rmse)} RMSE  "
+                f"(80 %: {format_interval(forecast.interval80)}; 95 %: {format_interval(forecast.interval95)})"
             )
     return lines
 

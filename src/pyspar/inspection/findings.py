@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyspar.inspection.facts import MAX_MEAN_SHIFT, FeatureFacts, LabelFacts
 from pyspar.inspection.judgement import SERIOUS_HARM_RATIO
-from pyspar.wording import between, list_some, number, percent, times
+from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
 
 Severity = Literal["good", "info", "warning", "serious"]
 
@@ -96,13 +96,13 @@ def _check_harm(facts: LabelFacts) -> Finding:
             "Check the units of the columns in which the target is far from the source.",
         )
     errors = (
-        f"the expected RMSE of least squares is {number(judgement.before.rmse)} on the target and "
-        f"{number(judgement.source_rmse)} on the source"
+        f"the expected RMSE of least squares is {format_number(judgement.before.rmse)} on the target and "
+        f"{format_number(judgement.source_rmse)} on the source"
     )
     if not judgement.is_harmful:
         advice = "The shift requires no action"
         if advised is not None:
-            advice += f", but {advised.name} has a lower expected RMSE: {number(advised.rmse)}"
+            advice += f", but {advised.name} has a lower expected RMSE: {format_number(advised.rmse)}"
         return Finding("SPAR002", "good", f"No harmful shift: {errors}.", f"{advice}.")
     if advised is None:
         advice = (
@@ -110,9 +110,9 @@ def _check_harm(facts: LabelFacts) -> Finding:
             "weights have a much lower expected error."
         )
     else:
-        advice = f"Use {advised.name}: its expected RMSE is {number(advised.rmse)}."
+        advice = f"Use {advised.name}: its expected RMSE is {format_number(advised.rmse)}."
     severity: Severity = "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
-    return Finding("SPAR001", severity, f"The shift hurts: {errors}, {number(ratio, 3)} times as large.", advice)
+    return Finding("SPAR001", severity, f"The shift hurts: {errors}, {format_number(ratio, 3)} times as large.", advice)
 
 
 def _check_cost(facts: LabelFacts) -> Finding | None:
@@ -131,8 +131,8 @@ def _check_cost(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR012",
         "info",
-        f"Adapting is expected to increase the RMSE from {number(before.rmse)} (least squares) to "
-        f"{number(after.rmse)} ({after.name}).",
+        f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} (least squares) to "
+        f"{format_number(after.rmse)} ({after.name}).",
         advice,
     )
 
@@ -143,8 +143,8 @@ def _check_outside(facts: FeatureFacts) -> Finding | None:
     return Finding(
         "SPAR003",
         "serious" if facts.outside >= SERIOUS_OUTSIDE_SHARE else "warning",
-        f"{percent(facts.outside)} of the target's variation is in directions that do not occur in the source, so the "
-        "labels carry no information about them.",
+        f"{format_percent(facts.outside)} of the target's variation is in directions that do not occur in the source, "
+        "so the labels carry no information about them.",
         "Label rows that vary in these directions, or drop the columns that vary only in the target.",
     )
 
@@ -174,7 +174,7 @@ def _check_rows(facts: FeatureFacts) -> Finding | None:
         "SPAR005",
         "serious" if is_exact else "warning",
         f"The source has {facts.rows:,.0f} rows for {facts.rank:,} directions "
-        f"({number(facts.rows / facts.rank, 3)} per direction), {effect}.",
+        f"({format_number(facts.rows / facts.rank, 3)} per direction), {effect}.",
         "Use more rows or fewer features.",
     )
 
@@ -182,7 +182,7 @@ def _check_rows(facts: FeatureFacts) -> Finding | None:
 def _check_means(facts: FeatureFacts) -> Finding | None:
     if not facts.moved:
         return None
-    farthest = ", ".join(f"{name!r} by {number(distance, 3)}" for name, distance in facts.moved[:3])
+    farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in facts.moved[:3])
     count = _count(len(facts.moved), "column", "columns")
     return Finding(
         "SPAR009",
@@ -198,8 +198,8 @@ def _check_scales(facts: FeatureFacts) -> Finding | None:
     return Finding(
         "SPAR011",
         "warning",
-        f"The standard deviation of the largest column is {times(facts.scale_ratio)} times that of the smallest, so "
-        "the directions depend on the units of the columns.",
+        f"The standard deviation of the largest column is {format_factor(facts.scale_ratio)} times that of the "
+        "smallest, so the directions depend on the units of the columns.",
         "Standardise the features. BayesSpARRegressor does this by default.",
     )
 
@@ -237,7 +237,7 @@ def _check_removed(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR008",
         "warning",
-        f"Adapting removed {percent(share, 0)} of the target's variation. Predictions no longer depend on the "
+        f"Adapting removed {format_percent(share, 0)} of the target's variation. Predictions no longer depend on the "
         "directions that vary most.",
         "The source labels determine only the remaining directions. Label some target rows to learn the others.",
     )
@@ -251,7 +251,7 @@ def _check_interval(facts: LabelFacts) -> Finding | None:
     return Finding(
         "SPAR010",
         "warning",
-        f"The forecast is imprecise: the 95 % interval for the RMSE of {after.name} is {between((low, high))}.",
+        f"The forecast is imprecise: the 95 % interval for the RMSE of {after.name} is {format_interval((low, high))}.",
         "Label some target rows, above all rows with a wide interval (predict_interval).",
     )
 
@@ -263,14 +263,13 @@ def _check_leader(facts: LabelFacts) -> Finding | None:
         return None
     is_far = leader.reach >= LEADER_REACH
     text = (
-        f"One column dominates: {leader.name!r} carries {percent(leader.share, 0)} of what {leader.n_columns:,} "
+        f"One column dominates: {leader.name!r} carries {format_percent(leader.share, 0)} of what {leader.n_columns:,} "
         "columns explain of the label. Forecasts assume that many columns matter, so the true error of adapted weights "
         "may be above or below its interval"
     )
     if is_far:
-        text += (
-            f"; an error above it is likely because the column reaches {times(leader.reach)} times as far in the target"
-        )
+        reach = format_factor(leader.reach)
+        text += f"; an error above it is likely because the column reaches {reach} times as far in the target"
     return Finding(
         "SPAR013",
         "warning" if is_far else "info",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyspar.core.forecast import Forecast
-from pyspar.wording import between, number, times
+from pyspar.wording import format_factor, format_interval, format_number
 
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
 HARM_RATIO, SERIOUS_HARM_RATIO = 1.1, 2.0
@@ -120,16 +120,17 @@ def write_verdict(judgement: Judgement) -> str:
     outcome = judgement.outcome
     if outcome == "unknown":
         return "Whether adapting is worth it is unknown: the expected errors are too large to compute."
-    least, adapted = number(before.rmse), f"{number(after.rmse)} with {after.name}"
-    details = f"{_describe_change(judgement.adapted_ratio)}; 95 %: {between(after.interval95)}"
-    both = f"the expected RMSE is {least} with least squares and {adapted} (95 %: {between(after.interval95)})"
+    least, adapted = format_number(before.rmse), f"{format_number(after.rmse)} with {after.name}"
+    details = f"{_describe_change(judgement.adapted_ratio)}; 95 %: {format_interval(after.interval95)}"
+    both = f"the expected RMSE is {least} with least squares and {adapted} (95 %: {format_interval(after.interval95)})"
     if outcome == "adapt":
         text = f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} ({details})"
     elif outcome == "use" and advised is not None:
         change = _describe_change(advised.rmse / before.rmse)
         text = (
-            f"Use {advised.name}: the expected RMSE falls from {least} with least squares to {number(advised.rmse)} "
-            f"({change}; 95 %: {between(advised.interval95)}); adapting gives {adapted}"
+            f"Use {advised.name}: the expected RMSE falls from {least} with least squares to "
+            f"{format_number(advised.rmse)} ({change}; 95 %: {format_interval(advised.interval95)}); "
+            f"adapting gives {adapted}"
         )
     elif outcome == "label":
         effect = "helps only slightly" if judgement.helps_slightly else "does not help"
@@ -146,7 +147,7 @@ def write_verdict(judgement: Judgement) -> str:
 def _describe_change(ratio: float) -> str:
     """Return the change of an error as text: in per cent, or as a factor if the change is large."""
     if 0.0 < ratio < SMALL_FACTOR:
-        return f"{times(1.0 / ratio)} times smaller"
+        return f"{format_factor(1.0 / ratio)} times smaller"
     if ratio > LARGE_FACTOR:
-        return f"{times(ratio)} times as large"
+        return f"{format_factor(ratio)} times as large"
     return f"{100.0 * abs(1.0 - ratio):.0f} % {'less' if ratio < 1.0 else 'more'}"

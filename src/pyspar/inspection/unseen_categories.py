@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from pyspar.inspection.findings import Finding
 from pyspar.inspection.results import Inspection
 from pyspar.inspection.target_rows import is_missing
-from pyspar.wording import list_some, percent
+from pyspar.wording import format_percent, list_some
 
 SERIOUS_SHARE = 0.1
 """The finding is serious if at least this share of the target rows has an unseen category."""
@@ -112,9 +112,10 @@ def _make_finding(unseen: UnseenRows) -> Finding:
     return Finding(
         "SPAR014",
         "serious" if unseen.is_serious else "warning",
-        f"{_count_rows(unseen)} ({percent(unseen.rows / unseen.n_target)}) {'has' if unseen.rows == 1 else 'have'} "
-        f"categories that do not occur in the source: {describe_columns(unseen.columns)}. The labels carry no "
-        "information about these categories, and the forecasts do not cover these rows.",
+        f"{_count_rows(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
+        f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and "
+        "the forecasts do not cover these rows.",
         "Label some of these rows first, or handle them with a separate model.",
     )
 

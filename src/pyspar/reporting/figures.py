@@ -9,7 +9,7 @@ from typing import Any
 from pyspar.reporting.axes import compute_log_limits, include_line, set_linear_scale, set_log_scale
 from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, draw_figure
 from pyspar.reporting.formatting import format_count, shorten
-from pyspar.wording import between, number
+from pyspar.wording import format_interval, format_number
 
 MAX_DOTS = 500
 _LOG_SCALE_RATIO = 20.0
@@ -50,7 +50,8 @@ def draw_expected_errors(output: dict[str, Any], name: str, adapted: str) -> str
         )
 
     label = "Expected RMSE on the target. " + "; ".join(
-        f"{f['name']} {number(f['rmse'])}, 95 % interval {between(f['interval95'])}" for f in forecasts[::-1]
+        f"{f['name']} {format_number(f['rmse'])}, 95 % interval {format_interval(f['interval95'])}"
+        for f in forecasts[::-1]
     )
     rows = len(forecasts)
     return draw_figure(name, label, draw, (1.25 + 0.36 * rows, 1.9 + 0.66 * rows))
@@ -77,7 +78,12 @@ def _draw_error_bars(
             ax.plot(_fill_ends(forecast[level + suffix], value), [place, place], color=colour, linewidth=width)
         ax.plot([value], [place], "o", color=INK, markersize=4)
         ax.annotate(
-            number(value), (max(high, value), place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
+            format_number(value),
+            (max(high, value), place),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
         )
     ax.set_ylim(-0.5, len(forecasts) - 0.2)  # leaves space for the text above the first bar
     _name_bars(ax, forecasts)
@@ -115,7 +121,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
     label = "The parts of the expected squared error. " + "; ".join(
-        f"{f['name']}: variance {number(f['variance'])}, bias {number(f['bias'])}, noise {number(f['noise'])}"
+        f"{f['name']}: " + ", ".join(f"{part} {format_number(f[part])}" for part in ("variance", "bias", "noise"))
         for f in forecasts[::-1]
     )
     return draw_figure(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
@@ -143,7 +149,7 @@ def draw_inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n
     above = sum(v > unshifted for v in values)
     label = (
         f"Spectral inflation of {format_count(len(directions))} target directions: {format_count(above)} have a larger "
-        f"variance cost than without a shift, the largest {number(max(values) / unshifted)} times as much."
+        f"variance cost than without a shift, the largest {format_number(max(values) / unshifted)} times as much."
     )
     return draw_figure(name, label, draw, (3.2, 3.4))
 
@@ -208,8 +214,8 @@ def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
         return ax, Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
-        f"Predictions of {format_count(len(before))} target rows: {number(min(before))} to {number(max(before))} "
-        f"before adapting, {number(min(after))} to {number(max(after))} after it."
+        f"Predictions of {format_count(len(before))} target rows: {format_interval((min(before), max(before)))} before "
+        f"adapting, {format_interval((min(after), max(after)))} after it."
     )
     return draw_figure(name, label, draw, (3.6, 3.8))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pyspar import wording
-from pyspar.wording import number, spelt
+from pyspar.wording import format_number, replace_exponents
 
 AXIS_EXPONENT = 7
 """On an axis, numbers from this power of ten on are written as powers, because space is limited."""
@@ -21,13 +21,13 @@ def keep_percent(text: str) -> str:
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def format_percent(value: float | None, digits: int = 1) -> str:
+def format_percent_unbroken(value: float | None, digits: int = 1) -> str:
     """Return a fraction in per cent, without a line break before the sign.
 
-    >>> format_percent(0.1234), format_percent(1e-5)
+    >>> format_percent_unbroken(0.1234), format_percent_unbroken(1e-5)
     ('12.3\\xa0%', 'under 0.1\\xa0%')
     """
-    return keep_percent(wording.percent(value, digits))
+    return keep_percent(wording.format_percent(value, digits))
 
 
 def format_tick(value: float) -> str:
@@ -36,7 +36,7 @@ def format_tick(value: float) -> str:
     >>> format_tick(-0.02), format_tick(20000.0), format_tick(5e7)
     ('-0.02', '20,000', '5·10⁷')
     """
-    return _drop_unit_factor(spelt(f"{value:.4g}", AXIS_EXPONENT))
+    return _drop_unit_factor(replace_exponents(f"{value:.4g}", AXIS_EXPONENT))
 
 
 def format_log_tick(value: float) -> str:
@@ -50,7 +50,7 @@ def format_log_tick(value: float) -> str:
     digits, exponent = f"{value:.3e}".split("e")
     if 1e-3 <= value < 1e4 or (1e-4 < value < 1e-3 and float(digits) != 1.0):
         return f"{value:.4g}"
-    return _drop_unit_factor(spelt(f"{float(digits):g}e{int(exponent):+d}", 0))
+    return _drop_unit_factor(replace_exponents(f"{float(digits):g}e{int(exponent):+d}", 0))
 
 
 def format_hundredths(value: float | None) -> str:
@@ -61,7 +61,7 @@ def format_hundredths(value: float | None) -> str:
     """
     if value is not None and abs(value) < _ROUNDING:
         return "0"
-    return number(None if value is None else float(f"{100.0 * value:.3g}"))
+    return format_number(None if value is None else float(f"{100.0 * value:.3g}"))
 
 
 def format_sort_key(value: float | None) -> str:
@@ -80,8 +80,8 @@ def format_alpha(alpha: float | None, doubt: float | None) -> str:
     ('0.5', '1 − 2.5·10⁻⁷', '1')
     """
     if alpha is None or not doubt or doubt >= 1e-4:
-        return number(alpha)
-    return f"1 \N{MINUS SIGN} {spelt(f'{doubt:.1e}').replace('.0·', '·')}"
+        return format_number(alpha)
+    return f"1 \N{MINUS SIGN} {replace_exponents(f'{doubt:.1e}').replace('.0·', '·')}"
 
 
 def format_count(value: float) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from scipy.special import chdtri
 
 from pyspar.reporting import figures, formatting
-from pyspar.wording import between, number
+from pyspar.wording import format_interval, format_number
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -33,9 +33,9 @@ def render_page(report: dict[str, Any]) -> str:
     """Return the result of ``Report.as_dict`` as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        number=number, between=between, percent=formatting.format_percent, count=formatting.format_count,
-        keep_percent=formatting.keep_percent, hundredths=formatting.format_hundredths, alpha=formatting.format_alpha,
-        shorten=formatting.shorten, sort_key=formatting.format_sort_key,
+        number=format_number, between=format_interval, percent=formatting.format_percent_unbroken,
+        count=formatting.format_count, keep_percent=formatting.keep_percent, hundredths=formatting.format_hundredths,
+        alpha=formatting.format_alpha, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))

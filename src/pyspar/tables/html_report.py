@@ -18,7 +18,7 @@ from pyspar.tables.account import InspectAccount, Tables
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import check_path, writing
-from pyspar.wording import in_new_categories
+from pyspar.wording import describe_new_categories
 
 
 def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
@@ -97,5 +97,5 @@ def _notes(tables: Tables) -> list[str]:
     notes += [
         f"{f.column}: {f.source:,} source and {f.target:,} target values filled in by {f.by}" for f in tables.filled
     ]
-    notes += [f"{u.column}: {in_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
+    notes += [f"{u.column}: {describe_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
     return notes
