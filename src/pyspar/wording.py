@@ -1,4 +1,4 @@
-"""Wording: numbers as the terminal, the page, its figures and every sentence write them: the same digits everywhere."""
+"""Numbers, intervals and lists of names as text, in one form for messages, the terminal and the report."""
 
 from __future__ import annotations
 
@@ -7,81 +7,87 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-PLAIN = 9
-"""From this power of ten on a number is written as a power; smaller ones with commas."""
-BEYOND = "beyond what numbers can hold"
-"""How infinity is written: an error that was computed, and is larger than float64 reaches."""
+POWER_EXPONENT = 9
+"""Numbers from this power of ten on are written as powers, smaller numbers with commas."""
+TOO_LARGE = "too large to compute"
+"""The text for infinity: an error that exceeds float64."""
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
 _POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
-_DIGITS, _RAISED = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ROUNDING = 1e-9
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with four digits unless told otherwise, or say that it is too large or unknown.
+def format_number(value: float | None, digits: int = 4) -> str:
+    """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
-    >>> number(12.34567), number(251234.0), number(3e12), number(None), number(math.inf)
-    ('12.35', '251,200', '3·10¹²', 'unknown', 'beyond what numbers can hold')
+    >>> format_number(12.34567), format_number(251234.0), format_number(3e12), format_number(None)
+    ('12.35', '251,200', '3·10¹²', 'unknown')
+    >>> format_number(math.inf)
+    'too large to compute'
     """
     if value == math.inf:
-        return BEYOND
-    return "unknown" if value is None or not math.isfinite(value) else spelt(f"{value:.{digits}g}")
+        return TOO_LARGE
+    return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
 
 
-def between(ends: Sequence[float | None]) -> str:
+def format_interval(ends: Sequence[float | None]) -> str:
     """Return an interval as text.
 
-    >>> between((1.0, 2.5e5))
+    >>> format_interval((1.0, 2.5e5))
     '1 to 250,000'
     """
-    low, high = map(number, ends)
-    if low == BEYOND:
-        return BEYOND
+    low, high = map(format_number, ends)
+    if low == TOO_LARGE:
+        return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
-    """Return a share of one in per cent; what rounds to nothing is not called nothing, nor what rounds to all all.
+def format_percent(value: float | None, digits: int = 1) -> str:
+    """Return a fraction in per cent. Values that round to 0 or 100 but differ are written as "under" or "over".
 
-    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.99999)
+    >>> format_percent(0.1234), format_percent(0.0), format_percent(1e-5), format_percent(0.99999)
     ('12.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
     """
     if value is None:
         return "unknown"
-    least, hundred = 10.0**-digits, 100.0 * value
-    if abs(value - round(value)) < _ROUNDING:  # none or all of it
+    step, hundred = 10.0**-digits, 100.0 * value
+    if abs(value - round(value)) < _ROUNDING:  # an integer up to rounding
         text = f"{hundred:.0f}"
-    elif 0.0 < hundred < least / 2.0:
-        text = f"under {least:g}"
-    elif 100.0 - least / 2.0 < hundred < 100.0:
-        text = f"over {100.0 - least:g}"
+    elif 0.0 < hundred < step / 2.0:
+        text = f"under {step:g}"
+    elif 100.0 - step / 2.0 < hundred < 100.0:
+        text = f"over {100.0 - step:g}"
     else:
         text = f"{hundred:.{digits}f}"
     return f"{text} %"
 
 
-def times(factor: float) -> str:
-    """Return how many times, with two digits: more would be read as if they were sure.
+def format_factor(factor: float) -> str:
+    """Return a factor with two digits.
 
-    >>> times(17123456.0), times(3.14), times(1e12)
+    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12)
     ('17,000,000', '3.1', '10¹²')
     """
-    return number(factor, 2).removeprefix("1·")
+    return format_number(factor, 2).removeprefix("1·")
 
 
-def list_some(names: Iterable[object], limit: int = 8) -> str:
-    """Return names in quotation marks: the first ones, and how many more there are.
+def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:
+    """Return the first names in quotation marks, and the number of the others; names over ``max_length`` are cut.
 
     >>> list_some(["a", "b", "c"], limit=2), list_some(["a", "b"]), list_some([])
     ("'a', 'b' and 1 more", "'a', 'b'", 'none')
+    >>> list_some(["a long name"], max_length=6)
+    "'a lon…'"
     """
     names = list(names)
-    shown = ", ".join(map(repr, names[:limit]))
-    return f"{shown} and {len(names) - limit:,} more" if len(names) > limit else shown or "none"
+    if max_length is not None:
+        names = [name if len(name) <= max_length else f"{name[: max_length - 1]}…" for name in map(str, names)]
+    listed = ", ".join(map(repr, names[:limit]))
+    return f"{listed} and {len(names) - limit:,} more" if len(names) > limit else listed or "none"
 
 
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
-    """Return "did you mean ...?" with the known names that are closest to a misspelt one, or an empty string.
+    """Return "did you mean ...?" with the known names closest to a misspelt name, or an empty string.
 
     >>> suggest_name("Pirce", ["rooms", "price"]), suggest_name("area", ["rooms", "price"])
     ("did you mean 'price'?", '')
@@ -92,50 +98,38 @@ def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> st
     return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 
-def quoted(names: Sequence[str], limit: int = 3, longest: int = 40) -> str:
-    """Return some names in quotation marks, long ones cut, and how many more there are.
+def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
+    """Return the number of target rows in categories that do not occur in the source, and these categories.
 
-    >>> quoted(["farm"]), quoted(["a", "b"]), quoted(["a", "b", "c", "d", "e"])
-    ("'farm'", "'a' and 'b'", "'a', 'b', 'c' and 2 more")
-    """
-    shown = [repr(name if len(name) <= longest else f"{name[: longest - 1]}…") for name in names[:limit]]
-    if len(names) > limit:
-        return f"{', '.join(shown)} and {len(names) - limit:,} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
-
-
-def in_new_categories(rows: int, categories: Sequence[str]) -> str:
-    """Say how many target rows are in which categories that the source never had.
-
-    >>> in_new_categories(685, ["farm"])
+    >>> describe_new_categories(685, ["farm"])
     "685 target rows in a new category ('farm')"
-    >>> in_new_categories(1, ["farm", "barn"])
-    "1 target row in 2 new categories ('farm' and 'barn')"
+    >>> describe_new_categories(1, ["farm", "barn"])
+    "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
-    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({quoted(categories)})"
+    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_some(categories, 3, max_length=40)})"
 
 
-def spelt(text: str, plain: int = PLAIN) -> str:
-    """Write the exponents in a text as people do: with commas below a power of ten, as powers from there on.
+def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
+    """Replace the exponents in a text: numbers below a power of ten get commas, larger ones are written as powers.
 
-    >>> spelt("2.512e+04 of 3e+12, 4.1e-07")
+    >>> replace_exponents("2.512e+04 of 3e+12, 4.1e-07")
     '25,120 of 3·10¹², 4.1·10⁻⁷'
     """
-    return _EXPONENT.sub(lambda found: _spelt(found, plain), text)
+    return _EXPONENT.sub(lambda match: _replace_exponent(match, power_exponent), text)
 
 
-def without_raised(text: str) -> str:
-    """Write powers of ten with an e again, for a terminal that has no raised digits.
+def replace_powers(text: str) -> str:
+    """Replace powers of ten by exponents, for a terminal without superscripts.
 
-    >>> without_raised("25,120 of 3·10¹², 4.1·10⁻⁷")
+    >>> replace_powers("25,120 of 3·10¹², 4.1·10⁻⁷")
     '25,120 of 3e12, 4.1e-7'
     """
-    return _POWER.sub(lambda found: "e" + found[1].translate(str.maketrans(_RAISED, _DIGITS)), text)
+    return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)
 
 
-def _spelt(found: re.Match[str], plain: int) -> str:
-    digits, exponent = found[1], int(found[2])
-    if 0 <= exponent < plain:
-        return f"{float(found[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _RAISED))}"
+def _replace_exponent(match: re.Match[str], power_exponent: int) -> str:
+    digits, exponent = match[1], int(match[2])
+    if 0 <= exponent < power_exponent:
+        return f"{float(match[0]):,.0f}"
+    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"

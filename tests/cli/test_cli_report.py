@@ -91,10 +91,10 @@ def test_unseen_categories_are_a_finding_on_every_page_and_in_the_verdict(spar, 
     (told,) = [each for each in found["findings"] if each["code"] == "SPAR014"]
     assert told["severity"] == "serious"
     assert "31 of 80 target rows (38.8 %)" in told["text"]
-    assert "town 'Hof' and 'Jena'" in told["text"]
-    assert "says nothing about 31 of 80 target rows" in found["outputs"][0]["verdict"]
+    assert "town 'Hof', 'Jena'" in told["text"]
+    assert "31 of 80 target rows" in found["outputs"][0]["verdict"]
     assert f"SPAR014 serious: {told['text']}" in result.stdout
-    assert "town: 31 target rows in 2 new categories ('Hof' and 'Jena')" in found["notes"]
+    assert "town: 31 target rows in 2 new categories ('Hof', 'Jena')" in found["notes"]
     page = html.read_text(encoding="utf-8")
     card = page[page.index('<section class="first') : page.index("Expected error on the target")]
     assert "SPAR014" in card

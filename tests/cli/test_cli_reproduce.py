@@ -171,9 +171,7 @@ def test_without_torch_the_runs_are_skipped_with_what_brings_it(spar, tmp_path, 
     monkeypatch.setitem(sys.modules, "torch", None)
     shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
     assert shown.exit_code == 1
-    assert "This needs the package 'torch'. Install it with: pip install 'pyspar[torch]'" in " ".join(
-        shown.stdout.split()
-    )
+    assert "package 'torch'; install it with: pip install 'pyspar[torch]'" in " ".join(shown.stdout.split())
 
 
 def test_images_on_a_cpu_are_a_warning_before_the_wait_and_tables_are_not(tmp_path):

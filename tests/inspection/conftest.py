@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 
-def world(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float = 20.0):
+def make_data(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float = 20.0):
     rng = np.random.default_rng(seed)
     X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
     Z[:, 1] *= shift
@@ -16,4 +16,4 @@ def world(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float 
 
 @pytest.fixture
 def shifted():
-    return world()
+    return make_data()

@@ -1,7 +1,8 @@
-"""Headline, findings and verdict tell one story: what is advised in one is advised in all."""
+"""The judgement of forecasts: its outcome, the weights that it advises, and the text of verdicts and findings."""
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -9,121 +10,135 @@ import pytest
 
 from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
-from pyspar.inspection.findings import LabelFacts, findings_in_label
-from pyspar.inspection.judgement import judged, verdict_of
+from pyspar.inspection.facts import LabelFacts
+from pyspar.inspection.findings import list_label_findings
+from pyspar.inspection.judgement import judge_forecasts, write_verdict
 
 
-def told(home, adapted="Bayes-SpAR", **rmse):
-    """Return the verdict and the findings by code, for expected errors that are given."""
+def judge(source_rmse, adapted="Bayes-SpAR", **rmse):
+    """Return the judgement of expected errors by method name."""
     forecasts = [
         Forecast(name.replace("_", "-"), value, *[(0.9 * value, 1.1 * value)] * 2, value, *[(0.0, value)] * 2, 0, 0, 0)
         for name, value in rmse.items()
     ]
-    found = judged(forecasts, home, adapted)
-    return verdict_of(found), {f.code: f for f in findings_in_label(LabelFacts(found, (), "interior"))}
+    return judge_forecasts(forecasts, source_rmse, adapted)
 
 
-def test_a_shift_that_hurts_and_that_adapting_reduces():
-    verdict, findings = told(1.0, OLS=5.0, ridge=4.0, Bayes_SpAR=2.0)
-    assert "Use Bayes-SpAR" in findings["SPAR001"].advice
-    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 2 with Bayes-SpAR (60 % less")
+def findings_by_code(judgement):
+    return {finding.code: finding for finding in list_label_findings(LabelFacts(judgement, (), "interior"))}
 
 
-@pytest.mark.parametrize("adapted", [4.95, 5.0, 7.0])
-def test_a_shift_that_hurts_and_that_no_weights_reduce_needs_labels_first(adapted):
-    verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=adapted)
-    assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
-    assert verdict.startswith("Label some rows of the target first: the shift hurts")
-    assert "Adapting changes little" not in verdict
-    assert ("SPAR012" in findings) == (adapted > 5.2)
+CASES = [
+    # expected errors, outcome, advised weights, codes of the findings
+    (judge(1.0, OLS=5.0, ridge=4.0, Bayes_SpAR=2.0), "adapt", "Bayes-SpAR", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=1.99, Bayes_SpAR=2.0), "adapt", "Bayes-SpAR", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=5.0), "use", "ridge", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=3.0), "use", "ridge", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=7.0), "use", "ridge", {"SPAR001", "SPAR012"}),
+    (judge(1.0, OLS=1.0, ridge=0.93, Bayes_SpAR=0.97), "use", "ridge", {"SPAR002"}),
+    (judge(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=4.85), "label", None, {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=4.95), "label", None, {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=5.0), "label", None, {"SPAR001"}),
+    (judge(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=7.0), "label", None, {"SPAR001", "SPAR012"}),
+    (judge(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=0.94), "adapt", "Bayes-SpAR", {"SPAR002"}),
+    (judge(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=0.96), "slight", None, {"SPAR002"}),
+    (judge(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=0.99), "same", None, {"SPAR002"}),
+    (judge(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.0), "same", None, {"SPAR002"}),
+    (judge(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.5), "worse", None, {"SPAR002", "SPAR012"}),
+    (judge(1.0, "SpAR", OLS=5.0, SpAR=3.0, Bayes_SpAR=4.0), "adapt", "SpAR", {"SPAR001"}),
+    (judge(1.0, "SpAR", OLS=5.0, SpAR=4.0, Bayes_SpAR=3.0), "use", "Bayes-SpAR", {"SPAR001"}),
+    (judge(1.0, "SpAR", OLS=5.0, SpAR=6.0, Bayes_SpAR=3.0), "use", "Bayes-SpAR", {"SPAR001", "SPAR012"}),
+    (judge(1.0, OLS=np.inf, ridge=1.0, Bayes_SpAR=np.inf), "unknown", "ridge", {"SPAR001"}),
+    # large and small changes
+    (judge(2.9e7, OLS=2.9e7, Bayes_SpAR=1.7), "adapt", "Bayes-SpAR", {"SPAR002"}),
+    (judge(100.0, OLS=100.0, Bayes_SpAR=6.0), "adapt", "Bayes-SpAR", {"SPAR002"}),
+    (judge(100.0, OLS=100.0, Bayes_SpAR=4.0), "adapt", "Bayes-SpAR", {"SPAR002"}),
+    (judge(100.0, OLS=100.0, Bayes_SpAR=0.0), "adapt", "Bayes-SpAR", {"SPAR002"}),
+    (judge(1.0, OLS=1.0, Bayes_SpAR=250.0), "worse", None, {"SPAR002", "SPAR012"}),
+]
 
 
-def test_where_other_weights_are_better_both_name_them():
-    verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=5.0)
-    assert re.search(r"ridge: .*\b2\b", findings["SPAR001"].advice)
-    assert verdict.startswith("Use ridge rather than least squares: the expected RMSE falls from 5 to 2")
-    verdict, findings = told(1.0, OLS=5.0, ridge=2.0, Bayes_SpAR=3.0)
-    assert re.search(r"ridge: .*\b2\b", findings["SPAR001"].advice)
-    assert verdict.startswith("Adapting is worth it")
-    assert "ridge: 2" in verdict
+@pytest.mark.parametrize(("judgement", "outcome", "advised", "codes"), CASES)
+def test_the_outcome_follows_from_the_expected_errors(judgement, outcome, advised, codes):
+    assert judgement.outcome == outcome
+    assert (judgement.advised and judgement.advised.name) == advised
+    assert set(findings_by_code(judgement)) == codes
 
 
-def test_adapted_weights_are_advised_where_others_are_hardly_better():
-    _, findings = told(1.0, OLS=5.0, ridge=1.99, Bayes_SpAR=2.0)
-    assert "Use Bayes-SpAR" in findings["SPAR001"].advice
+@pytest.mark.parametrize("ratio", [1.05, 1.5, 3.0])
+def test_harm_has_two_levels(ratio):
+    judgement = judge(1.0, OLS=ratio, Bayes_SpAR=ratio)
+    severity = {1.05: "good", 1.5: "warning", 3.0: "serious"}[ratio]
+    (finding,) = list_label_findings(LabelFacts(judgement, (), "interior"))
+    assert judgement.is_harmful == (severity != "good")
+    assert finding.severity == severity
 
 
-def test_without_harm_adapting_changes_little_or_costs():
-    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.0)
-    assert "SPAR002" in findings
-    assert verdict.startswith("Adapting changes little")
-    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=1.5)
-    assert "rises from 1 to 1.5 with Bayes-SpAR" in verdict
-    assert "SPAR012" in findings
+def test_errors_that_cannot_be_computed_are_serious():
+    judgement = judge(1.0, OLS=np.inf, ridge=1.0, Bayes_SpAR=np.inf)
+    assert findings_by_code(judgement)["SPAR001"].severity == "serious"
 
 
-@pytest.mark.parametrize(
-    ("adapted", "how"), [(0.94, "is worth it"), (0.96, "helps slightly"), (0.99, "changes little")]
-)
-def test_a_gain_of_a_few_per_cent_is_not_oversold(adapted, how):
-    verdict, findings = told(1.0, OLS=1.0, ridge=1.0, Bayes_SpAR=adapted)
-    assert verdict.startswith(f"Adapting {how}: ")
-    assert ("Bayes-SpAR" in findings["SPAR002"].advice) == (how == "is worth it")
-    verdict, findings = told(1.0, OLS=5.0, ridge=5.0, Bayes_SpAR=4.85)
-    assert verdict.startswith("Label some rows of the target first: the shift hurts and adapting helps only slightly")
-    assert findings["SPAR001"].advice.startswith("Label some rows of the target first")
+def test_the_text_of_verdicts_and_their_findings(golden):
+    lines = []
+    for judgement, *_ in CASES:
+        errors = ", ".join(f"{name} {forecast.rmse:g}" for name, forecast in judgement.forecasts.items())
+        lines.append(f"source {judgement.source_rmse:g}; target {errors}; adapted {judgement.adapted}")
+        lines.append(f"    verdict: {write_verdict(judgement)}")
+        for code, finding in findings_by_code(judgement).items():
+            lines.append(f"    {code} {finding.severity}: {finding.text} {finding.advice}")
+    golden("verdicts", "\n".join(lines))
 
 
-def test_the_verdict_speaks_of_the_weights_in_hand_and_names_better_ones():
-    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=3.0, Bayes_SpAR=4.0)
-    assert verdict.startswith("Adapting is worth it: the expected RMSE falls from 5 to 3 with SpAR (40 % less")
-    assert "Bayes-SpAR" not in verdict
-    assert re.search(r"SpAR: .*\b3\b", findings["SPAR001"].advice)
-    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=4.0, Bayes_SpAR=3.0)
-    assert "falls from 5 to 4 with SpAR" in verdict
-    assert "Bayes-SpAR: 3" in verdict
-    assert re.search(r"Bayes-SpAR: .*\b3\b", findings["SPAR001"].advice)
-    verdict, findings = told(1.0, "SpAR", OLS=5.0, SpAR=6.0, Bayes_SpAR=3.0)
-    assert verdict.startswith(
-        "Use Bayes-SpAR rather than least squares: the expected RMSE falls from 5 to 3 (40 % less"
-    )
-    assert "6 with SpAR" in verdict
-    assert "to 6 (SpAR)" in findings["SPAR012"].text
+def assert_one_recommendation(judgement, verdict, findings):
+    """Assert that the verdict and the advice of every finding name only the advised weights."""
+    advised = judgement.advised and judgement.advised.name
+    for finding in findings:
+        named = {name for name in judgement.forecasts if re.search(rf"(?<![\w-]){re.escape(name)}\b", finding.advice)}
+        assert named <= {advised}, finding
+    recommended = re.match(r"Use (.+?): the", verdict)
+    assert (recommended and recommended[1]) == (advised if judgement.outcome == "use" else None)
+    assert verdict.startswith("Adapting is worth it:") == (judgement.outcome == "adapt")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "change"),
-    [
-        (2.9e7, 1.7, "falls from 29,000,000 to 1.7 with Bayes-SpAR (17,000,000 times smaller"),
-        (100.0, 6.0, "(94 % less"),
-        (100.0, 4.0, "(25 times smaller"),
-        (100.0, 0.0, "(100 % less"),
-        (1.0, 1.5, "(50 % more"),
-        (1.0, 250.0, "(250 times as large"),
-    ],
-)
-def test_how_much_less_or_more_is_told_as_a_person_would(before, after, change):
-    assert change in told(before, OLS=before, Bayes_SpAR=after)[0]
+@pytest.mark.parametrize("judgement", [case[0] for case in CASES])
+def test_verdict_and_findings_recommend_the_same_weights(judgement):
+    assert_one_recommendation(judgement, write_verdict(judgement), findings_by_code(judgement).values())
+
+
+@pytest.mark.parametrize("estimator", [SpARRegressor(), SpARRegressor(0.5), BayesSpARRegressor()], ids=repr)
+def test_verdict_and_findings_of_simulated_shifts_recommend_the_same_weights(estimator):
+    outcomes = set()
+    true_weights = np.array([2.0, 1.0, 0.5, 0.5, 0.1, 0.1])
+    for shift, rows, seed in itertools.product([1.0, 3.0, 30.0], [12, 40, 400], range(4)):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(rows, 6)), rng.normal(size=(80, 6))
+        X[:, 5] *= 1e-3 if seed == 2 else 1.0
+        Z[:, 1] *= shift
+        Z[:, 4] += 5.0 if seed == 3 else 0.0
+        y = X @ true_weights + rng.normal(size=rows)
+        inspection = inspect(estimator.fit(X, y), Z, weights={"in use": (true_weights, 0.0)} if seed == 1 else None)
+        output = inspection.outputs[0]
+        judgement = judge_forecasts(output.forecasts, output.in_distribution, inspection.adapted)
+        assert_one_recommendation(judgement, output.verdict, inspection.findings)
+        assert output.worth == judgement.is_worthwhile
+        outcomes.add(judgement.outcome)
+    assert len(outcomes) >= 3
 
 
 def test_each_regressor_is_judged_by_its_own_weights(shifted):
     X, y, Z = shifted
     for est, name in ((BayesSpARRegressor().fit(X, y), "Bayes-SpAR"), (SpARRegressor().fit(X, y), "SpAR")):
-        found = inspect(est, Z)
+        inspection = inspect(est, Z)
         expected = float(est.adapted(Z).expected_rmse(Z))
-        assert found.adapted == name
-        assert found.outputs[0].forecast(name).rmse == pytest.approx(expected, rel=1e-9)
-        assert f"with {name}" in found.outputs[0].verdict
+        assert inspection.adapted == name
+        assert inspection.outputs[0].forecast(name).rmse == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_cannot_be_computed_is_unknown():
-    verdict, findings = told(1.0, OLS=np.inf, ridge=1.0, Bayes_SpAR=np.inf)
-    assert "unknown" in verdict
-    assert findings["SPAR001"].severity == "serious"
-
-
-def test_an_inspection_says_whether_adapting_is_worth_it_as_its_verdict_does(shifted):
+def test_an_inspection_is_worth_it_if_its_judgement_is(shifted):
     X, y, Z = shifted
     for est in (BayesSpARRegressor(), BayesSpARRegressor(rule="chi2", alpha=1.0)):
-        output = inspect(est.fit(X, y), Z).outputs[0]
-        assert output.worth == ("Adapting is worth it" in output.verdict)
+        inspection = inspect(est.fit(X, y), Z)
+        output = inspection.outputs[0]
+        judgement = judge_forecasts(output.forecasts, output.in_distribution, inspection.adapted)
+        assert output.worth == judgement.is_worthwhile == (judgement.outcome == "adapt")

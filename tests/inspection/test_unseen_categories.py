@@ -1,4 +1,4 @@
-"""Rows in categories that the source never had: found wherever an encoder takes them, and told wherever it matters."""
+"""Rows in categories that do not occur in the source: how they are found, and where they are reported."""
 
 from __future__ import annotations
 
@@ -11,92 +11,110 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, inspect, report
-from pyspar.inspection.unseen_categories import NONE, Unseen, UnseenRows, unseen_by
+from pyspar.inspection.unseen_categories import (
+    NO_UNSEEN_ROWS,
+    UnseenColumn,
+    UnseenRows,
+    describe_columns,
+    find_unseen,
+)
 
 
-def homes(n, kinds, seed=0):
+def make_homes(n, kinds, seed=0):
     rng = np.random.default_rng(seed)
     return pd.DataFrame({"area": rng.normal(size=n), "kind": [kinds[i % len(kinds)] for i in range(n)]})
 
 
-def fitted(kinds=("house", "flat"), unknown="ignore", most=None):
-    source = homes(200, kinds)
-    encoder = OneHotEncoder(handle_unknown=unknown, max_categories=most, sparse_output=False)
+def fit_pipeline(kinds=("house", "flat"), handle_unknown="ignore", max_categories=None):
+    source = make_homes(200, kinds)
+    encoder = OneHotEncoder(handle_unknown=handle_unknown, max_categories=max_categories, sparse_output=False)
     prepared = make_column_transformer((StandardScaler(), ["area"]), (encoder, ["kind"]))
     labels = 3.0 * source["area"] + (source["kind"] == "flat") + np.random.default_rng(1).normal(size=200)
     return make_pipeline(prepared, PolynomialFeatures(2, include_bias=False), BayesSpARRegressor()).fit(source, labels)
 
 
-def test_a_pipeline_tells_of_them_in_finding_and_verdict():
-    found = inspect(fitted(), homes(100, ["house", "farm"], 2))
-    told = {each.code: each for each in found.findings}
-    assert told["SPAR014"].severity == "serious"
-    assert told["SPAR014"].text.startswith(
-        "50 of 100 target rows (50.0 %) are in a category that the source never had: kind 'farm'."
-    )
-    assert told["SPAR014"].output is None
-    for output in found.outputs:
-        assert output.verdict.endswith(
-            "; the forecast says nothing about 50 of 100 target rows, in a category that the source never had "
-            "(kind 'farm')."
-        )
+def find_code(inspection, code):
+    return [finding for finding in inspection.findings if finding.code == code]
 
 
-def test_a_target_of_which_much_is_unknown_is_not_called_good():
+def test_unseen_rows_are_reported_in_a_finding_and_in_every_verdict():
+    inspection = inspect(fit_pipeline(), make_homes(100, ["house", "farm"], 2))
+    (finding,) = find_code(inspection, "SPAR014")
+    assert finding.severity == "serious"
+    assert finding.output is None
+    for text in (finding.text, *(output.verdict for output in inspection.outputs)):
+        assert "50 of 100 target rows" in text
+        assert "kind 'farm'" in text
+
+
+def test_a_target_with_many_unseen_rows_is_not_called_good():
     known = ["house", "flat", "house", "flat", "barn", "shed"]
-    est = fitted(known, "infrequent_if_exist", 3)  # a farm is taken for one of the rare kinds, and stands out nowhere
-    few, many = (inspect(est, homes(500, kinds, 2)) for kinds in (known * 4 + ["farm"], [*known, "farm"]))
-    for found, severities in ((few, {"good"}), (many, {"info"})):
-        calm = [each for each in found.findings if each.code == "SPAR002"]
-        assert {each.severity for each in calm} == severities
-        assert calm == [each for each in found.outputs[0].findings if each.code == "SPAR002"]
-    assert {each.code: each.severity for each in few.findings}["SPAR014"] == "warning"
+    est = fit_pipeline(known, "infrequent_if_exist", 3)  # a farm is encoded as a rare kind
+    few, many = (inspect(est, make_homes(500, kinds, 2)) for kinds in (known * 4 + ["farm"], [*known, "farm"]))
+    for inspection, severity in ((few, "good"), (many, "info")):
+        (finding,) = find_code(inspection, "SPAR002")
+        assert finding.severity == severity
+        assert finding in inspection.outputs[0].findings
+    assert [finding.severity for finding in find_code(few, "SPAR014")] == ["warning"]
 
 
-def test_rows_of_weight_zero_are_absent():
-    target = homes(100, ["house", "farm", "barn", "flat"], 2)
-    without = inspect(fitted(), target, sample_weight=target["kind"].isin(["house", "flat"]).astype(float))
-    assert "SPAR014" not in {each.code for each in without.findings}
-    some = inspect(fitted(), target, sample_weight=(target["kind"] != "barn").astype(float))
-    told = {each.code: each.text for each in some.findings}
-    assert told["SPAR014"].startswith("25 of 75 target rows (33.3 %) are in a category that the source never had: kind")
-    assert "barn" not in told["SPAR014"]
+def test_rows_with_weight_zero_are_ignored():
+    target = make_homes(100, ["house", "farm", "barn", "flat"], 2)
+    without = inspect(fit_pipeline(), target, sample_weight=target["kind"].isin(["house", "flat"]).astype(float))
+    assert not find_code(without, "SPAR014")
+    (finding,) = find_code(
+        inspect(fit_pipeline(), target, sample_weight=(target["kind"] != "barn").astype(float)), "SPAR014"
+    )
+    assert "25 of 75 target rows" in finding.text
+    assert "barn" not in finding.text
 
 
-def test_known_categories_are_no_finding():
-    found = inspect(fitted(), homes(100, ["house", "flat"], 2))
-    assert "SPAR014" not in {each.code for each in found.findings}
-    assert "never had" not in found.outputs[0].verdict
+def test_known_categories_are_not_reported():
+    inspection = inspect(fit_pipeline(), make_homes(100, ["house", "flat"], 2))
+    assert not find_code(inspection, "SPAR014")
+    assert "kind" not in inspection.outputs[0].verdict
 
 
-def test_the_first_card_of_the_page_tells_of_them():
-    html = report(fitted(), homes(100, ["house", "<farm>"], 2)).html()
-    card = html[html.index('<section class="first') : html.index("Expected error on the target")]
-    assert '<a href="#o0-SPAR014">SPAR014</a> <span class="tag serious">' in card
-    assert card.count("&lt;farm&gt;") == 2  # in the verdict, and in the finding
+def test_the_headline_of_the_page_reports_unseen_rows():
+    html = report(fit_pipeline(), make_homes(100, ["house", "<farm>"], 2)).html()
+    headline = html[html.index('<section class="first') : html.index('-errors-h"')]
+    assert '<a href="#o0-SPAR014">SPAR014</a> <span class="tag serious">' in headline
+    assert headline.count("&lt;farm&gt;") == 2  # in the verdict and in the finding
     assert "<farm>" not in html
 
 
-@pytest.mark.parametrize("gap", [np.nan, None])
-def test_rows_are_counted_once_and_a_missing_value_that_was_seen_is_known(gap):
-    source = np.array([["a", "x"], ["b", gap]], dtype=object)
-    target = np.array([["c", "y"], ["a", gap], ["c", "x"], ["d", "x"]], dtype=object)
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_rows_are_counted_once_and_a_missing_value_can_be_a_known_category(missing):
+    source = np.array([["a", "x"], ["b", missing]], dtype=object)
+    target = np.array([["c", "y"], ["a", missing], ["c", "x"], ["d", "x"]], dtype=object)
     encoder = OneHotEncoder(handle_unknown="ignore").fit(source)
-    assert unseen_by(encoder, target) == UnseenRows(3, 4, (Unseen("x0", 3, ("c", "d")), Unseen("x1", 1, ("y",))))
+    columns = UnseenColumn("x0", 3, ("c", "d")), UnseenColumn("x1", 1, ("y",))
+    assert find_unseen(encoder, target) == UnseenRows(3, 4, columns)
 
 
-def test_steps_without_categories_have_none_unseen():
+def test_steps_without_categories_have_no_unseen_rows():
     scaler = make_pipeline(StandardScaler(), PolynomialFeatures(2)).fit(np.eye(3))
     for rows in (np.ones((5, 3)), [[1.0, 2.0, 3.0]], sparse.csr_matrix(np.ones((5, 3)))):
-        assert unseen_by(scaler, rows) == NONE
+        assert find_unseen(scaler, rows) == NO_UNSEEN_ROWS
     alone = make_pipeline(BayesSpARRegressor()).fit(np.eye(5), np.arange(5.0))
-    assert unseen_by(alone[:-1], np.eye(5)) == NONE
+    assert find_unseen(alone[:-1], np.eye(5)) == NO_UNSEEN_ROWS
 
 
 @pytest.mark.parametrize("columns", [["kind"], [1], slice(1, 2), make_column_selector(dtype_include=object)])
-@pytest.mark.parametrize("around", [lambda step: step, lambda step: make_union(step, "passthrough")])
-def test_encoders_are_found_however_their_columns_are_chosen(columns, around):
-    source, target = (homes(20, kinds).astype({"kind": object}) for kinds in (["house", "flat"], ["house", "farm"]))
-    chosen = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), columns))
-    found = unseen_by(around(chosen).fit(source), target)
-    assert found == UnseenRows(10, 20, (Unseen("kind", 10, ("farm",)),))
+@pytest.mark.parametrize("wrap", [lambda step: step, lambda step: make_union(step, "passthrough")])
+def test_encoders_are_found_for_every_way_to_select_columns(columns, wrap):
+    source, target = (
+        make_homes(20, kinds).astype({"kind": object}) for kinds in (["house", "flat"], ["house", "farm"])
+    )
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), columns))
+    unseen = find_unseen(wrap(encoder).fit(source), target)
+    assert unseen == UnseenRows(10, 20, (UnseenColumn("kind", 10, ("farm",)),))
+
+
+def test_only_the_first_columns_and_categories_are_listed():
+    columns = [UnseenColumn(f"c{i}", 1, ("a", "b", "c", "d" * 100)) for i in range(5)]
+    text = describe_columns(columns)
+    assert "c2 'a', 'b', 'c' and 1 more" in text
+    assert "c3" not in text
+    assert "2 more columns" in text
+    assert len(describe_columns([UnseenColumn("c", 1, ("d" * 100,))])) < 50

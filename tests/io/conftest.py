@@ -1,4 +1,4 @@
-"""Models as people save them: every estimator, alone and in pipelines, and what the command line writes."""
+"""Saved models of every estimator, alone and in pipelines, and models that the command line writes."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def pipelines():
 
 
 def command_line(folder):
-    """Return what ``spar adapt --save`` writes for every method, for tables in memory and streamed."""
+    """Yield the models that ``spar adapt --save`` writes for every method, in memory and streamed."""
     source, target = table(60, 0, 0.05), table(30, 1, 3.0)
     source["y"] = source[["a", "b", "c"]].sum(axis=1) + np.random.default_rng(2).normal(size=60)
     numeric = source[["a", "b", "c", "y"]], target[["a", "b", "c"]]
@@ -84,7 +84,7 @@ def command_line(folder):
             path = folder / "model.skops"
             files = [str(folder / f"{stem}-{role}.csv") for role in ("source", "target")]
             arguments = ["adapt", *files, "--label", "y", "--method", str(method), "--save", str(path), *options]
-            with pytest.MonkeyPatch.context() as patch:  # save refuses names that are missing from the list
+            with pytest.MonkeyPatch.context() as patch:  # save rejects names that are missing from TRUSTED
                 patch.setattr("pyspar.io.models.save", skops.io.dump)
                 result = CliRunner().invoke(app, arguments)
             assert result.exit_code == 0, result.output
@@ -93,15 +93,15 @@ def command_line(folder):
 
 
 @pytest.fixture(scope="session")
-def honest(tmp_path_factory):
+def valid_models(tmp_path_factory):
     """The bytes of saved models by name, as skops writes them."""
-    found = {name: skops.io.dumps(model) for name, model in (*estimators(), *pipelines())}
-    return found | dict(command_line(tmp_path_factory.mktemp("saved")))
+    models = {name: skops.io.dumps(model) for name, model in (*estimators(), *pipelines())}
+    return models | dict(command_line(tmp_path_factory.mktemp("saved")))
 
 
 @pytest.fixture(scope="session")
 def nodes():
-    """Return all nodes of a skops file."""
+    """A function that returns all nodes of a skops file."""
 
     def walk(part):
         if isinstance(part, dict):

@@ -1,6 +1,6 @@
 """Load mutations of saved models while an audit hook watches; run as a program by test_model_fuzz.py.
 
-Arguments: a folder with honest .skops files, the number of mutations, a seed. Prints JSON: what was seen.
+Arguments: a folder with valid .skops files, the number of mutations, a seed. Prints events and outcomes as JSON.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 import os
 
@@ -8,7 +8,7 @@ from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
 
 
-def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_leaves_only_the_old_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("old")
 
@@ -23,7 +23,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
-def test_a_file_appears_at_the_end_with_its_suffix_and_ordinary_permissions(tmp_path):
+def test_a_new_file_appears_at_the_end_with_default_permissions(tmp_path):
     path = tmp_path / "a.parquet"
     with whole_file(path) as temporary:
         assert temporary.suffix == ".parquet"
@@ -35,7 +35,7 @@ def test_a_file_appears_at_the_end_with_its_suffix_and_ordinary_permissions(tmp_
     assert path.stat().st_mode == plain.stat().st_mode
 
 
-def test_permissions_of_a_replaced_file_are_kept(tmp_path):
+def test_a_replaced_file_keeps_its_permissions(tmp_path):
     path = tmp_path / "secret.csv"
     path.write_text("old")
     path.chmod(0o600)
@@ -45,8 +45,8 @@ def test_permissions_of_a_replaced_file_are_kept(tmp_path):
 
 
 def test_a_link_is_followed(tmp_path):
-    (tmp_path / "there").mkdir()
-    real, link = tmp_path / "there" / "real.csv", tmp_path / "link.csv"
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "real.csv", tmp_path / "link.csv"
     real.write_text("old")
     link.symlink_to(real)
     with whole_file(link) as temporary:
@@ -55,7 +55,7 @@ def test_a_link_is_followed(tmp_path):
     assert real.read_text() == "new"
 
 
-def test_a_missing_folder_is_named_as_it_was_asked_for(tmp_path):
+def test_a_missing_folder_is_an_error_that_names_the_path(tmp_path):
     def write():
         with whole_file(tmp_path / "nowhere" / "a.csv"):
             pass

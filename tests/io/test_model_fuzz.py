@@ -1,4 +1,4 @@
-"""Several hundred mutated model files: each is loaded or refused, and none makes the process do anything else."""
+"""Several hundred mutated model files: each is loaded or rejected, and none causes any other action."""
 
 import json
 import subprocess
@@ -8,11 +8,11 @@ from pathlib import Path
 PROGRAM = Path(__file__).with_name("fuzz_models.py")
 
 
-def test_no_mutated_model_imports_opens_or_runs_anything(honest, tmp_path):
+def test_no_mutated_model_imports_opens_or_runs_anything(valid_models, tmp_path):
     for name in ("spar-frame-2-adapted", "bayes-array-1-adapted", "columns-SpARRegressor", "adapt-pcr-mixed"):
-        (tmp_path / f"{name}.skops").write_bytes(honest[name])
+        (tmp_path / f"{name}.skops").write_bytes(valid_models[name])
     command = [sys.executable, str(PROGRAM), str(tmp_path), "400", "20240607"]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert found["events"] == []
-    assert set(found["outcomes"]) == {"loaded", "InputError"}  # some mutations leave a model intact
-    assert sum(found["outcomes"].values()) == 400
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert result["events"] == []
+    assert set(result["outcomes"]) == {"loaded", "InputError"}  # some mutations leave a model intact
+    assert sum(result["outcomes"].values()) == 400

@@ -1,4 +1,4 @@
-"""Files of Moments that are damaged or crafted: each is refused with InputError, and nothing large is allocated."""
+"""Files of Moments that are damaged or crafted: each is rejected with InputError, and nothing large is allocated."""
 
 import io
 import tracemalloc
@@ -13,7 +13,7 @@ import pyspar
 from pyspar import InputError, Moments
 from pyspar.io.moments import is_moments_file, read_outputs, write_moments
 
-LARGE = 2**22  # bytes; an honest file of the size below needs far less
+MAX_BYTES = 2**22  # a valid file of the size below needs far less
 
 
 @pytest.fixture
@@ -24,21 +24,21 @@ def moments():
 
 @pytest.fixture
 def whole(moments, tmp_path):
-    """The bytes of an honest file."""
+    """The bytes of a valid file."""
     write_moments(moments, tmp_path / "whole.npz", ["y"])
     return (tmp_path / "whole.npz").read_bytes()
 
 
 @pytest.fixture
 def fields(whole):
-    """The entries of an honest file."""
+    """The entries of a valid file."""
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 @pytest.fixture
-def refused(tmp_path):
-    """Assert that a file is refused by each reader, with little memory, and return the message."""
+def reject(tmp_path):
+    """A function that asserts that a reader rejects a file with little memory, and returns the message."""
 
     def check(content, read=pyspar.load):
         path = tmp_path / "crafted.npz"
@@ -48,7 +48,7 @@ def refused(tmp_path):
         try:
             with pytest.raises(InputError) as error:
                 read(path)
-            assert tracemalloc.get_traced_memory()[1] < LARGE
+            assert tracemalloc.get_traced_memory()[1] < MAX_BYTES
         finally:
             tracemalloc.stop()
         assert str(path) in str(error.value)
@@ -57,7 +57,7 @@ def refused(tmp_path):
     return check
 
 
-def archived(entries, **options):
+def make_archive(entries, **options):
     buffer = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", **options) as archive:
         warnings.simplefilter("ignore")
@@ -66,13 +66,13 @@ def archived(entries, **options):
     return buffer.getvalue()
 
 
-def npy(array):
+def make_npy(array):
     buffer = io.BytesIO()
     np.save(buffer, np.asarray(array))
     return buffer.getvalue()
 
 
-def claimed(dtype, shape, data=b""):
+def make_header(dtype, shape, data=b""):
     header = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
 
@@ -125,8 +125,8 @@ def claimed(dtype, shape, data=b""):
         ("format", 1),
     ],
 )
-def test_a_field_that_cannot_be_is_refused(fields, refused, key, value):
-    refused(archived({**fields, f"{key}.npy": npy(value)}.items()))
+def test_a_field_that_cannot_be_is_rejected(fields, reject, key, value):
+    reject(make_archive({**fields, f"{key}.npy": make_npy(value)}.items()))
 
 
 @pytest.mark.parametrize("key", ["root", "names", "eps", "format", "n_features"])
@@ -145,52 +145,52 @@ def test_a_field_that_cannot_be_is_refused(fields, refused, key, value):
         ([("a", "<f8")], "(1,)"),
     ],
 )
-def test_a_header_that_claims_more_than_the_file_holds_is_refused(fields, refused, key, dtype, shape):
+def test_a_header_that_claims_more_than_the_file_holds_is_rejected(fields, reject, key, dtype, shape):
     for data in (b"", bytes(64)):
-        refused(archived({**fields, f"{key}.npy": claimed(dtype, shape, data)}.items()))
+        reject(make_archive({**fields, f"{key}.npy": make_header(dtype, shape, data)}.items()))
 
 
-def test_a_size_that_the_archive_claims_is_not_believed(whole, refused):
+def test_a_wrong_size_in_the_archive_is_rejected(whole, reject):
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         start = archive.start_dir
         size = archive.getinfo("root.npy").file_size.to_bytes(4, "little")
     directory = whole[start:].replace(size, (2**31).to_bytes(4, "little"))
-    refused(whole[:start] + directory)
+    reject(whole[:start] + directory)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_compressed_entries_are_refused(fields, refused, method):
-    refused(archived(fields.items(), compression=method))
-    bomb = {**fields, "names.npy": npy(np.zeros((10**7,), "<U1"))}
-    refused(archived(bomb.items(), compression=method))
+def test_compressed_entries_are_rejected(fields, reject, method):
+    reject(make_archive(fields.items(), compression=method))
+    bomb = {**fields, "names.npy": make_npy(np.zeros((10**7,), "<U1"))}
+    reject(make_archive(bomb.items(), compression=method))
 
 
-def test_unknown_zip_methods_and_encryption_are_refused(whole, refused):
+def test_unknown_zip_methods_and_encryption_are_rejected(whole, reject):
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         start = archive.start_dir
     for offset, value in ((10, 99), (10, 1), (8, 1)):  # of the first entry: the method, and the flags
         changed = bytearray(whole)
         changed[start + offset] = value
-        refused(bytes(changed))
+        reject(bytes(changed))
 
 
-def test_an_entry_may_occur_once_and_none_may_be_missing(fields, refused):
+def test_an_entry_may_occur_once_and_none_may_be_missing(fields, reject):
     for name in fields:
-        refused(archived([*fields.items(), (name, fields[name])]))
+        reject(make_archive([*fields.items(), (name, fields[name])]))
         if name != "outputs.npy":
-            assert name.removesuffix(".npy") in refused(archived((n, d) for n, d in fields.items() if n != name))
+            assert name.removesuffix(".npy") in reject(make_archive((n, d) for n, d in fields.items() if n != name))
 
 
-def test_the_names_of_labels_are_checked_too(fields, refused, tmp_path):
+def test_the_names_of_labels_are_checked_too(fields, reject, tmp_path):
     for value in (1.0, "y", [["y"]], np.array([b"y"])):
-        refused(archived({**fields, "outputs.npy": npy(value)}.items()), read_outputs)
-    refused(b"not a zip archive", read_outputs)
+        reject(make_archive({**fields, "outputs.npy": make_npy(value)}.items()), read_outputs)
+    reject(b"not a zip archive", read_outputs)
     path = tmp_path / "older.npz"
-    path.write_bytes(archived((name, data) for name, data in fields.items() if name != "outputs.npy"))
+    path.write_bytes(make_archive((name, data) for name, data in fields.items() if name != "outputs.npy"))
     assert read_outputs(path) == ()
 
 
-def test_every_truncated_file_is_refused(whole, tmp_path):
+def test_every_truncated_file_is_rejected(whole, tmp_path):
     path = tmp_path / "cut.npz"
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
@@ -200,35 +200,35 @@ def test_every_truncated_file_is_refused(whole, tmp_path):
                 read(path)
 
 
-def test_a_flipped_bit_is_refused_or_changes_nothing(moments, whole, tmp_path):
-    rng, path, refusals = np.random.default_rng(1), tmp_path / "flipped.npz", 0
+def test_a_flipped_bit_is_rejected_or_changes_nothing(moments, whole, tmp_path):
+    rng, path, rejections = np.random.default_rng(1), tmp_path / "flipped.npz", 0
     for bit in rng.choice(8 * len(whole), size=1000, replace=False):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(changed)
         try:
-            found, outputs = pyspar.load(path), read_outputs(path)
+            loaded, outputs = pyspar.load(path), read_outputs(path)
         except InputError:
-            refusals += 1
+            rejections += 1
             continue
-        np.testing.assert_array_equal(found.root, moments.root)
-        np.testing.assert_array_equal(found.eps, moments.eps)
-        assert (found.rows, found.weight, found.names) == (moments.rows, moments.weight, moments.names)
-        assert outputs in (("y",), ())  # a flip in the directory can take the name of an entry that may be missing
-    assert refusals > 700
+        np.testing.assert_array_equal(loaded.root, moments.root)
+        np.testing.assert_array_equal(loaded.eps, moments.eps)
+        assert (loaded.rows, loaded.weight, loaded.names) == (moments.rows, moments.weight, moments.names)
+        assert outputs in (("y",), ())  # a flip in the directory can change the name of the optional entry
+    assert rejections > 700
 
 
-def test_random_bytes_in_the_entries_are_refused(fields, refused):
+def test_random_bytes_in_the_entries_are_rejected(fields, reject):
     rng = np.random.default_rng(2)
     for _ in range(200):
         entries = dict(fields)
         name = rng.choice([name for name in fields if name != "outputs.npy"])
         data = bytearray(entries[name])
-        for place in rng.integers(0, 128, size=3):  # the header: archived() writes a checksum that fits
+        for place in rng.integers(0, 128, size=3):  # the header; make_archive writes a matching checksum
             data[place] = rng.integers(0, 256)
         entries[name] = bytes(data)
         if entries[name] != fields[name]:
-            refused(archived(entries.items()))
+            reject(make_archive(entries.items()))
 
 
 def test_repeated_names_are_not_written(tmp_path):

@@ -1,4 +1,4 @@
-"""Small worlds for reports: most of the target's shift is along the second of eight features."""
+"""Small data sets for reports: most of the target's shift is along the second of eight features."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspar import BayesSpARRegressor, report
 NAMES = ["area", "garden <b>&", "$rooms$", "age", "lift", "noise", "trees", "tram"]
 
 
-def world(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float = 20.0):
+def make_data(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float = 20.0):
     rng = np.random.default_rng(seed)
     X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
     Z[:, 1] *= shift
@@ -20,7 +20,7 @@ def world(n: int = 150, m: int = 90, d: int = 8, *, seed: int = 0, shift: float 
 
 @pytest.fixture
 def shifted():
-    return world()
+    return make_data()
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def html(made) -> str:
 
 @pytest.fixture(scope="session")
 def made():
-    X, y, Z = world()
+    X, y, Z = make_data()
     est = BayesSpARRegressor().fit(X, y)
     groups = np.where(np.arange(len(Z)) % 3 == 0, "<i>north</i>", "south")
     return report(est, Z, groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")

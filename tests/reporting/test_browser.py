@@ -1,4 +1,4 @@
-"""The page in a real browser: no error, no request, and slider, pointer and keyboard do what they should."""
+"""The page in a browser: it loads without errors and requests, and slider, pointer and keyboard work."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ selenium = pytest.importorskip("selenium", reason="selenium drives the browser; 
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs Debian's chromium and chromium-driver")
 
 ACTIONS = "return [...document.querySelectorAll('.plane .wide circle')].map(c => c.getAttribute('class')).join(' ')"
-TROUBLE = """
-const found = [];
+LAYOUT_PROBLEMS = """
+const problems = [];
 for (const svg of document.querySelectorAll('svg')) {
   const box = svg.getBoundingClientRect();
   const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
   if (box.width) texts.forEach(([words, a], i) => {
     if (a.left < box.left - 1 || a.right > box.right + 1 || a.top < box.top - 1 || a.bottom > box.bottom + 1)
-      found.push('cut: ' + words);
+      problems.push('cut: ' + words);
     for (const [other, b] of texts.slice(i + 1))
       if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)
-        found.push(words + ' over ' + other);
+        problems.push(words + ' over ' + other);
   });
 }
-return found;
+return problems;
 """
 RULE = "return document.querySelector('.plane .wide [id$=\"-rule\"] path').getAttribute('d')"
 
@@ -61,12 +61,12 @@ def page(driver, html, tmp_path):
     return driver
 
 
-def test_it_loads_without_an_error_and_asks_for_nothing(page):
+def test_the_page_loads_without_errors_and_requests(page):
     assert page.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert len([url for url in asked if url.startswith("file:")]) == 1
+    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in urls if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in urls if url.startswith("file:")]) == 1
 
 
 def test_the_slider_changes_the_picture_and_the_counts(page, made):
@@ -86,8 +86,8 @@ def test_the_slider_changes_the_picture_and_the_counts(page, made):
     assert page.get_log("browser") == []
 
 
-def test_what_the_script_counts_at_the_start_is_what_was_printed(page, made):
-    # The page is written with the forecast of SpAR; the script arrives at it by summing over directions.
+def test_the_script_computes_the_number_that_the_page_shows_first(page, made):
+    # The page shows the forecast of SpAR. The script computes it as a sum over directions.
     shown = page.find_element("css selector", ".after").text
     page.find_element("css selector", ".reset").click()
     spar = next(f for f in made.as_dict()["outputs"][0]["forecasts"] if f["name"] == "SpAR")
@@ -105,7 +105,7 @@ def test_points_above_the_line_are_the_removed_ones(page):
         "const x = Number(c.getAttribute('cx'));"
         "return [Number(c.getAttribute('cy')) - (y0 + (y1 - y0) * (x - x0) / (x1 - x0)), c.getAttribute('class')]; })"
     )
-    # Half a pixel of slack: the circles' places are written with one decimal.
+    # Positions of circles are rounded to one decimal, so half a pixel is tolerated.
     for below_line, kind in above:
         assert abs(below_line) < 0.5 or (kind == "gone") == (below_line < 0)
 
@@ -118,9 +118,8 @@ def test_pointing_at_a_direction_shows_its_details(page):
     ActionChains(page).move_to_element(circle).perform()
     tip = page.find_element("id", "tip")
     assert tip.is_displayed()
-    assert "Direction 1:" in tip.text
-    assert "keeping costs" in tip.text
-    assert "loads on" in tip.text
+    assert tip.text.startswith("Direction 1:")
+    assert len(tip.text.splitlines()) == 5
     ActionChains(page).move_to_element(page.find_element("css selector", "h1")).perform()
     assert not tip.is_displayed()
 
@@ -131,13 +130,13 @@ def test_the_keyboard_reaches_and_moves_the_slider(page):
     slider = page.find_element("css selector", "input[type=range]")
     page.execute_script("arguments[0].focus()", slider)
     outline = "return getComputedStyle(arguments[0]).outlineStyle"
-    before, words = float(slider.get_attribute("value")), slider.get_attribute("aria-valuetext")
+    before, description = float(slider.get_attribute("value")), slider.get_attribute("aria-valuetext")
     slider.send_keys(Keys.HOME)
     assert float(slider.get_attribute("value")) == 0.0
     assert page.find_element("css selector", ".count").text == "0"
     slider.send_keys(Keys.ARROW_RIGHT)
     assert 0.0 < float(slider.get_attribute("value")) < before
-    assert slider.get_attribute("aria-valuetext") != words
+    assert slider.get_attribute("aria-valuetext") != description
     assert page.execute_script(outline, slider) != "none"
 
 
@@ -155,7 +154,7 @@ def test_the_table_sorts_by_keyboard(page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(page, theme):
+def test_text_has_enough_contrast(page, theme):
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [_theme(theme)]})
     names = ["ink", "muted", "keep", "remove", "third", "good", "warning", "serious", "info", "bg", "card"]
     colours = dict(zip(names, page.execute_script(
@@ -163,20 +162,20 @@ def test_text_stands_out_from_its_ground(page, theme):
         "return arguments[0].map(n => s.getPropertyValue('--' + n).trim())", names
     )))  # fmt: skip
     for name in names[:-2]:
-        for ground in ("bg", "card"):
-            assert _contrast(colours[name], colours[ground]) >= 4.5, (theme, name, ground)
+        for background in ("bg", "card"):
+            assert _contrast(colours[name], colours[background]) >= 4.5, (theme, name, background)
 
 
 def test_the_button_changes_the_theme(page):
-    ground = "return getComputedStyle(document.body).backgroundColor"
-    before = page.execute_script(ground)
+    background = "return getComputedStyle(document.body).backgroundColor"
+    before = page.execute_script(background)
     page.find_element("id", "theme").click()
-    assert page.execute_script(ground) != before
+    assert page.execute_script(background) != before
     page.find_element("id", "theme").click()
-    assert page.execute_script(ground) == before
+    assert page.execute_script(background) == before
 
 
-def test_nothing_is_wider_than_a_telephone(page):
+def test_the_page_fits_a_telephone(page):
     page.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     )
@@ -193,18 +192,18 @@ def test_nothing_is_wider_than_a_telephone(page):
 
 @pytest.fixture(scope="module")
 def awkward():
-    """Pages whose names are long or foreign, whose numbers are huge or tiny, or of which little is to be said."""
+    """Reports with long names, names in other scripts, huge numbers, tiny numbers or little content."""
     rng = np.random.default_rng(0)
     names = ["<script>alert(1)</script>", "a" * 200, "مساحة البيت", "温度", 'say "x"', "$y$", "C:\\temp", "tram"]
     X, Z = rng.normal(size=(60, 8)), rng.normal(size=(90, 8)) * [1, 30, 1, 1, 1, 1, 1, 9]
     y = 3e5 + 1e5 * X[:, 0] + 4e4 * rng.normal(size=60)
     groups = np.array(["<b>the north</b> beyond the river", "شمال", "e"])[np.arange(90) % 3]
-    given = {"the model in use since last spring": (np.full(8, 1e4), 0.0)}
+    weights = {"the model in use since last spring": (np.full(8, 1e4), 0.0)}
     thin = X * np.geomspace(1, 1e-10, 8)
     labels = np.column_stack([y, np.ones(60)])
     return {
         "prices": report(
-            BayesSpARRegressor().fit(X, y), Z, columns=names, groups=groups, weights=given, outputs=["price" * 30]
+            BayesSpARRegressor().fit(X, y), Z, columns=names, groups=groups, weights=weights, outputs=["price" * 30]
         ),
         "tiny": report(BayesSpARRegressor().fit(X[:30, :2], X[:30, 0] + X[30:, 0]), Z[:20, :2]),
         "far": report(SpARRegressor().fit(thin, thin @ np.ones(8) + 0.1 * X[:, 1]), X),
@@ -214,7 +213,7 @@ def awkward():
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", ["prices", "tiny", "far", "two"])
-def test_nothing_overlaps_is_cut_or_has_to_be_scrolled_sideways(driver, awkward, tmp_path, name, width):
+def test_no_text_overlaps_is_cut_off_or_needs_horizontal_scrolling(driver, awkward, tmp_path, name, width):
     awkward[name].save(tmp_path / "report.html")
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -222,7 +221,7 @@ def test_nothing_overlaps_is_cut_or_has_to_be_scrolled_sideways(driver, awkward,
         driver.get_log("browser")
         driver.get((tmp_path / "report.html").as_uri())
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-        assert driver.execute_script(TROUBLE) == []
+        assert driver.execute_script(LAYOUT_PROBLEMS) == []
         inner = "return [...document.querySelectorAll('.groups')].map(t => t.parentElement)"
         for box in driver.execute_script(inner):
             assert driver.execute_script("return arguments[0].scrollWidth - arguments[0].clientWidth", box) <= 0
@@ -231,10 +230,10 @@ def test_nothing_overlaps_is_cut_or_has_to_be_scrolled_sideways(driver, awkward,
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_paper_shows_whole_tables_in_light_colours_without_controls(driver, awkward, tmp_path):
+def test_print_shows_whole_tables_in_light_colours_without_controls(driver, awkward, tmp_path):
     awkward["prices"].save(tmp_path / "report.html")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [_theme("dark")]})
-    # The width of A4 between margins of a centimetre.
+    # The width of A4 paper with margins of one centimetre.
     size = {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
@@ -254,16 +253,16 @@ def test_paper_shows_whole_tables_in_light_colours_without_controls(driver, awkw
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [_theme("light")]})
 
 
-def test_where_nothing_is_removed_no_share_or_name_is_told(page):
+def test_shares_and_names_are_hidden_if_no_direction_is_removed(page):
     parts = "return [...document.querySelectorAll('.some')].map(e => e.getClientRects().length > 0)"
     _move(page, 3.0)
     assert all(page.execute_script(parts))
     _move(page, 0.0)
     assert not any(page.execute_script(parts))
-    assert "directions removed. Expected RMSE" in page.find_element("css selector", ".outcome").text
+    assert page.find_element("css selector", ".count").text == "0"
 
 
-def test_script_and_page_write_numbers_alike(driver, awkward, tmp_path):
+def test_script_and_page_format_numbers_alike(driver, awkward, tmp_path):
     awkward["prices"].save(tmp_path / "report.html")
     driver.get((tmp_path / "report.html").as_uri())
     outcome = driver.find_element("css selector", ".outcome")
@@ -288,10 +287,10 @@ def _theme(name: str) -> dict[str, str]:
 def _contrast(one: str, other: str) -> float:
     """Return the contrast ratio of the Web Content Accessibility Guidelines."""
 
-    def light(colour: str) -> float:
+    def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    high, low = sorted((light(one), light(other)), reverse=True)
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)

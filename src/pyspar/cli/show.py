@@ -17,7 +17,7 @@ from typer import Exit
 from pyspar.cli.show_inspection import finding_lines, forecast_lines, verdict
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.interrupts import STOPPED
-from pyspar.wording import between, in_new_categories, number, percent, without_raised
+from pyspar.wording import describe_new_categories, format_interval, format_number, format_percent, replace_powers
 
 if TYPE_CHECKING:
     from pyspar.inspection import OutputInspection
@@ -64,14 +64,14 @@ def adapt_account(account: AdaptAccount) -> None:
         rows.add("but", f"the forecast says nothing about {_count(silent, 'target row')} in unseen categories")
     if account.scored is not None:
         least, score = account.scored.rmse_least_squares, account.scored
-        change = "" if account.method == "ols" else f"{number(least)} (least squares) → "
+        change = "" if account.method == "ols" else f"{format_number(least)} (least squares) → "
         rows.add(
             "true",
-            f"{change}{number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} with "
-            "a label, which was used for nothing else",
+            f"{change}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
+            "with a label, which was used for nothing else",
         )
     if account.expected.outside >= _NOTICEABLE:
-        outside = f"{percent(account.expected.outside)} of the target's energy is outside the source's span"
+        outside = f"{format_percent(account.expected.outside)} of the target's energy is outside the source's span"
         rows.add("outside", f"{outside}; no label speaks of it")
     _surprises(rows, account.tables, account.notes)
     n = account.tables.n_target
@@ -131,7 +131,7 @@ def _directions(output: OutputInspection, top: int) -> None:
         outside = f" ({_whole(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
         share = direction.keeping / total if total > 0.0 else 0.0
         table.add_row(
-            str(place), *(Text(_legible(number(cost))) for cost in (direction.keeping, direction.removing)),
+            str(place), *(Text(_legible(format_number(cost))) for cost in (direction.keeping, direction.removing)),
             f"{100.0 * share:.1f} %", _whole(direction.removed), Text("remove" if direction.goes else "keep"),
             Text(printable(loads + outside)),
         )  # fmt: skip
@@ -207,10 +207,13 @@ def _expectation(rows: _Rows, expected: Expected, method: str, *, scored: bool) 
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
         rows.add("expected", "error unknown: it is larger than can be computed")
         return
-    least = "" if method == "ols" else f"{number(before.rmse)} (least squares) → "
-    rows.add("expected", f"{least}{number(after.rmse)} ({method}; 95 %: {between(after.interval95)}) RMSE; {_IF}")
+    least = "" if method == "ols" else f"{format_number(before.rmse)} (least squares) → "
+    rows.add(
+        "expected",
+        f"{least}{format_number(after.rmse)} ({method}; 95 %: {format_interval(after.interval95)}) RMSE; {_IF}",
+    )
     beside = "; 'expected' and 'true' include it" if scored else ", which 'expected' includes"
-    rows.add("noise", f"{number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
+    rows.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
 
 
 def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
@@ -218,7 +221,9 @@ def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
         "filled in",
         [f"{f.column}: {f.source:,} source, {f.target:,} target, by {f.by}" for f in tables.filled],
     )
-    rows.several("unseen", [f"{u.column}: {in_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns])
+    rows.several(
+        "unseen", [f"{u.column}: {describe_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
+    )
     rows.several("ignored", [f"{i.column}: {i.why}" for i in tables.ignored])
     for note in notes:
         rows.add("note", note)
@@ -237,7 +242,7 @@ def _legible(text: str) -> str:
     try:
         text.encode(Console().encoding)
     except (UnicodeEncodeError, LookupError):
-        return without_raised(text)
+        return replace_powers(text)
     return text
 
 

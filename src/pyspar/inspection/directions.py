@@ -1,8 +1,8 @@
-r"""Directions: what each direction of a target would cost to keep and to remove, and where alpha takes it away.
+r"""The directions of a target: the cost of keeping and of removing each one, and the alpha from which it is removed.
 
-Along the target's own directions errors add. With :math:`m_j` what least squares has along direction j and
-:math:`\mu_j` the best guess, removing it changes the expected squared error by
-:math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`: a gain wherever least squares says more than twice what is likely.
+Errors add along the target's directions. Let :math:`m_j` be the weight of least squares along direction j and
+:math:`\mu_j` the posterior mean. Removing the direction changes the expected squared error by
+:math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is a gain if :math:`m_j` is more than twice :math:`\mu_j`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ import numpy as np
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.path import alpha_path
+from pyspar.inspection.compare import Comparison
 
-LOADS = 5
-COLUMNS = 12
+MAX_LOADS = 5
+"""The number of columns that are listed for each direction."""
+MAX_COLUMNS = 12
+"""The number of columns that are listed for all removed directions together."""
+MIN_COLUMN_SHARE = 0.005
 
 
 @dataclass(frozen=True)
@@ -27,24 +31,25 @@ class Direction:
     Attributes
     ----------
     energy : float
-        Share of the target's squared length about the source mean.
+        Its share of the target's squared length about the source mean.
     keeping, removing : float
-        Expected squared error per row of keeping its weight as least squares has it, and of setting it to zero.
+        The expected squared error per row of keeping the weight of least squares (variance), and of setting it to
+        zero (estimated bias).
     change : float
-        What removing it adds to the expected squared error per row of least squares, given all that the source says; a
-        gain where negative.
+        The change of the expected squared error per row of least squares if the direction is removed; negative for a
+        gain.
     inflation : float
-        Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it would be ``1 / N``.
+        Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it is ``1 / N``.
     goes : bool
         Whether the paper's rule removes it at the estimator's confidence.
     alpha, doubt : float
-        The paper's rule removes it from this confidence on; ``doubt`` is one minus it, unrounded.
+        The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without rounding.
     outside : float
-        The share of it that the source does not span.
+        The share of its squared length outside the span of the source.
     removed : float
-        What this estimator took away of its weight, 0 to 1.
+        The share of its weight that adapting the estimator removed, 0 to 1.
     loads : pairs of (column, share)
-        The columns it consists of most.
+        The columns with the largest shares of it.
     """
 
     energy: float
@@ -60,30 +65,31 @@ class Direction:
     loads: tuple[tuple[str, float], ...]
 
 
-def directions_of(
-    paper: Adaptation, removed: Matrix, guess: Matrix, columns: Sequence[str], output: int
+def describe_directions(
+    comparison: Comparison, posterior_mean: Matrix, columns: Sequence[str], output: int
 ) -> tuple[Direction, ...]:
-    """Describe the target's directions for one output, the costliest to keep first.
+    """Describe the target's directions for one output, in order of falling variance cost.
 
-    ``removed`` is what an estimator took away of each, ``guess`` the best weights in the adaptation's units. Features
-    that share a name are one column.
+    ``posterior_mean`` are weights in the comparison's units. Features that share a name are one column.
     """
+    paper = comparison.adaptation
     path, M = alpha_path(paper), paper.n_target
-    mean, lam2 = paper.terms.mean[:, output], _squared(paper.z.lam) / M
+    with np.errstate(over="ignore"):
+        lam2 = paper.z.lam**2 / M
+    mean = paper.terms.mean[:, output]
     var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
-    likely = paper.z.V.T @ guess[:, output]
-    change = lam2 * mean * (2.0 * likely - mean)
+    change = lam2 * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
     sigma2 = float(paper.sigma2[output])
     inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
-    # A direction that is known exactly is removed at no confidence below one.
-    sure = paper.terms.std[:, output] == 0.0
-    alpha, doubt = np.where(sure, 1.0, path.alpha[:, output]), np.where(sure, 0.0, path.doubt[:, output])
-    energy, outside = energies(paper), paper.outside
-    names, shares = by_column(paper.z.V, columns)
-    found = []
+    # The rule removes a direction without uncertainty at no confidence below one.
+    exact = paper.terms.std[:, output] == 0.0
+    alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
+    energy, outside = compute_energy_shares(paper), paper.outside
+    names, shares = sum_by_column(paper.z.V, columns)
+    directions = []
     for j in np.argsort(-var, kind="stable"):
-        top = np.argsort(-shares[:, j], kind="stable")[:LOADS]
-        found.append(
+        largest = np.argsort(-shares[:, j], kind="stable")[:MAX_LOADS]
+        directions.append(
             Direction(
                 energy=float(energy[j]),
                 keeping=float(var[j]),
@@ -94,42 +100,41 @@ def directions_of(
                 alpha=float(alpha[j]),
                 doubt=float(doubt[j]),
                 outside=float(outside[j]),
-                removed=float(removed[j, output]),
-                loads=tuple((names[i], float(shares[i, j])) for i in top if shares[i, j] > 0.0),
+                removed=float(comparison.removed[j, output]),
+                loads=tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0),
             )
         )
-    return tuple(found)
+    return tuple(directions)
 
 
-def removed_columns(
-    paper: Adaptation, removed: Matrix, columns: Sequence[str], output: int
-) -> tuple[tuple[str, float], ...]:
-    """Return the columns that what was removed consists of, each with its share, the largest first.
+def list_removed_columns(comparison: Comparison, columns: Sequence[str], output: int) -> tuple[tuple[str, float], ...]:
+    """Return the columns in the removed directions with their shares, the largest first.
 
-    A direction counts by what keeping it would have cost, or by its energy where that is zero throughout.
+    Directions are weighted by their variance cost, or by their energy if all variance costs are zero.
     """
-    weight = removed[:, output] * paper.var[:, output]
+    paper, removed = comparison.adaptation, comparison.removed[:, output]
+    weight = removed * paper.var[:, output]
     largest = float(weight.max(initial=0.0))
     if not 0.0 < largest < np.inf:
-        weight = removed[:, output] * energies(paper)
+        weight = removed * compute_energy_shares(paper)
         largest = float(weight.max(initial=0.0))
     if largest == 0.0:
         return ()
-    names, shares = by_column(paper.z.V, columns)
+    names, shares = sum_by_column(paper.z.V, columns)
     total = shares @ (weight / largest)
     total = total / total.sum()
-    top = np.argsort(-total, kind="stable")[:COLUMNS]
-    return tuple((names[i], float(total[i])) for i in top if total[i] >= 0.005)
+    order = np.argsort(-total, kind="stable")[:MAX_COLUMNS]
+    return tuple((names[i], float(total[i])) for i in order if total[i] >= MIN_COLUMN_SHARE)
 
 
-def energies(paper: Adaptation) -> Vector:
+def compute_energy_shares(paper: Adaptation) -> Vector:
     """Return each direction's share of the target's squared length."""
     energy = (paper.z.lam / paper.z.lam.max(initial=1e-300)) ** 2
     return np.asarray(energy / max(float(energy.sum()), 1e-300))
 
 
-def by_column(V: Matrix, columns: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
-    """Return the distinct columns, and the share of each direction that lies on each, columns x directions."""
+def sum_by_column(V: Matrix, columns: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
+    """Return the distinct columns, and the sum of the squares of each direction in each column."""
     names = tuple(dict.fromkeys(columns))
     if len(names) == len(columns):
         return names, V**2
@@ -137,8 +142,3 @@ def by_column(V: Matrix, columns: Sequence[str]) -> tuple[tuple[str, ...], Matri
     shares = np.zeros((len(names), V.shape[1]))
     np.add.at(shares, [place[name] for name in columns], V**2)
     return names, shares
-
-
-def _squared(values: Vector) -> Vector:
-    with np.errstate(over="ignore"):
-        return np.asarray(values**2)

@@ -1,40 +1,47 @@
-"""Verdicts: a summary of the forecasts of one label. Headline, findings and verdict all use the same judgement."""
+"""The judgement of one label's forecasts: whether the shift is harmful, and which weights to use.
+
+Headline, findings and verdict all use the same judgement, so they recommend the same weights.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pyspar.core.forecast import Forecast
-from pyspar.wording import between, number, times
+from pyspar.wording import format_factor, format_interval, format_number
 
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
-HURTS, HURTS_MUCH = 1.1, 2.0
-"""Thresholds on the ratio of expected target error to expected source error: a harmful and a very harmful shift."""
-WORTH, SLIGHT = 0.95, 0.98
-"""Thresholds on the expected error of other weights relative to least squares. Below ``WORTH`` they are worth using,
-below ``SLIGHT`` they help slightly, and above ``1 / SLIGHT`` they increase the error."""
-FEW, MANY = 0.05, 2.0
+HARM_RATIO, SERIOUS_HARM_RATIO = 1.1, 2.0
+"""A shift is harmful if the expected error of least squares on the target is this many times that on the source."""
+WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
+"""Thresholds on the expected error of other weights relative to least squares. Weights below the first are worth using.
+Weights below the second help slightly. Weights above the inverse of the second increase the error."""
+SMALL_FACTOR, LARGE_FACTOR = 0.05, 2.0
 """Below the first ratio and above the second, a change of the error is written as a factor instead of per cent."""
+
+Outcome = Literal["unknown", "label", "adapt", "use", "slight", "same", "worse"]
+"""The conclusion of a verdict: the errors cannot be computed; label target rows first; adapt; use other weights than
+the adapted weights; adapting helps slightly, changes little, or increases the error."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The forecasts of one label, and what follows from them.
+    """The forecasts of one label, and the conclusions from them.
 
     Attributes
     ----------
     forecasts : dict of str to Forecast
-        The forecasts by name.
-    home : float
-        The expected error of least squares on rows like the source's.
+    source_rmse : float
+        The expected error of least squares on rows like those of the source.
     adapted : str
         The name of the weights that the estimator has after adapting.
     """
 
     forecasts: dict[str, Forecast]
-    home: float
+    source_rmse: float
     adapted: str
 
     @property
@@ -48,89 +55,99 @@ class Judgement:
         return self.forecasts[self.adapted]
 
     @property
-    def ratio(self) -> float:
+    def shift_ratio(self) -> float:
         """The expected error of least squares on the target divided by that on the source."""
-        return self.before.rmse / self.home if self.home > 0.0 else 1.0
+        return self.before.rmse / self.source_rmse if self.source_rmse > 0.0 else 1.0
 
     @property
-    def hurts(self) -> bool:
+    def is_harmful(self) -> bool:
         """Whether the shift is harmful; True if the ratio cannot be computed."""
-        return not self.ratio < HURTS
+        return not self.shift_ratio < HARM_RATIO
 
     @property
-    def share(self) -> float:
+    def adapted_ratio(self) -> float:
         """The expected error after adapting divided by that of least squares."""
         return self.after.rmse / self.before.rmse if self.before.rmse > 0.0 else 1.0
 
     @property
-    def worth(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether adapting reduces the expected error enough to be worth it."""
-        return self.share < WORTH
+        return self.adapted_ratio < WORTHWHILE_RATIO
 
     @property
-    def slight(self) -> bool:
+    def helps_slightly(self) -> bool:
         """Whether adapting reduces the expected error slightly."""
-        return WORTH <= self.share < SLIGHT
+        return WORTHWHILE_RATIO <= self.adapted_ratio < SLIGHT_GAIN_RATIO
 
     @property
-    def costs(self) -> bool:
+    def increases_error(self) -> bool:
         """Whether adapting noticeably increases the expected error."""
-        return self.share * SLIGHT > 1.0
+        return self.adapted_ratio * SLIGHT_GAIN_RATIO > 1.0
 
     @property
     def advised(self) -> Forecast | None:
-        """The weights to use in place of least squares: the adapted ones unless others are noticeably better."""
-        best = min(self.forecasts.values(), key=lambda each: each.rmse)
-        if not best.rmse < WORTH * self.before.rmse:
+        """The weights to use instead of least squares, or None if no weights are worth using.
+
+        These are the adapted weights if they are worth using and no other weights are noticeably better.
+        """
+        best = min(self.forecasts.values(), key=lambda forecast: forecast.rmse)
+        if not best.rmse < WORTHWHILE_RATIO * self.before.rmse:
             return None
-        return self.after if best.rmse >= WORTH * self.after.rmse else best
+        return self.after if self.is_worthwhile and best.rmse >= WORTHWHILE_RATIO * self.after.rmse else best
+
+    @property
+    def outcome(self) -> Outcome:
+        """The conclusion that the verdict states."""
+        if not (math.isfinite(self.before.rmse) and math.isfinite(self.after.rmse)):
+            return "unknown"
+        if self.advised is not None:
+            return "adapt" if self.advised is self.after else "use"
+        if self.is_harmful:
+            return "label"
+        if self.helps_slightly:
+            return "slight"
+        return "worse" if self.increases_error else "same"
 
 
-def judged(forecasts: Sequence[Forecast], home: float, adapted: str) -> Judgement:
+def judge_forecasts(forecasts: Sequence[Forecast], source_rmse: float, adapted: str) -> Judgement:
     """Return the judgement of forecasts; their names must include "OLS" and the value of ``adapted``."""
-    return Judgement({found.name: found for found in forecasts}, home, adapted)
+    return Judgement({forecast.name: forecast for forecast in forecasts}, source_rmse, adapted)
 
 
-def verdict_of(found: Judgement) -> str:
+def write_verdict(judgement: Judgement) -> str:
     """Return one sentence with the recommendation, the expected errors and the assumption."""
-    before, after, advised = found.before, found.after, found.advised
-    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
+    before, after, advised = judgement.before, judgement.after, judgement.advised
+    outcome = judgement.outcome
+    if outcome == "unknown":
         return "Whether adapting is worth it is unknown: the expected errors are too large to compute."
-    least, adapted = number(before.rmse), f"{number(after.rmse)} with {after.name}"
-    range95 = f"95 %: {between(after.interval95)}"
-    both = f"an expected RMSE of {least} with least squares and {adapted} ({range95})"
-    if advised is None and found.hurts:
-        helps = "helps only slightly" if found.slight else "does not help"
-        what = f"Label some rows of the target first: the shift hurts and adapting {helps}, {both}"
-    elif found.worth:
-        still = "" if advised is None or advised is after else f"; with {advised.name}: {number(advised.rmse)}"
-        what = (
-            f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} "
-            f"({_change(found.share)}; {range95}{still})"
-        )
-    elif advised is not None:
-        what = (
-            f"Use {advised.name} rather than least squares: the expected RMSE falls from {least} to "
-            f"{number(advised.rmse)} ({_change(advised.rmse / before.rmse)}; 95 %: {between(advised.interval95)}); "
+    least, adapted = format_number(before.rmse), f"{format_number(after.rmse)} with {after.name}"
+    details = f"{_describe_change(judgement.adapted_ratio)}; 95 %: {format_interval(after.interval95)}"
+    both = f"the expected RMSE is {least} with least squares and {adapted} (95 %: {format_interval(after.interval95)})"
+    if outcome == "adapt":
+        text = f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} ({details})"
+    elif outcome == "use" and advised is not None:
+        change = _describe_change(advised.rmse / before.rmse)
+        text = (
+            f"Use {advised.name}: the expected RMSE falls from {least} with least squares to "
+            f"{format_number(advised.rmse)} ({change}; 95 %: {format_interval(advised.interval95)}); "
             f"adapting gives {adapted}"
         )
-    elif found.slight:
-        change = f"{_change(found.share)}; {range95}"
-        what = f"Adapting helps slightly: the expected RMSE falls from {least} to {adapted} ({change})"
-    elif not found.costs:
-        what = f"Adapting changes little: {both}"
+    elif outcome == "label":
+        effect = "helps only slightly" if judgement.helps_slightly else "does not help"
+        text = f"Label some rows of the target first, because the shift hurts and adapting {effect}: {both}"
+    elif outcome == "slight":
+        text = f"Adapting helps slightly: the expected RMSE falls from {least} to {adapted} ({details})"
+    elif outcome == "same":
+        text = f"Adapting changes little: {both}"
     else:
-        what = (
-            f"Adapting increases the expected error: the RMSE rises from {least} to {adapted} "
-            f"({_change(found.share)}; {range95})"
-        )
-    return f"{what}, {ASSUMPTION}."
+        text = f"Adapting increases the expected error: the RMSE rises from {least} to {adapted} ({details})"
+    return f"{text}, {ASSUMPTION}."
 
 
-def _change(share: float) -> str:
+def _describe_change(ratio: float) -> str:
     """Return the change of an error as text: in per cent, or as a factor if the change is large."""
-    if 0.0 < share < FEW:
-        return f"{times(1.0 / share)} times smaller"
-    if share > MANY:
-        return f"{times(share)} times as large"
-    return f"{100.0 * abs(1.0 - share):.0f} % {'less' if share < 1.0 else 'more'}"
+    if 0.0 < ratio < SMALL_FACTOR:
+        return f"{format_factor(1.0 / ratio)} times smaller"
+    if ratio > LARGE_FACTOR:
+        return f"{format_factor(ratio)} times as large"
+    return f"{100.0 * abs(1.0 - ratio):.0f} % {'less' if ratio < 1.0 else 'more'}"

@@ -1,4 +1,4 @@
-"""Predictions of some of the target's rows, before and after: enough to see what adapting changes."""
+"""The rows of a target: the moments of each group of rows, and predictions for a sample of rows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Matrix
 from pyspar.core.moments import Moments
+from pyspar.errors import InputError
+from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of
 
-ROWS = 2000
+MAX_PREDICTED_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What least squares and the adapted weights predict for the same rows.
+    """The predictions of least squares and of the adapted weights for the same rows.
 
     Attributes
     ----------
     rows : tuple of int
-        Their places in the target: all of them, or some at even distances.
+        Row numbers in the target: all of them, or an evenly spaced sample.
     before, after : tuples of float
     """
 
@@ -30,34 +32,109 @@ class Predictions:
     after: tuple[float, ...]
 
 
-def chosen_rows(n: int, limit: int = ROWS) -> np.ndarray:
-    """Return the places of at most ``limit`` rows, at even distances.
+def predict_sample(Z: Any, before: Pair, after: Pair) -> tuple[Predictions, ...] | None:
+    """Predict a sample of rows with two sets of weights, for each output.
 
-    >>> chosen_rows(10, 4)
+    Return None if the target has no rows in memory, or if a prediction is not finite.
+    """
+    if isinstance(Z, Moments) or kind_of(Z) not in ("rows", "sparse"):
+        return None
+    Z = Z if hasattr(Z, "shape") else np.asarray(Z)
+    places = choose_rows(Z.shape[0])
+    rows = _select_rows(Z, places)
+    predicted = [rows @ coef + intercept for coef, intercept in (before, after)]
+    if not all(np.isfinite(values).all() for values in predicted):
+        return None
+    return tuple(
+        Predictions(tuple(map(int, places)), *(tuple(map(float, values[:, k])) for values in predicted))
+        for k in range(predicted[0].shape[1])
+    )
+
+
+def choose_rows(n: int, limit: int = MAX_PREDICTED_ROWS) -> np.ndarray:
+    """Return at most ``limit`` evenly spaced row numbers.
+
+    >>> choose_rows(10, 4)
     array([0, 3, 6, 9])
     """
     return np.unique(np.linspace(0, n - 1, min(n, limit)).round().astype(np.int64))
 
 
-def predictions_of(
-    Z: Any, before: tuple[Matrix, Vector], after: tuple[Matrix, Vector]
-) -> tuple[Predictions, ...] | None:
-    """Predict some rows with two pairs of weights (D, K) and intercepts (K,), or None for what has no rows at hand."""
-    if isinstance(Z, Moments) or kind_of(Z) not in ("rows", "sparse"):
-        return None
-    Z = Z if hasattr(Z, "shape") else np.asarray(Z)
-    places = chosen_rows(Z.shape[0])
-    rows = _taken(Z, places)
-    found = [rows @ coef + intercept for coef, intercept in (before, after)]
-    if not all(np.isfinite(each).all() for each in found):
-        return None
-    return tuple(
-        Predictions(tuple(map(int, places)), *(tuple(map(float, each[:, k])) for each in found))
-        for k in range(found[0].shape[1])
-    )
+def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str, Moments]:
+    """Return the moments of each group of rows by its name; ``groups`` may be None."""
+    if groups is None:
+        return {}
+    Z = np.asarray(Z) if isinstance(Z, (list, tuple)) else Z
+    Z = Z.tocsr() if hasattr(Z, "tocsr") else Z  # some sparse formats have no row selection
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    moments = {}
+    for name, places in split_groups(groups, Z).items():
+        rows = Z.iloc[places] if hasattr(Z, "iloc") else Z[places]
+        group_weight = None if weight is None else weight[places]
+        if group_weight is not None and not group_weight.any():
+            raise InputError(
+                f"sample_weight is zero for all {len(places)} rows of the group {name!r}; remove these rows from Z, "
+                "groups and sample_weight, or give them a positive weight"
+            )
+        try:
+            moments[name] = estimator._target(rows, group_weight)
+        except ValueError as error:
+            raise InputError(f"group {name!r}: {error}") from error
+    return moments
 
 
-def _taken(Z: Any, places: np.ndarray) -> Matrix:
+def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
+    """Return the row numbers of each group by its name, sorted by label.
+
+    >>> split_groups(["b", "a", "b"], np.zeros((3, 1)))
+    {'a': array([1]), 'b': array([0, 2])}
+    """
+    labels = np.asarray(groups, dtype=object)
+    n_rows = np.shape(Z)[0] if isinstance(Z, (list, tuple)) else getattr(Z, "shape", (None,))[0]
+    if isinstance(Z, Moments) or labels.ndim != 1 or len(labels) != n_rows:
+        rows = "Moments, which have no rows" if isinstance(Z, Moments) else f"{n_rows} rows"
+        raise InputError(f"groups must have one entry for each row of Z, got the shape {labels.shape} for {rows}")
+    missing = [place for place, label in enumerate(labels) if is_missing(label)]
+    if missing:
+        raise InputError(
+            f"groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name a group for "
+            "these rows, for example with groups.fillna('unknown')"
+        )
+    places: dict[Any, list[int]] = {}
+    for place, label in enumerate(labels):
+        try:
+            places.setdefault(label, []).append(place)
+        except TypeError as error:
+            raise InputError(f"groups must be numbers or text, got {label!r} in row {place}") from error
+    named: dict[str, Any] = {}
+    for label in _sort_labels(list(places)):
+        if str(label) in named:
+            raise InputError(
+                f"groups must have one type, got {str(label)!r} both as a number and as text; pass "
+                "[str(group) for group in groups] if they are the same group"
+            )
+        named[str(label)] = np.array(places[label])
+    return named
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    is_equal = value is not None and value == value
+    return not isinstance(is_equal, (bool, np.bool_)) or not is_equal
+
+
+def _sort_labels(labels: list[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:  # labels of several types cannot be compared
+        return sorted(labels, key=str)
+
+
+def _select_rows(Z: Any, places: np.ndarray) -> Matrix:
     if hasattr(Z, "iloc"):
         return np.asarray(Z.iloc[places], dtype=np.float64)
     if kind_of(Z) == "sparse":

@@ -1,14 +1,14 @@
-"""Unseen: rows of a target in categories that its source never had, of which no label and no forecast says anything.
+"""Target rows in categories that do not occur in the source.
 
-An encoder that takes such a row writes zeros, or the features of rare categories, so that it looks like any other. What
-is found here is told as a finding, and as a reservation in every verdict.
+An encoder that accepts such a row writes zeros, or the features of rare categories, so the row looks like any other.
+The forecasts do not cover these rows. An inspection reports them as a finding and in every verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -16,19 +16,19 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from pyspar.inspection.findings import Finding
-from pyspar.wording import percent, quoted
+from pyspar.inspection.results import Inspection
+from pyspar.inspection.target_rows import is_missing
+from pyspar.wording import format_percent, list_some
 
-if TYPE_CHECKING:
-    from pyspar.inspection import Inspection
-
-MANY = 0.1
-"""The share of a target's rows from which a forecast that is silent about them is a serious matter."""
-_COLUMNS = 3
+SERIOUS_SHARE = 0.1
+"""The finding is serious if at least this share of the target rows has an unseen category."""
+MAX_COLUMNS = 3
+MAX_CATEGORIES, MAX_CATEGORY_LENGTH = 3, 40
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """Categories of one column that the source never had, the most frequent first, and how many rows have them."""
+class UnseenColumn:
+    """The unseen categories of one column, the most frequent first, and the number of rows that have them."""
 
     column: str
     rows: int
@@ -37,157 +37,158 @@ class Unseen:
 
 @dataclass(frozen=True)
 class UnseenRows:
-    """How many of a target's rows have such a category in any column, and in which columns they are."""
+    """The number of target rows with an unseen category in any column, and the columns."""
 
     rows: int
     n_target: int
-    columns: tuple[Unseen, ...]
+    columns: tuple[UnseenColumn, ...]
 
     @property
-    def serious(self) -> bool:
-        """Whether they are a large part of the target."""
-        return self.rows >= MANY * self.n_target
+    def is_serious(self) -> bool:
+        """Whether these rows are a large part of the target."""
+        return self.rows >= SERIOUS_SHARE * self.n_target
 
 
-NONE = UnseenRows(0, 0, ())
-"""Where all categories are known, or there are none."""
+NO_UNSEEN_ROWS = UnseenRows(0, 0, ())
 
 
-def unseen_by(step: Any, Z: Any, sample_weight: Any = None) -> UnseenRows:
-    """Return what the one-hot encoders within fitted preprocessing never saw and take all the same.
+def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> UnseenRows:
+    """Return the rows whose categories the one-hot encoders in fitted preprocessing did not see and yet accept.
 
-    Rows of weight zero are absent.
+    Rows with weight zero are ignored.
     """
-    present = np.ones(1, dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
-    columns: dict[str, Unseen] = {}
-    anywhere = np.zeros(1, dtype=bool)
-    for name, values, found in _new_words(step, Z, None):
-        new = found & present
-        if not new.any():
+    has_weight = np.ones(1, dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
+    columns: dict[str, UnseenColumn] = {}
+    is_unseen = np.zeros(1, dtype=bool)
+    for name, values, is_new in _find_new_values(preprocessing, Z, None):
+        counted = is_new & has_weight
+        if not counted.any():
             continue
-        anywhere = anywhere | new
-        words, counts = np.unique(np.array([str(value) for value in values[new]], dtype=object), return_counts=True)
+        is_unseen = is_unseen | counted
+        words = np.array([str(value) for value in values[counted]], dtype=object)
+        categories, counts = np.unique(words, return_counts=True)
         order = np.argsort(-counts, kind="stable")
-        columns[name] = Unseen(name, int(new.sum()), tuple(str(words[j]) for j in order))
+        columns[name] = UnseenColumn(name, int(counted.sum()), tuple(str(categories[j]) for j in order))
     if not columns:
-        return NONE
-    counted = int(np.broadcast_to(present, anywhere.shape).sum())
-    return UnseenRows(int(anywhere.sum()), counted, tuple(columns.values()))
+        return NO_UNSEEN_ROWS
+    n_target = int(np.broadcast_to(has_weight, is_unseen.shape).sum())
+    return UnseenRows(int(is_unseen.sum()), n_target, tuple(columns.values()))
 
 
-def with_unseen(inspection: Inspection, found: UnseenRows) -> Inspection:
-    """Return an inspection that tells of rows in unseen categories: a finding, and a reservation in every verdict."""
-    if not found.rows:
+def add_unseen(inspection: Inspection, unseen: UnseenRows) -> Inspection:
+    """Return an inspection that reports rows in unseen categories as a finding and in every verdict."""
+    if not unseen.rows:
         return inspection
     outputs = tuple(
         replace(
             output,
-            verdict=_reserved(output.verdict, found),
-            findings=tuple(_less_sure(each) if found.serious else each for each in output.findings),
+            verdict=_extend_verdict(output.verdict, unseen),
+            findings=tuple(_qualify(finding) if unseen.is_serious else finding for finding in output.findings),
         )
         for output in inspection.outputs
     )
-    of_features = [each for each in inspection.findings if each.output is None]
-    of_labels = [each for output in outputs for each in output.findings]
-    return replace(inspection, outputs=outputs, findings=(*of_labels, _finding(found), *of_features))
+    label_findings = [finding for output in outputs for finding in output.findings]
+    feature_findings = [finding for finding in inspection.findings if finding.output is None]
+    return replace(inspection, outputs=outputs, findings=(*label_findings, _make_finding(unseen), *feature_findings))
 
 
-def named(columns: Sequence[Unseen]) -> str:
-    """Return the columns with their new categories.
+def describe_columns(columns: Sequence[UnseenColumn]) -> str:
+    """Return the columns with their unseen categories.
 
-    >>> named([Unseen("kind", 5, ("farm",)), Unseen("town", 2, ("Ulm", "Bonn"))])
-    "kind 'farm', town 'Ulm' and 'Bonn'"
+    >>> describe_columns([UnseenColumn("kind", 5, ("farm",)), UnseenColumn("town", 2, ("Ulm", "Bonn"))])
+    "kind 'farm'; town 'Ulm', 'Bonn'"
     """
-    shown = ", ".join(f"{each.column} {quoted(each.categories)}" for each in columns[:_COLUMNS])
-    more = len(columns) - _COLUMNS
-    return shown if more <= 0 else f"{shown} and those of {more} more column{'s' if more > 1 else ''}"
+    parts = [
+        f"{column.column} {list_some(column.categories, MAX_CATEGORIES, max_length=MAX_CATEGORY_LENGTH)}"
+        for column in columns[:MAX_COLUMNS]
+    ]
+    more = len(columns) - MAX_COLUMNS
+    if more > 0:
+        parts.append(f"{more} more column{'s' if more > 1 else ''}")
+    return "; ".join(parts)
 
 
-def _finding(found: UnseenRows) -> Finding:
-    rows = f"{found.rows:,} of {found.n_target:,} target rows ({percent(found.rows / found.n_target)})"
+def _make_finding(unseen: UnseenRows) -> Finding:
     return Finding(
         "SPAR014",
-        "serious" if found.serious else "warning",
-        f"{rows} {'is' if found.rows == 1 else 'are'} in {_kinds(found)}: {named(found.columns)}. No label speaks of "
-        f"what that means, and the forecasts say nothing about {'it' if found.rows == 1 else 'them'}.",
-        "Label some of these rows first, or predict them apart; expect errors there that no number here tells of.",
+        "serious" if unseen.is_serious else "warning",
+        f"{_count_rows(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
+        f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and "
+        "the forecasts do not cover these rows.",
+        "Label some of these rows first, or handle them with a separate model.",
     )
 
 
-def _reserved(verdict: str, found: UnseenRows) -> str:
+def _extend_verdict(verdict: str, unseen: UnseenRows) -> str:
     return (
-        f"{verdict.removesuffix('.')}; the forecast says nothing about {found.rows:,} of {found.n_target:,} target "
-        f"rows, in {_kinds(found)} ({named(found.columns)})."
+        f"{verdict.removesuffix('.')}; the forecast does not cover {_count_rows(unseen)} with categories that do not "
+        f"occur in the source ({describe_columns(unseen.columns)})."
     )
 
 
-def _kinds(found: UnseenRows) -> str:
-    several = sum(len(each.categories) for each in found.columns) > 1
-    return f"{'categories' if several else 'a category'} that the source never had"
+def _count_rows(unseen: UnseenRows) -> str:
+    return f"{unseen.rows:,} of {unseen.n_target:,} target rows"
 
 
-def _less_sure(finding: Finding) -> Finding:
-    """A target of which much is unknown is not called good."""
+def _qualify(finding: Finding) -> Finding:
+    """Return a good finding as information that holds for the other rows only."""
     if finding.severity != "good":
         return finding
     text = finding.text[:1].lower() + finding.text[1:]
-    return replace(finding, severity="info", text=f"As far as the source can tell, {text}")
+    return replace(finding, severity="info", text=f"For rows with known categories, {text}")
 
 
-def _new_words(step: Any, Z: Any, names: Sequence[str] | None) -> Iterator[tuple[str, Any, Any]]:
-    """Yield for each column in question its name, its values, and which of them are new."""
+def _find_new_values(step: Any, Z: Any, names: Sequence[str] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield for each column with unseen categories its name, its values, and which of the values are unseen."""
     if isinstance(step, Pipeline):
-        steps = [each for _, each in step.steps if each is not None and not isinstance(each, str)]
-        while any(map(_encodes, steps)):  # what comes after the last encoder is not computed
+        steps = [inner for _, inner in step.steps if inner is not None and not isinstance(inner, str)]
+        while any(map(_has_encoder, steps)):  # steps after the last encoder are not computed
             first, *steps = steps
-            yield from _new_words(first, Z, names)
-            if any(map(_encodes, steps)):
+            yield from _find_new_values(first, Z, names)
+            if any(map(_has_encoder, steps)):
                 Z = first.transform(Z)
     elif isinstance(step, FeatureUnion):
         for _, inner in step.transformer_list:
-            yield from _new_words(inner, Z, names)
+            yield from _find_new_values(inner, Z, names)
     elif isinstance(step, ColumnTransformer):
         for _, inner, columns in step.transformers_:
-            if _encodes(inner):
-                yield from _new_words(inner, *_chosen(step, Z, columns))
-    elif _encodes(step):
+            if _has_encoder(inner):
+                yield from _find_new_values(inner, *_select_columns(step, Z, columns))
+    elif _has_encoder(step):
         rows = np.asarray(Z, dtype=object)
-        own = getattr(step, "feature_names_in_", None) if names is None else names
-        for j, known in enumerate(step.categories_):
-            new = _new(rows[:, j], known)
-            if new.any():
-                name = str(own[j]) if own is not None and len(own) == len(step.categories_) else f"x{j}"
-                yield name, rows[:, j], new
+        names = getattr(step, "feature_names_in_", None) if names is None else names
+        if names is None or len(names) != len(step.categories_):
+            names = [f"x{j}" for j in range(len(step.categories_))]
+        for j, categories in enumerate(step.categories_):
+            is_new = _compare_with_known(rows[:, j], categories)
+            if is_new.any():
+                yield str(names[j]), rows[:, j], is_new
 
 
-def _encodes(step: Any) -> bool:
+def _has_encoder(step: Any) -> bool:
+    """Return whether a step contains a one-hot encoder that accepts unknown categories."""
     if isinstance(step, Pipeline):
-        return any(_encodes(each) for _, each in step.steps)
+        return any(_has_encoder(inner) for _, inner in step.steps)
     if isinstance(step, FeatureUnion):
-        return any(_encodes(each) for _, each in step.transformer_list)
+        return any(_has_encoder(inner) for _, inner in step.transformer_list)
     if isinstance(step, ColumnTransformer):
-        return any(_encodes(each) for _, each, _ in getattr(step, "transformers_", ()))
+        return any(_has_encoder(inner) for _, inner, _ in getattr(step, "transformers_", ()))
     return isinstance(step, OneHotEncoder) and step.handle_unknown != "error"
 
 
-def _chosen(step: ColumnTransformer, Z: Any, columns: Any) -> tuple[Any, Sequence[str] | None]:
-    """Return the columns that one part of a transformer is given, and their names where there are any."""
+def _select_columns(step: ColumnTransformer, Z: Any, columns: Any) -> tuple[Any, Sequence[str] | None]:
+    """Return the columns that one part of a column transformer receives, and their names if they have any."""
     if isinstance(columns, str) or np.isscalar(columns):
         columns = [columns]
     if isinstance(columns, (list, np.ndarray)) and len(columns) and isinstance(columns[0], str):
         return Z[list(columns)], list(columns)
     names = getattr(step, "feature_names_in_", None)
-    chosen = Z.iloc[:, columns] if hasattr(Z, "iloc") else np.asarray(Z, dtype=object)[:, columns]
-    return chosen, None if names is None else [str(name) for name in np.asarray(names, dtype=object)[columns]]
+    selected = Z.iloc[:, columns] if hasattr(Z, "iloc") else np.asarray(Z, dtype=object)[:, columns]
+    return selected, None if names is None else [str(name) for name in np.asarray(names, dtype=object)[columns]]
 
 
-def _new(values: Any, known: Any) -> Any:
-    seen = set(known.tolist())
-    gaps = any(map(_gap, seen))  # a missing value may be a category, however it is written
-    return np.array([value not in seen and not (gaps and _gap(value)) for value in values], dtype=bool)
-
-
-def _gap(value: Any) -> bool:
-    """Say whether a value stands for none: None, or what is not equal to itself (NaN, NaT, pandas' NA)."""
-    same = value is not None and value == value
-    return not isinstance(same, (bool, np.bool_)) or not same
+def _compare_with_known(values: Any, categories: Any) -> Any:
+    known = set(categories.tolist())
+    knows_missing = any(map(is_missing, known))  # all kinds of missing values are one category
+    return np.array([value not in known and not (knows_missing and is_missing(value)) for value in values], dtype=bool)

@@ -1,1 +1,1 @@
-"""Files of our own: models, Moments, atomic writes."""
+"""Files: saved models, saved Moments, and atomic writes."""

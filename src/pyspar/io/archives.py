@@ -1,6 +1,6 @@
 """Check zip archives and numpy arrays before their content is read.
 
-Each entry must be stored uncompressed, and each array must be exactly as long as its header says. Reading a checked
+Each entry must be stored uncompressed, and each array must have the size that its header states. Reading a checked
 archive therefore allocates no more memory than the file occupies on disk.
 """
 
@@ -21,54 +21,54 @@ _HEADER = re.compile(
     r"\{'descr': '(?P<dtype>[<>|=][biufcSUmM]\d{1,9}(\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     r"'shape': \((?P<shape>(\d{1,18}(, \d{1,18})*,?)?)\), \} *\n"
 )
-"""What numpy writes for plain dtypes; object and structured dtypes do not match."""
+"""The header that numpy writes for plain dtypes. Object and structured dtypes do not match."""
 
 
-def checked_entries(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]:
-    """Return the entries of an archive of ``size`` bytes by name, or refuse the archive."""
-    found: dict[str, ZipInfo] = {}
+def check_entries(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]:
+    """Return the entries of an archive of ``size`` bytes by name; raise InputError if one is not acceptable."""
+    entries: dict[str, ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename
-        if name in found:
-            raise InputError(f"{where} must name each entry once. Got {name!r} twice; write the file again.")
+        if name in entries:
+            raise InputError(f"{where} has two entries named {name!r}; write the file again")
         if info.compress_type != ZIP_STORED or info.flag_bits & _ENCRYPTED or info.compress_size != info.file_size:
             raise InputError(
-                f"{where} must store its entries uncompressed. Got {name!r} with zip method {info.compress_type} and "
-                f"flags {info.flag_bits:#x}; write the file again."
+                f"{where}: the entry {name!r} must be stored uncompressed, got zip method {info.compress_type} and "
+                f"flags {info.flag_bits:#x}; write the file again"
             )
-        found[name] = info
-    total = sum(info.file_size for info in found.values())
+        entries[name] = info
+    total = sum(info.file_size for info in entries.values())
     if total > size:
-        raise InputError(f"{where} has {size} bytes. Got entries that claim {total} bytes; write the file again.")
-    return found
+        raise InputError(f"{where} has {size} bytes, but its entries claim {total} bytes; write the file again")
+    return entries
 
 
-def array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Return the shape and dtype of an .npy entry whose size is the one its header describes."""
+def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    """Return the shape and dtype of an .npy entry; raise InputError if its size contradicts them."""
     with archive.open(info) as file:
-        header, length = _read_header(file)
+        header, offset = _read_header(file)
     match = _HEADER.fullmatch(header)
     if match is None:
         raise InputError(
-            f"{where} must hold arrays of numbers or text in format 1.0 of numpy. Got {info.filename!r} with the "
-            f"header {header[:80]!r}; write the file again."
+            f"{where}: {info.filename!r} must be an array of numbers or text in format 1.0 of numpy, got the header "
+            f"{header[:80]!r}; write the file again"
         )
     try:
         dtype = np.dtype(match["dtype"])
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: {info.filename!r} has the unknown dtype {match['dtype']!r}.") from error
-    shape = tuple(int(number) for number in match["shape"].split(",") if number)
-    stored = info.file_size - length
+        raise InputError(f"{where}: {info.filename!r} has the unknown dtype {match['dtype']!r}") from error
+    shape = tuple(int(length) for length in match["shape"].split(",") if length)
+    stored = info.file_size - offset
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != stored:
         raise InputError(
-            f"{where}: {info.filename!r} must hold {shape} values of {dtype}, as its header says. Got {stored} bytes; "
-            "write the file again."
+            f"{where}: {info.filename!r} has {stored} bytes, but its header describes the shape {shape} and the dtype "
+            f"{dtype}; write the file again"
         )
     return shape, dtype
 
 
 def _read_header(file: IO[bytes]) -> tuple[str, int]:
-    """Return the header of an array, and the number of bytes before the data."""
+    """Return the header of an array and the number of bytes before the data."""
     prefix = file.read(_PREFIX)
     if len(prefix) < _PREFIX or prefix[:8] != b"\x93NUMPY\x01\x00":
         return repr(prefix), 0

@@ -1,4 +1,4 @@
-"""The report: one inspection as a page for people and as JSON for programs."""
+"""The report of an inspection as an HTML page and as JSON."""
 
 from pyspar.reporting.document import Report, report
 

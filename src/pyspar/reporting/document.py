@@ -1,4 +1,4 @@
-"""The report as an object: an inspection and where it came from, which page and JSON both show."""
+"""``report``: an inspection with its title, command and versions, which can be saved as HTML or JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import Any
 
 from pyspar import __version__
 from pyspar.errors import InputError, need
-from pyspar.inspection import Inspection, inspect, plain
+from pyspar.inspection import Inspection, inspect
 from pyspar.inspection.compare import Weights
+from pyspar.inspection.results import to_plain
 from pyspar.io.atomic import whole_file
 
 SUFFIXES = (".html", ".json")
@@ -22,17 +23,17 @@ SUFFIXES = (".html", ".json")
 
 @dataclass(frozen=True)
 class Report:
-    """An inspection that can be saved for people (``.html``) and for programs (``.json``).
+    """An inspection that can be saved as a page (``.html``) or as data (``.json``).
 
     Attributes
     ----------
     inspection : Inspection
-        Every number that is shown.
+        All numbers of the report.
     title : str
     command : str
-        The call that made it.
+        The call that created the report.
     notes : tuple of str
-        What else a reader should know of the data.
+        Further remarks about the data.
     """
 
     inspection: Inspection
@@ -41,33 +42,33 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dicts; what is not finite is None."""
+        """Return numbers, text, lists and dicts; numbers that are not finite become None."""
         about = {
             "format": "pyspar-report-1",
             "title": self.title,
             "command": self.command,
-            "versions": versions(),
+            "versions": collect_versions(),
             "notes": list(self.notes),
         }
-        return {**plain(about), **self.inspection.as_dict()}
+        return {**to_plain(about), **self.inspection.as_dict()}
 
     def json(self) -> str:
-        """Return the report as JSON; it never holds NaN."""
-        return _writable(json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
+        """Return the report as JSON without NaN."""
+        return _escape_surrogates(json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
     def html(self) -> str:
-        """Return the report as one self-contained page."""
+        """Return the report as one HTML page without external resources."""
         need("jinja2", "report")
         need("matplotlib", "report")
-        from pyspar.reporting.page import page
+        from pyspar.reporting.page import render_page
 
-        return _writable(page(self.as_dict()))
+        return _escape_surrogates(render_page(self.as_dict()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, whole or not at all, in the form that the suffix says: ``.html`` or ``.json``."""
+        """Write the report in the format of the suffix, ``.html`` or ``.json``. On failure no file is changed."""
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
-            raise InputError(f"expected a report to be named .html or .json. Got {os.fspath(path)!r}.")
+            raise InputError(f"the name of a report must end in .html or .json, got {os.fspath(path)!r}")
         text = self.html() if suffix == ".html" else self.json()
         with whole_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -89,21 +90,21 @@ def report(
     command: str | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Make a report of what to expect on an unlabelled target: ``report(est, Z).save("report.html")``.
+    """Create a report of the expected errors on an unlabelled target: ``report(est, Z).save("report.html")``.
 
     Parameters
     ----------
     estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline that ends in one
         It is not changed.
-    Z : whatever ``adapt`` takes
-        Predictions before and after are shown where it is rows.
+    Z : anything that ``adapt`` accepts
+        The report shows predictions if Z has rows in memory.
     groups, weights, sample_weight, columns, outputs
         As for :func:`pyspar.inspect`.
     title : str
     command : str, optional
-        The call to name; by default this one, with the estimator's parameters.
+        The call to show; by default this call, with the estimator's parameters.
     notes : sequence of str
-        What else a reader should know of the data.
+        Further remarks about the data.
 
     Returns
     -------
@@ -115,30 +116,31 @@ def report(
     >>> from pyspar import BayesSpARRegressor, report
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(50, 40)), rng.normal(size=(100, 40))
-    >>> found = report(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)), Z)
-    >>> found.as_dict()["outputs"][0]["worth"]
+    >>> result = report(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)), Z)
+    >>> result.as_dict()["outputs"][0]["worth"]
     True
     """
-    found = inspect(
+    inspection = inspect(
         estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs
     )
-    given = ", groups=groups" if groups is not None else ""
-    call = f"pyspar.report({' '.join(found.estimator.split())}.fit(X, y), Z{given})" if command is None else command
-    return Report(found, str(title), call, tuple(map(str, notes)))
+    if command is None:
+        options = ", groups=groups" if groups is not None else ""
+        command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"
+    return Report(inspection, str(title), command, tuple(map(str, notes)))
 
 
-def _writable(text: str) -> str:
-    r"""Return text that can be written as UTF-8: half of a pair of surrogates, which a name may hold, is escaped.
+def _escape_surrogates(text: str) -> str:
+    r"""Return text that can be written as UTF-8: unpaired surrogates, which names may contain, are escaped.
 
-    Inside JSON the escape is JSON's own, so that a program reads the name as it was.
+    The escape is also that of JSON, so that a JSON parser restores the name.
 
-    >>> _writable("half \ud800 of a pair")
-    'half \\ud800 of a pair'
+    >>> _escape_surrogates("one \ud800 alone")
+    'one \\ud800 alone'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that numbers may depend on."""
+def collect_versions() -> dict[str, str]:
+    """Return the versions of the packages that influence the numbers."""
     others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     return {"pyspar": __version__, "python": platform.python_version(), **others}

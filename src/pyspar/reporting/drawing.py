@@ -1,7 +1,8 @@
-"""Drawing: a matplotlib figure as an SVG inside a page: it follows the theme, and a script can reach its points.
+"""Draw matplotlib figures as SVG elements for a page that follow its theme and whose points a script can access.
 
-matplotlib draws axes, bars and lines in stand-in colours that become the page's CSS variables, so one picture is right
-in light, dark and print. Points are circles of our own, laid over it where matplotlib would have put them.
+matplotlib draws axes, bars and lines in placeholder colours, which are replaced by CSS variables of the page. One
+figure therefore suits the light theme, the dark theme and print. Points are SVG circles that are added at the positions
+that matplotlib computes.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ THEME = {
     "#00000f": "var(--third)",
 }
 INK, MUTED, LINE, KEEP, REMOVE, THIRD = THEME
-WIDE, NARROW = 7.4, 3.9
-"""Width of a figure in inches, for a screen and for a telephone: text must be readable in both."""
+WIDE_INCHES, NARROW_INCHES = 7.4, 3.9
+"""The width of a figure on a screen and on a telephone."""
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pyspar",
-    "text.parse_math": False,  # names come from files, and may hold a dollar
+    "text.parse_math": False,  # names from files may contain a dollar sign
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
@@ -59,7 +60,7 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Points:
-    """Circles to lay over an axes: where, in data, and a class for each."""
+    """Circles to draw over an axes: their positions in data coordinates, and the CSS class of each."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -68,63 +69,63 @@ class Points:
 
 
 Draw = Callable[[Any, bool], tuple[Any, Points] | None]
-"""Draws into a figure, told whether it is narrow; returns the axes and the points to lay over it, if there are any."""
+"""A function that draws into a figure, given whether it is narrow; it may return an axes and points to add to it."""
 
 
-def drawn(name: str, label: str, draw: Draw, heights: tuple[float, float]) -> str:
+def draw_figure(name: str, label: str, draw: Draw, heights: tuple[float, float]) -> str:
     """Return the figure twice, for wide and for narrow screens; the page shows one of them."""
-    wide = _one(f"{name}-w", label, draw, (WIDE, heights[0]), narrow=False)
-    narrow = _one(f"{name}-n", label, draw, (NARROW, heights[1]), narrow=True)
+    wide = _draw_svg(f"{name}-w", label, draw, (WIDE_INCHES, heights[0]), narrow=False)
+    narrow = _draw_svg(f"{name}-n", label, draw, (NARROW_INCHES, heights[1]), narrow=True)
     return f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
 
 
-def _one(name: str, label: str, draw: Draw, size: tuple[float, float], *, narrow: bool) -> str:
+def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, narrow: bool) -> str:
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        # The browser finds the letters that matplotlib's own font has not.
+        # The browser has fonts for characters that are missing in matplotlib's font.
         warnings.filterwarnings(
             "ignore", message=r"(?s)(Glyph|Matplotlib currently does not support)", category=UserWarning
         )
         figure = Figure(figsize=size, dpi=72, layout="constrained")
-        over = draw(figure, narrow)
+        overlay = draw(figure, narrow)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    svg = _clean(text.getvalue(), name)
+    svg = _clean_svg(text.getvalue(), name)
     attributes = f'role="img" aria-label="{escape(label)}" focusable="false"'
-    if over is None:
+    if overlay is None:
         return svg.replace("<svg ", f"<svg {attributes} ", 1)
-    axes, points = over
+    axes, points = overlay
     height = size[1] * 72.0
     corners = axes.get_window_extent()
     box = (corners.x0, height - corners.y0, corners.x1, height - corners.y1)
     limits = (*axes.get_xlim(), *axes.get_ylim())
-    attributes += f' data-box="{_numbers(box)}" data-limits="{_numbers(limits, 12)}"'
+    attributes += f' data-box="{_join_numbers(box)}" data-limits="{_join_numbers(limits, 12)}"'
     svg = svg.replace("<svg ", f"<svg {attributes} ", 1)
-    return svg.replace("</svg>", f"{_circles(axes, points, height)}</svg>")
+    return svg.replace("</svg>", f"{_draw_circles(axes, points, height)}</svg>")
 
 
-def _circles(axes: Any, points: Points, height: float) -> str:
+def _draw_circles(axes: Any, points: Points, height: float) -> str:
     if not len(points.x):
         return '<g class="points"></g>'
-    places = axes.transData.transform(list(zip(points.x, points.y)))
-    each = "".join(
-        f'<circle cx="{x:.1f}" cy="{height - y:.1f}" r="{points.radius:g}" class="{kind}"/>'
-        for (x, y), kind in zip(places, points.classes)
+    positions = axes.transData.transform(list(zip(points.x, points.y)))
+    circles = "".join(
+        f'<circle cx="{x:.1f}" cy="{height - y:.1f}" r="{points.radius:g}" class="{css_class}"/>'
+        for (x, y), css_class in zip(positions, points.classes)
     )
-    return f'<g class="points">{each}</g>'
+    return f'<g class="points">{circles}</g>'
 
 
-def _clean(svg: str, name: str) -> str:
-    """Return what can stand inside a page: no prolog, metadata or style, colours of the theme, ids of its own."""
+def _clean_svg(svg: str, name: str) -> str:
+    """Return an SVG for use inside a page: without prolog, metadata and style, with theme colours and unique ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.S)
     svg = re.sub(r'(<svg [^>]*?) ?width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) ?height="[^"]*"', r"\1", svg, count=1))
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     svg = re.sub(r'href="#', f'href="#{name}-', svg)
-    for stand_in, variable in THEME.items():
-        svg = svg.replace(stand_in, variable)
+    for colour, variable in THEME.items():
+        svg = svg.replace(colour, variable)
     return re.sub(r"\n\s*", "\n", svg).strip()
 
 
-def _numbers(values: Sequence[float], digits: int = 6) -> str:
+def _join_numbers(values: Sequence[float], digits: int = 6) -> str:
     return " ".join(f"{value:.{digits}g}" for value in values)

@@ -1,4 +1,4 @@
-"""The page: a report's plain numbers, figures and words put into one HTML file that needs nothing else."""
+"""The HTML page of a report: one file without external resources, made from the JSON form of the report."""
 
 from __future__ import annotations
 
@@ -10,145 +10,159 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
-from pyspar.reporting import figures, words
-from pyspar.wording import between, number
+from pyspar.reporting import figures, formatting
+from pyspar.wording import format_interval, format_number
 
-OUTPUTS = 6
-DIRECTIONS, DIRECTIONS_IN_ALL = 400, 1200
-"""How many directions are drawn for an output, and for all of them together, so that the file stays small."""
-GROUPS = 40
-ALSO = 3
-"""How many further findings the first thing on the page names."""
-TOUCHED = 0.01
-"""Where no direction lost more than this share of its weight, adapting is said to have changed next to nothing."""
-ORDER = ("serious", "warning", "info", "good")
-SLIDER = 16.0
-STEP = 0.05
-CERTAIN = 399.0
-"""The slider runs over ``-log10(1 - alpha)``: 0 is alpha 0, 3 is 0.999, and each unit further a tenth of the doubt.
-Alpha 1 is beyond its end, where no float64 is, and so are directions that only alpha 1 removes."""
+MAX_OUTPUTS = 6
+MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
+"""The number of directions drawn for one output and for all outputs, which limits the size of the file."""
+MAX_GROUPS = 40
+MAX_HEADLINE_FINDINGS = 3
+"""The number of further findings in the headline section."""
+MIN_REMOVED_SHARE = 0.01
+"""If no direction lost more than this share of its weight, the page says that adapting removed almost nothing."""
+SEVERITIES = ("serious", "warning", "info", "good")
+SLIDER_MAX, SLIDER_STEP = 16.0, 0.05
+"""The slider shows ``-log10(1 - alpha)``: 0 is alpha 0, 3 is alpha 0.999."""
+ALPHA_ONE = 399.0
+"""The slider position of alpha 1, where ``1 - alpha`` is below the range of float64; directions that only alpha 1
+removes have this position."""
 
 
-def page(found: dict[str, Any]) -> str:
-    """Return the report as HTML. ``found`` is what ``Report.as_dict`` returns."""
+def render_page(report: dict[str, Any]) -> str:
+    """Return the result of ``Report.as_dict`` as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        number=number, between=between, percent=words.percent, count=words.count, unbroken=words.unbroken,
-        hundredths=words.hundredths, confidence=words.confidence, shortened=words.shortened, sortable=words.sortable,
+        number=format_number, between=format_interval, percent=formatting.format_percent_unbroken,
+        count=formatting.format_count, keep_percent=formatting.keep_percent, hundredths=formatting.format_hundredths,
+        alpha=formatting.format_alpha, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
     )  # fmt: skip
-    shown = found["outputs"][:OUTPUTS]
-    most = min(DIRECTIONS, DIRECTIONS_IN_ALL // max(len(shown), 1))
-    marks = [_slider_mark(STEP * i) for i in range(round(SLIDER / STEP) + 1)]
+    outputs = report["outputs"][:MAX_OUTPUTS]
+    limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
+    marks = [_compute_slider_mark(SLIDER_STEP * i) for i in range(round(SLIDER_MAX / SLIDER_STEP) + 1)]
     return str(
-        environment.from_string(_file("page.html")).render(
-            report=found,
-            outputs=[_section(found, output, k, most) for k, output in enumerate(shown)],
-            hidden=len(found["outputs"]) - len(shown),
-            css=Markup(_file("page.css")),
-            js=Markup(_file("page.js")),
-            slider={"most": SLIDER, "step": STEP, "lines": marks, "shown": most},
-            touched=TOUCHED,
+        environment.from_string(_read_resource("page.html")).render(
+            report=report,
+            outputs=[_prepare_section(report, output, k, limit) for k, output in enumerate(outputs)],
+            hidden=len(report["outputs"]) - len(outputs),
+            css=Markup(_read_resource("page.css")),
+            js=Markup(_read_resource("page.js")),
+            slider={"max": SLIDER_MAX, "step": SLIDER_STEP, "lines": marks},
+            max_directions=limit,
+            min_removed_share=MIN_REMOVED_SHARE,
         )
     )
 
 
-def _section(found: dict[str, Any], output: dict[str, Any], k: int, most: int) -> dict[str, Any]:
-    """Gather what one output's section shows, with so many directions at most."""
-    alpha, directions = found["alpha"], output["directions"]
-    shown = directions[:most]
+def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
+    """Return the values that the section of one output shows, with at most ``limit`` directions."""
+    alpha, directions = report["alpha"], output["directions"]
+    drawn = directions[:limit]
     order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
     rank = {j: place for place, j in enumerate(order, 1)}
-    ranks = [rank[j] for j in range(len(shown))]
-    named = {f["name"]: f for f in output["forecasts"]}
-    place = list(named).index(found["adapted"])
+    ranks = [rank[j] for j in range(len(drawn))]
+    by_name = {f["name"]: f for f in output["forecasts"]}
+    place = list(by_name).index(report["adapted"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
-    gone = [d for d in directions if d["goes"]]
-    first, *others = output["findings"]
-    of_all = [finding for finding in found["findings"] if finding["output"] is None]
-    others = sorted([*others, *of_all], key=lambda finding: ORDER.index(finding["severity"]))
-    whose = next((name for name in ("BayesSpARRegressor", "SpARRegressor") if name in found["estimator"]), "regressor")
+    removed = [d for d in directions if d["goes"]]
+    headline, *others = output["findings"]
+    feature_findings = [finding for finding in report["findings"] if finding["output"] is None]
+    others = sorted([*others, *feature_findings], key=lambda finding: SEVERITIES.index(finding["severity"]))
+    classes = ("BayesSpARRegressor", "SpARRegressor")
+    estimator = next((name for name in classes if name in report["estimator"]), "regressor")
     return {
         **output,
         "id": f"o{k}",
-        "named": named,
-        "whose": whose,
-        "numbers": _numbers(found["adapted"]),
+        "by_name": by_name,
+        "estimator": estimator,
+        "numbers": _choose_headline_numbers(report["adapted"]),
         "alpha": alpha,
-        "start": min(SLIDER, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER,
-        "headline": first,
-        "also": [finding for finding in others if finding["severity"] in ORDER[:2]][:ALSO],
-        "all_findings": [first, *others],
-        "shown": shown,
+        "start": min(SLIDER_MAX, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER_MAX,
+        "headline": headline,
+        "also": [finding for finding in others if finding["severity"] in SEVERITIES[:2]][:MAX_HEADLINE_FINDINGS],
+        "all_findings": [headline, *others],
+        "drawn": drawn,
         "n_directions": len(directions),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
-        "n_gone": len(gone),
-        "energy_gone": sum(d["energy"] or 0.0 for d in gone),
-        "touched": max((d["removed"] or 0.0 for d in directions), default=0.0),
-        "taken": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
-        "n_rest": len(found["columns"]) - len(output["columns"]),
-        "rest": 1.0 - sum(share for _, share in output["columns"]),
-        "groups": groups[:GROUPS],
+        "n_removed": len(removed),
+        "removed_energy": sum(d["energy"] or 0.0 for d in removed),
+        "max_removed_share": max((d["removed"] or 0.0 for d in directions), default=0.0),
+        "adapted_energy": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
+        "n_other_columns": len(report["columns"]) - len(output["columns"]),
+        "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
+        "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
-        "data": _for_script(output, directions, shown, alpha),
-        "errors": Markup(figures.expected_errors(output, f"o{k}-errors", found["adapted"])),
-        "parts": Markup(figures.error_parts(output, f"o{k}-parts")),
-        "inflation": Markup(figures.inflation(shown, ranks, found["n_source"], f"o{k}-inflation")),
-        "plane": Markup(figures.plane(shown, f"o{k}-plane", alpha, _quantile(alpha))),
-        "scatter": Markup(figures.predictions(output, f"o{k}-predictions", whose)) if output["predictions"] else None,
+        "data": _prepare_script_data(output, directions, drawn, alpha),
+        "errors": Markup(figures.draw_expected_errors(output, f"o{k}-errors", report["adapted"])),
+        "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
+        "inflation": Markup(figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation")),
+        "costs": Markup(figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
+        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator))
+        if output["predictions"]
+        else None,
     }
 
 
-def _numbers(adapted: str) -> list[tuple[str, str]]:
-    """Return the forecasts to show at the top, with titles: least squares, what adapting gives, and what it might."""
-    shown = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
-    return shown if adapted == "Bayes-SpAR" else [*shown, ("Bayes-SpAR", "Bayes-SpAR on the target")]
+def _choose_headline_numbers(adapted: str) -> list[tuple[str, str]]:
+    """Return the names and titles of the forecasts in the headline section."""
+    numbers = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
+    return numbers if adapted == "Bayes-SpAR" else [*numbers, ("Bayes-SpAR", "Bayes-SpAR on the target")]
 
 
-def _for_script(
-    output: dict[str, Any], directions: list[dict[str, Any]], shown: list[dict[str, Any]], alpha: float
+def _prepare_script_data(
+    output: dict[str, Any], directions: list[dict[str, Any]], drawn: list[dict[str, Any]], alpha: float
 ) -> dict[str, Any]:
-    """Return what the slider and the tooltip need: each direction's place on the slider, and the error after it."""
+    """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it."""
     base = next(f["rmse"] for f in output["forecasts"] if f["name"] == "OLS")
-    path = sorted((_place(d), d["change"] or 0.0, d["energy"] or 0.0) for d in directions if _place(d) is not None)
+    positions = [_compute_position(d) for d in directions]
+    path = sorted(
+        (position, d["change"] or 0.0, d["energy"] or 0.0)
+        for position, d in zip(positions, directions)
+        if position is not None
+    )
     squared, energy, steps = (base or 0.0) ** 2, 0.0, []
-    for place, change, share in path:
+    for position, change, share in path:
         squared, energy = squared + change, energy + share
-        steps.append([_rounded(place), _rounded(squared), _rounded(energy)])
-    names = sorted({name for d in shown for name, _ in d["loads"]})
-    brief = [words.shortened(name, 40) for name in names]
-    place_of = {name: i for i, name in enumerate(names)}
+        steps.append([_round(position), _round(squared), _round(energy)])
+    names = sorted({name for d in drawn for name, _ in d["loads"]})
+    index = {name: i for i, name in enumerate(names)}
     points = [
         [
-            _place(d), *(_rounded(d[key]) for key in ("keeping", "removing", "inflation", "energy", "outside")),
-            [[place_of[name], _rounded(share, 3)] for name, share in d["loads"]],
+            position, *(_round(d[key]) for key in ("keeping", "removing", "inflation", "energy", "outside")),
+            [[index[name], _round(share, 3)] for name, share in d["loads"]],
         ]
-        for d in shown
+        for position, d in zip(positions, drawn)
     ]  # fmt: skip
-    start = CERTAIN if alpha >= 1.0 else -math.log10(1.0 - alpha)
-    return {"base": base, "start": start, "total": len(directions), "steps": steps, "names": brief, "points": points}
+    return {
+        "base": base,
+        "start": ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha),
+        "total": len(directions),
+        "steps": steps,
+        "names": [formatting.shorten(name, 40) for name in names],
+        "points": points,
+    }
 
 
-def _place(direction: dict[str, Any]) -> float | None:
-    """Return where on the slider a direction goes; None if it never does."""
+def _compute_position(direction: dict[str, Any]) -> float | None:
+    """Return the slider position from which a direction is removed; None if it is always kept."""
     if not direction["keeping"]:
         return None
     doubt = direction["doubt"]
-    return max(0.0, -math.log10(doubt)) if doubt else CERTAIN
+    return max(0.0, -math.log10(doubt)) if doubt else ALPHA_ONE
 
 
-def _slider_mark(place: float) -> float:
-    return float(_rounded(math.log10(max(_quantile(1.0, 10.0**-place), 1e-12))))
+def _compute_slider_mark(position: float) -> float:
+    return float(_round(math.log10(max(_compute_quantile(10.0**-position), 1e-12))))
 
 
-def _quantile(alpha: float, doubt: float | None = None) -> float:
-    """Return the chi-squared quantile (one degree of freedom) at alpha, or at one minus a doubt."""
-    found = float(chdtri(1.0, max(1.0 - alpha if doubt is None else doubt, 1e-300)))
-    return found if found > 0.0 else 0.0
+def _compute_quantile(doubt: float) -> float:
+    """Return the chi-squared quantile (one degree of freedom) at the confidence ``1 - doubt``."""
+    return max(float(chdtri(1.0, max(doubt, 1e-300))), 0.0)
 
 
-def _rounded(value: float | None, digits: int = 6) -> Any:
+def _round(value: float | None, digits: int = 6) -> Any:
     return None if value is None else float(f"{value:.{digits}g}")
 
 
-def _file(name: str) -> str:
+def _read_resource(name: str) -> str:
     return resources.files("pyspar.reporting").joinpath(name).read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from pyspar.errors import SparWarning
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.forecasting import weights_of
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection.compare import taken_away
+from pyspar.inspection.compare import compute_removed_shares
 from pyspar.tables.account import Expected
 from pyspar.tables.request import Request
 
@@ -57,7 +57,7 @@ def _taken(found: Adaptation, model: Any) -> tuple[int, int, int]:
         return found.z.rank, 0, 0
     if getattr(model, "rule", "chi2") == "chi2":
         return own.z.rank, int(own.removed.sum()), 0
-    taken = taken_away(found.z.V, copy.copy(model).reset(), model, np.ones(len(found.z.V)))
+    taken = compute_removed_shares(found.z.V, copy.copy(model).reset(), model, np.ones(len(found.z.V)))
     return found.z.rank, int((taken >= WHOLE).sum()), int(((taken > 1.0 - WHOLE) & (taken < WHOLE)).sum())
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.errors import need
-from pyspar.inspection import inspection_of
-from pyspar.inspection.compare import Compared
-from pyspar.inspection.unseen_categories import with_unseen
+from pyspar.inspection import build_inspection
+from pyspar.inspection.compare import compare_weights
+from pyspar.inspection.unseen_categories import add_unseen
 from pyspar.io.atomic import whole_file
 from pyspar.reporting import Report
 from pyspar.tables.account import InspectAccount, Tables
 from pyspar.tables.request import Request
 from pyspar.tables.watch import Watch
 from pyspar.tables.write import check_path, writing
-from pyspar.wording import in_new_categories
+from pyspar.wording import describe_new_categories
 
 
 def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
@@ -47,9 +47,10 @@ def inspected(
     """Inspect a fitted regressor on an encoded target, and write the reports asked for; the terminal shows the same."""
     watch("forecasting the error")
     target = estimator._target(Z, None)
-    models = Compared(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    models = compare_weights(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    built = build_inspection(models, Z, columns=columns, outputs=[tables.label], description=repr(estimator))
     found = Report(
-        with_unseen(inspection_of(estimator, Z, target, models, columns, [tables.label]), tables.unseen),
+        add_unseen(built, tables.unseen),
         f"{request.source.name} → {request.target.name}",
         command_of(request, tables.label, html=html, json=json),
         (*_notes(tables), *notes),
@@ -96,5 +97,5 @@ def _notes(tables: Tables) -> list[str]:
     notes += [
         f"{f.column}: {f.source:,} source and {f.target:,} target values filled in by {f.by}" for f in tables.filled
     ]
-    notes += [f"{u.column}: {in_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
+    notes += [f"{u.column}: {describe_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
     return notes

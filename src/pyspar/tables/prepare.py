@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
-from pyspar.inspection.unseen_categories import unseen_by
+from pyspar.inspection.unseen_categories import find_unseen
 from pyspar.tables.account import Filled, Tables
 from pyspar.tables.checks import (
     aligned_target,
@@ -83,7 +83,7 @@ def prepare(request: Request, watch: Watch) -> Prepared:
         filled=_filled(transformer, selection, source, target),
         ignored=selection.ignored
         + extra_columns(target.columns, {*source.columns, label, identity or label, *request.drop}),
-        unseen=unseen_by(transformer, target[used]),
+        unseen=find_unseen(transformer, target[used]),
     )
     kept = None if identity is None else target[identity]
     separators = (*separator_note(source_path, "source"), *separator_note(target_path, "target"))

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.spar import PCRRegressor, SpARRegressor
-from pyspar.inspection.unseen_categories import NONE
+from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.sources.files.predictions import Write, prediction_file
 from pyspar.sources.stream import read_ahead
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored, Tables
@@ -140,7 +140,7 @@ def summaries(request: Request, watch: Watch, *, method: Method = "bayes", outpu
     extra = extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
     tables = Tables(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varied), n_categorical=0, n_date=0,
-        n_encoded=len(varied), filled=(), ignored=(*ignored, *extra), unseen=NONE,
+        n_encoded=len(varied), filled=(), ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
     return Summaries(
         standardised(x, standard), standardised(z, standard), target, standard, tables,

@@ -1,4 +1,4 @@
-"""Which names and nodes a model file may hold: exactly those that saved models need."""
+"""The names and nodes that a model file may contain: exactly those of saved models."""
 
 import copy
 import io
@@ -21,8 +21,8 @@ from pyspar import InputError, SpARRegressor, TargetWatch
 from pyspar.io.model_schema import DTYPE, KINDS, TRUSTED
 
 
-def test_the_trusted_names_are_those_that_saved_models_need(honest):
-    needed = {name for data in honest.values() for name in skops.io.get_untrusted_types(data=data)} - {DTYPE}
+def test_the_trusted_names_are_those_that_saved_models_need(valid_models):
+    needed = {name for data in valid_models.values() for name in skops.io.get_untrusted_types(data=data)} - {DTYPE}
     paste = "\n        ".join(f'"{name}",' for name in sorted(needed))
     assert needed == TRUSTED, (
         f"missing {sorted(needed - TRUSTED)}, superfluous {sorted(TRUSTED - needed)}; "
@@ -30,13 +30,13 @@ def test_the_trusted_names_are_those_that_saved_models_need(honest):
     )
 
 
-def test_the_accepted_kinds_of_node_are_those_that_saved_models_need(honest, nodes):
-    assert {node["__loader__"] for data in honest.values() for node in nodes(data)} == KINDS
+def test_the_accepted_kinds_of_node_are_those_that_saved_models_need(valid_models, nodes):
+    assert {node["__loader__"] for data in valid_models.values() for node in nodes(data)} == KINDS
 
 
-def test_every_saved_model_is_loaded(honest, tmp_path):
+def test_every_saved_model_is_loaded(valid_models, tmp_path):
     path = tmp_path / "model.skops"
-    for name, data in honest.items():
+    for name, data in valid_models.items():
         path.write_bytes(data)
         assert type(pyspar.load(path)) is type(skops.io.loads(data, trusted=[*TRUSTED, DTYPE])), name
 
@@ -44,12 +44,12 @@ def test_every_saved_model_is_loaded(honest, tmp_path):
 def test_trusted_names_are_classes_of_pyspar_under_their_own_names():
     for name in TRUSTED:
         module, _, last = name.rpartition(".")
-        found = getattr(sys.modules[module], last)
-        assert isinstance(found, type), name
-        assert (found.__module__, found.__name__) == (module, last)
+        trusted = getattr(sys.modules[module], last)
+        assert isinstance(trusted, type), name
+        assert (trusted.__module__, trusted.__name__) == (module, last)
 
 
-def js(value):
+def json_node(value):
     return node("builtins.str", "JsonNode", content=json.dumps(value), is_json=True)
 
 
@@ -77,8 +77,8 @@ def method(name, func):
     return node(name, "MethodNode", content={"func": func, "obj": node(name, "TypeNode")})
 
 
-def number(part, start=1):
-    """Give each node an id of its own."""
+def add_ids(part, start=1):
+    """Give each node a unique id."""
     if isinstance(part, dict):
         if "__loader__" in part:
             part.setdefault("__id__", start)
@@ -86,17 +86,17 @@ def number(part, start=1):
         part = list(part.values())
     if isinstance(part, list):
         for item in part:
-            start = number(item, start)
+            start = add_ids(item, start)
     return start
 
 
 @pytest.fixture
-def refused(tmp_path):
-    """Write a schema as a model file, assert that it is refused, and return the message."""
+def reject(tmp_path):
+    """A function that writes a schema as a model file, asserts that load rejects it, and returns the message."""
 
     def check(schema, entries=()):
         schema = copy.deepcopy(schema)
-        number(schema)
+        add_ids(schema)
         path = tmp_path / "crafted.skops"
         with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
             warnings.simplefilter("ignore")
@@ -110,19 +110,19 @@ def refused(tmp_path):
     return check
 
 
-def test_a_module_that_pyspar_imports_gives_no_way_to_its_functions(refused, tmp_path):
-    mark = tmp_path / "mark"
-    call = mapping({f"touch {mark}": js(1)}, [method("pyspar.io.atomic.os", "system")])
+def test_functions_of_imported_modules_are_not_accessible(reject, tmp_path):
+    created = tmp_path / "created"
+    call = mapping({f"touch {created}": json_node(1)}, [method("pyspar.io.atomic.os", "system")])
     for schema in (call, model(mean_=call)):
-        assert "pyspar.io.atomic.os" in refused(schema)
-    assert not mark.exists()
+        assert "pyspar.io.atomic.os" in reject(schema)
+    assert not created.exists()
 
 
-def test_a_function_of_pyspar_gives_no_way_to_import_modules(refused):
+def test_functions_of_pyspar_cannot_import_modules(reject):
     sys.modules.pop("this", None)
-    call = node("pyspar.import_module", "ConstructorFromReduceNode", content=sequence("tuple", js("this")))
+    call = node("pyspar.import_module", "ConstructorFromReduceNode", content=sequence("tuple", json_node("this")))
     for schema in (call, model(mean_=call)):
-        assert "pyspar.import_module" in refused(schema)
+        assert "pyspar.import_module" in reject(schema)
     assert "this" not in sys.modules
 
 
@@ -136,18 +136,18 @@ SPAR = "pyspar.estimators.spar.SpARRegressor"
         node(SPAR, "TypeNode"),
         node(SPAR, "FunctionNode"),
         node(SPAR, "ConstructorFromReduceNode", content=sequence("tuple")),
-        node(SPAR, "TreeNode", content=js(None), __reduce__={"args": sequence("tuple")}),
-        node(SPAR, "LossNode", content=js(None), __reduce__={"args": sequence("tuple")}),
+        node(SPAR, "TreeNode", content=json_node(None), __reduce__={"args": sequence("tuple")}),
+        node(SPAR, "LossNode", content=json_node(None), __reduce__={"args": sequence("tuple")}),
         node(SPAR, "ListNode", content=[]),
         node(SPAR, "DictNode", content={}, key_types=sequence("list")),
-        node(SPAR, "NdArrayNode", type="json", content=[], shape=sequence("tuple", js(0))),
-        mapping({"0.9": js(1)}, [node(SPAR, "TypeNode")]),
-        mapping({"0.9": js(1)}, [method(SPAR, "mro")]),
+        node(SPAR, "NdArrayNode", type="json", content=[], shape=sequence("tuple", json_node(0))),
+        mapping({"0.9": json_node(1)}, [node(SPAR, "TypeNode")]),
+        mapping({"0.9": json_node(1)}, [method(SPAR, "mro")]),
     ],
     ids=lambda part: part["__loader__"],
 )
-def test_a_trusted_type_can_only_be_the_type_of_an_object(refused, part):
-    assert SPAR in refused(model(mean_=part))
+def test_a_trusted_type_can_only_be_the_type_of_an_object(reject, part):
+    assert SPAR in reject(model(mean_=part))
 
 
 @pytest.mark.parametrize(
@@ -171,31 +171,38 @@ def test_a_trusted_type_can_only_be_the_type_of_an_object(refused, part):
         ("os.system", "CachedNode"),
     ],
 )
-def test_other_kinds_of_node_and_other_names_are_refused_by_name(refused, name, kind):
-    fields = {"content": js(None)} if kind == "ObjectNode" else {}
-    assert name in refused(model(mean_=node(name, kind, **fields)))
+def test_the_names_of_other_nodes_and_types_are_in_the_error(reject, name, kind):
+    fields = {"content": json_node(None)} if kind == "ObjectNode" else {}
+    assert name in reject(model(mean_=node(name, kind, **fields)))
 
 
-def test_an_object_with_an_address_for_an_array_is_refused(refused):
+def test_an_object_with_an_array_interface_is_rejected(reject):
     secret = np.arange(4.0)
-    address = sequence("tuple", js(secret.ctypes.data), js(True))
-    interface = mapping({"data": address, "shape": sequence("tuple", js(4)), "typestr": js("<f8"), "version": js(3)})
-    shape = sequence("tuple", js(1), js(4))
+    address = sequence("tuple", json_node(secret.ctypes.data), json_node(True))
+    interface = mapping(
+        {
+            "data": address,
+            "shape": sequence("tuple", json_node(4)),
+            "typestr": json_node("<f8"),
+            "version": json_node(3),
+        }
+    )
+    shape = sequence("tuple", json_node(1), json_node(4))
     scaler = node("sklearn.preprocessing._data.StandardScaler", "ObjectNode")
     scaler["content"] = mapping({"__array_interface__": interface})
-    assert "__array_interface__" in refused(model(mean_=scaler))
+    assert "__array_interface__" in reject(model(mean_=scaler))
     plain = {**scaler, "content": mapping({})}
     for inside in (plain, sequence("list", plain)):
         array = node("numpy.ndarray", "NdArrayNode", type="json", content=[inside], shape=shape)
-        assert "StandardScaler" in refused(model(mean_=array))
+        assert "StandardScaler" in reject(model(mean_=array))
 
 
-def test_the_id_of_another_node_does_not_replace_what_was_checked(refused):
-    hidden = mapping({"__array_interface__": js(1)})
-    shown = mapping({"mean_": js(1)})
+def test_two_different_nodes_with_one_id_are_rejected(reject):
+    hidden = mapping({"__array_interface__": json_node(1)})
+    shown = mapping({"mean_": json_node(1)})
     hidden["__id__"] = shown["__id__"] = 10**6
     scaler = node("sklearn.preprocessing._data.StandardScaler", "ObjectNode", content=shown)
-    assert str(10**6) in refused(model(a=hidden, b=scaler))
+    assert str(10**6) in reject(model(a=hidden, b=scaler))
 
 
 def npy(shape, dtype="<f8", data=bytes(8)):
@@ -203,7 +210,7 @@ def npy(shape, dtype="<f8", data=bytes(8)):
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
 
 
-def test_arrays_that_are_not_what_their_header_says_are_refused(refused):
+def test_arrays_that_contradict_their_header_are_rejected(reject):
     array = node("numpy.ndarray", "NdArrayNode", type="numpy", file="77.npy", __id__=77)
     schema = model(mean_=array)
     for data in (
@@ -216,32 +223,32 @@ def test_arrays_that_are_not_what_their_header_says_are_refused(refused):
         b"\x80\x04N.",
         b"",
     ):
-        assert "77.npy" in refused(schema, [("77.npy", data)])
-    refused(schema, [("77.npy", npy("(1,)"))] * 2)
-    refused(schema)
-    refused(model(mean_={**array, "__id__": 78}), [("77.npy", npy("(1,)"))])
+        assert "77.npy" in reject(schema, [("77.npy", data)])
+    reject(schema, [("77.npy", npy("(1,)"))] * 2)
+    reject(schema)
+    reject(model(mean_={**array, "__id__": 78}), [("77.npy", npy("(1,)"))])
 
 
-def test_a_file_that_holds_no_model_is_refused(refused):
+def test_a_file_without_a_model_is_rejected(reject):
     for schema in (
-        js(1),
+        json_node(1),
         sequence("list"),
         mapping({}),
-        node("pyspar.core.moments.Moments", "ObjectNode", content=js(None)),
+        node("pyspar.core.moments.Moments", "ObjectNode", content=json_node(None)),
     ):
-        refused(schema)
+        reject(schema)
 
 
-def test_deeply_nested_files_are_refused(refused):
-    deep = js(1)
+def test_deeply_nested_files_are_rejected(reject):
+    deep = json_node(1)
     for _ in range(200):
         deep = sequence("list", deep)
-    refused(model(mean_=deep))
-    refused(model(mean_=node("builtins.str", "JsonNode", content="[" * 10**6, is_json=True)))
+    reject(model(mean_=deep))
+    reject(model(mean_=node("builtins.str", "JsonNode", content="[" * 10**6, is_json=True)))
 
 
-def test_a_compressed_file_is_refused(honest, tmp_path):
-    with zipfile.ZipFile(io.BytesIO(honest["spar-frame-1"])) as archive:
+def test_a_compressed_file_is_rejected(valid_models, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(valid_models["spar-frame-1"])) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     for method_ in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         with zipfile.ZipFile(tmp_path / "m.skops", "w", compression=method_) as archive:
@@ -251,7 +258,7 @@ def test_a_compressed_file_is_refused(honest, tmp_path):
             pyspar.load(tmp_path / "m.skops")
 
 
-def test_what_load_refuses_is_not_saved(shift, tmp_path):
+def test_models_that_load_rejects_are_not_saved(shift, tmp_path):
     for step in (
         FunctionTransformer(lambda X: X),
         FunctionTransformer(np.nan_to_num),

@@ -1,4 +1,4 @@
-"""Moments as files: whole, readable without pickle, refused where they are not what they say."""
+"""Moments as files: writing, reading, and the rejection of other files."""
 
 import numpy as np
 import pandas as pd
@@ -16,19 +16,19 @@ def parts():
     return X, X.sum(axis=1) + rng.normal(size=300), rng.normal(size=(50, 4))
 
 
-def test_a_source_is_shipped_without_its_rows_and_merged_later(parts, tmp_path):
+def test_saved_moments_can_be_merged(parts, tmp_path):
     X, y, Z = parts
-    for name, rows in (("here", slice(0, 100)), ("there", slice(100, 300))):
+    for name, rows in (("first", slice(0, 100)), ("second", slice(100, 300))):
         pyspar.save(Moments.of(X[rows], y[rows]), tmp_path / f"{name}.npz")
-    total = pyspar.load(tmp_path / "here.npz") + pyspar.load(tmp_path / "there.npz")
+    total = pyspar.load(tmp_path / "first.npz") + pyspar.load(tmp_path / "second.npz")
     est = SpARRegressor().fit_moments(total).adapt(pd.DataFrame(Z, columns=list("abcd")))
     whole = SpARRegressor().fit(X, y).adapt(pd.DataFrame(Z, columns=list("abcd")))
     np.testing.assert_allclose(est.coef_, whole.coef_, rtol=1e-10)
     assert list(est.feature_names_in_) == list("abcd")
-    assert (tmp_path / "here.npz").stat().st_size < 5000
+    assert (tmp_path / "first.npz").stat().st_size < 5000
 
 
-def test_every_field_comes_back(parts, tmp_path):
+def test_every_field_is_restored(parts, tmp_path):
     X, y, _ = parts
     before = Moments.of(X.astype(np.float32), y, np.linspace(0, 2, 300), solver="gram")
     pyspar.save(before, tmp_path / "m.npz")
@@ -39,7 +39,7 @@ def test_every_field_comes_back(parts, tmp_path):
         assert getattr(after, name) == getattr(before, name)
 
 
-def test_other_files_are_refused(parts, tmp_path):
+def test_other_files_are_rejected(parts, tmp_path):
     X, y, _ = parts
     path = tmp_path / "m.npz"
     pyspar.save(Moments.of(X, y), path)
@@ -48,22 +48,22 @@ def test_other_files_are_refused(parts, tmp_path):
     for cut in (0, 10, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:cut])
         assert not is_moments_file(path)
-        with pytest.raises(InputError, match="readable"):
+        with pytest.raises(InputError, match=r"m\.npz' is not a readable"):
             pyspar.load(path)
     np.savez(path, X=np.ones((3, 2)))
     assert not is_moments_file(path)
-    with pytest.raises(InputError, match="not a file of Moments"):
+    with pytest.raises(InputError, match=r"m\.npz' is not a file of Moments.*root"):
         pyspar.load(path)
     np.savez(path, X=np.array([{"a": 1}], dtype=object))
     with pytest.raises(InputError):
         pyspar.load(path)
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match=r"nothing\.npz"):
         pyspar.load(tmp_path / "nothing.npz")
-    with pytest.raises(InputError, match=r"ends in \.npz"):
+    with pytest.raises(InputError, match=r"\.npz.*m\.skops"):
         pyspar.save(Moments.of(X, y), tmp_path / "m.skops")
 
 
-def test_numbers_that_cannot_be_moments_are_refused(parts, tmp_path):
+def test_invalid_moments_are_rejected(parts, tmp_path):
     X, y, _ = parts
     path = tmp_path / "m.npz"
     pyspar.save(Moments.of(X, y), path)
@@ -86,11 +86,11 @@ def test_numbers_that_cannot_be_moments_are_refused(parts, tmp_path):
             pyspar.load(path)
 
 
-def test_moments_without_labels_are_no_source(parts):
+def test_moments_without_labels_cannot_be_fitted(parts):
     X, y, _ = parts
-    with pytest.raises(ValueError, match="at least one output"):
+    with pytest.raises(ValueError, match="output"):
         SpARRegressor().fit_moments(Moments.of(X))
-    with pytest.raises(TypeError, match="must be Moments"):
+    with pytest.raises(TypeError, match=r"Moments.*DataFrame"):
         SpARRegressor().fit_moments(X)
     two = SpARRegressor().fit_moments(Moments.of(X, np.column_stack([y, y])))
     assert two.coef_.shape == (2, 4)

@@ -1,0 +1,92 @@
+"""``inspect``: its input, pipelines, and numbers that do not fit into float64."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pyspar import InputError, Moments, SpARRegressor, inspect
+from pyspar.wording import TOO_LARGE, format_interval, format_number
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"groups": [1, 2]}, r"^groups.*\(2,\).* 90 rows"),
+        ({"columns": ["a", "b"]}, "^columns.* 8 names, got 2"),
+        ({"outputs": "y"}, "^outputs.* 1 names, got 'y'"),
+    ],
+)
+def test_arguments_of_the_wrong_length_are_rejected(shifted, arguments, text):
+    X, y, Z = shifted
+    with pytest.raises(InputError, match=text):
+        inspect(SpARRegressor().fit(X, y), Z, **arguments)
+
+
+def test_other_estimators_are_rejected(shifted):
+    from sklearn.linear_model import Ridge
+
+    X, y, Z = shifted
+    with pytest.raises(TypeError, match=r"SpARRegressor.*\bRidge$"):
+        inspect(Ridge().fit(X, y), Z)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_numbers_of_any_size_can_be_written_as_json(shifted, scale):
+    X, y, Z = shifted
+    features, labels = SpARRegressor().fit(X * scale, y), SpARRegressor().fit(X, y * scale)
+    for inspection in (inspect(features, Z * scale), inspect(labels, Z)):
+        assert "NaN" not in json.dumps(inspection.as_dict())
+        assert json.dumps(inspection.as_dict(), allow_nan=False)
+
+
+def test_a_pipeline_is_inspected_like_its_last_step(shifted):
+    import pandas as pd
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    X, y, Z = shifted
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    target = pd.DataFrame(Z[:, :3], columns=["a", "b", "c"])
+    pipe = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), SpARRegressor()).fit(frame, y)
+    inspection = inspect(pipe, target, groups=["all"] * len(Z))
+    by_hand = inspect(pipe[-1], pipe[:-1].transform(target))
+    assert inspection.outputs[0].forecasts == by_hand.outputs[0].forecasts == inspection.outputs[0].groups["all"]
+    assert "b c" in inspection.columns
+    assert by_hand.columns[0] == "x0"
+    assert inspection.estimator.startswith("Pipeline(")
+    assert inspection.outputs[0].predictions.before == pytest.approx(pipe.predict(target))
+
+
+def test_a_pipeline_with_another_last_step_or_with_moments_is_rejected(shifted):
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, Z = shifted
+    with pytest.raises(TypeError, match="SpARRegressor"):
+        inspect(make_pipeline(StandardScaler(), Ridge()).fit(X, y), Z)
+    with pytest.raises(TypeError, match="Moments"):
+        inspect(make_pipeline(StandardScaler(), SpARRegressor()).fit(X, y), Moments.of(Z))
+
+
+@pytest.mark.parametrize("steps", [[], ["passthrough"]])
+def test_a_pipeline_without_names_uses_those_of_its_last_step(shifted, steps):
+    from sklearn.pipeline import make_pipeline
+
+    X, y, Z = shifted
+    assert inspect(make_pipeline(*steps, SpARRegressor()).fit(X, y), Z).columns[:2] == ("x0", "x1")
+
+
+def test_errors_beyond_float64_are_infinite_and_called_too_large(shifted):
+    X, y, Z = shifted
+    inspection = inspect(SpARRegressor().fit(X, y), Z * 1e300)
+    output = inspection.outputs[0]
+    assert output.forecast("OLS").rmse == np.inf
+    assert "unknown" in repr(inspection)
+    assert inspection.as_dict()["outputs"][0]["forecasts"][0]["rmse"] is None
+    for forecast in output.forecasts:
+        texts = format_number(forecast.rmse), format_interval(forecast.interval80), format_interval(forecast.interval95)
+        assert set(texts) <= {TOO_LARGE, "unknown"}
