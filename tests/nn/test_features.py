@@ -119,6 +119,14 @@ def test_a_batch_with_features_or_labels_that_are_not_finite_is_named(mlp, probl
         adapt_head(mlp(), problem.source, Z.split(100))
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_rows_of_the_first_batch_that_are_not_finite_are_named(mlp, problem, bad):
+    X = problem.X.clone()
+    X[3, 1] = bad
+    with pytest.raises(ValueError, match=r"batch 0 of source_loader: NaN or infinity .* layer 'fc'"):
+        adapt_head(mlp(), [(X, problem.y)], [problem.Z])
+
+
 def test_float16_features_that_overflow_are_named_with_their_dtype(problem):
     model = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 1)).half()
     with pytest.raises(ValueError, match=r"batch 1 of source_loader: .*float16"):

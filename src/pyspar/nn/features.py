@@ -114,8 +114,8 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
     else:
         fix = "pass labels=, a function of the batch"
     raise InputError(
-        f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}; the input of {describe_layer(head)} "
-        f"has shape {tuple(features.shape)} and its output has {outputs} column(s); {fix}"
+        f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for inputs of {describe_layer(head)} "
+        f"of shape {tuple(features.shape)}; {fix}"
     )
 
 

@@ -162,7 +162,7 @@ def _split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any
     if not labelled:
         return _features_of(batch), None, None
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
-        raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got a {type(batch).__name__}")
+        raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {type(batch).__name__}")
     X, y = batch[0], batch[1]
     weight = batch[2] if len(batch) == 3 else None
     if sp.issparse(y):
