@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.measure import show
+from benchmarks.measure import print_table
 from benchmarks.report import table, wrap
 from benchmarks.shifts.calibration import Calibration
 from benchmarks.shifts.features import MAPS
@@ -51,7 +51,7 @@ def print_tables(paths: Sequence[Path], half: str | None = None) -> None:
         rows = [[_name(m, s), *_cells(s), s.recorded] for m, s in found.items() if s.recorded]
         if rows:
             title = f"{name or 'all'}: {len(tasks)} tasks, target RMSE relative to RidgeCV on the same features"
-            show(title, [*SAME_FEATURES, "tasks"], rows)
+            print_table(title, [*SAME_FEATURES, "tasks"], rows)
 
 
 def write_page(paths: Sequence[Path]) -> None:

@@ -248,15 +248,8 @@ def test_a_method_that_exceeds_the_time_limit_is_stopped_and_recorded(tmp_path):
 
 
 def make_record(task: str, method: str, rmse: float | None, **more: object) -> dict:
-    base = {
-        "set": task.split("/")[0],
-        "map": task.split("/")[1],
-        "half": "design",
-        "n": 10,
-        "m": 5,
-        "d": 2,
-        "spread": 4.0,
-    }
+    name, feature_map = task.split("/")
+    base = {"set": name, "map": feature_map, "half": "design", "n": 10, "m": 5, "d": 2, "spread": 4.0}
     forecast = {"expected": None, "noise": None, "low": None, "high": None, "seconds": 1.0, "note": ""}
     return {"task": task, "method": method, "rmse": rmse, **base, **forecast, **more}
 
