@@ -1,1 +1,1 @@
-"""Speed as ratios measured in one run; see ``python -m benchmarks.run --help``."""
+"""Benchmarks of speed (``python -m benchmarks.run``) and of errors on real shifts (``shifts``, ``networks``)."""

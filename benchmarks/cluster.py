@@ -1,4 +1,4 @@
-"""Dask with two process workers against the local stream, on the same Parquet rows."""
+"""Compare Dask with two worker processes and local streaming of the same Parquet file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import interleaved, keep, show
+from benchmarks.measure import median_seconds, print_table, save_record
 from benchmarks.streaming import FEATURES, generate
 from pyspar import SpARRegressor
 
@@ -32,27 +32,29 @@ def main() -> None:
     X = np.column_stack([table[name].to_numpy() for name in FEATURES])
     y = table["y"].to_numpy()
     del table
-    memory = SpARRegressor().fit(X, y)
+    in_memory = SpARRegressor().fit(X, y)
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster):
         frame = dd.read_parquet(path, columns=[*FEATURES, "y"], split_row_groups=4)
 
-        def on_cluster():
+        def fit_on_cluster():
             return SpARRegressor().fit(frame[FEATURES], frame["y"])
 
-        def locally():
+        def fit_locally():
             return SpARRegressor().fit_moments(moments_of_file(path, features=FEATURES, label="y"))
 
-        seconds = interleaved({"local stream": locally, "cluster": on_cluster}, args.turns)
-        differ = float(np.abs(on_cluster().coef_ - memory.coef_).max() / np.abs(memory.coef_).max())
+        seconds = median_seconds({"local stream": fit_locally, "cluster": fit_on_cluster}, args.turns)
+        difference = float(np.abs(fit_on_cluster().coef_ - in_memory.coef_).max() / np.abs(in_memory.coef_).max())
     ratio = seconds["cluster"] / seconds["local stream"]
-    show(
-        f"{args.rows:,} x 64 float32 Parquet, two process workers",
-        ["what", "seconds", "ratio"],
+    print_table(
+        f"{args.rows:,} x 64 float32 Parquet, two worker processes",
+        ["task", "seconds", "ratio"],
         [["local stream", seconds["local stream"], 1.0], ["cluster", seconds["cluster"], ratio]],
     )
-    print(f"largest relative difference to in-memory: {differ:.1e}")
-    keep("cluster", {"seconds": seconds, "ratio": ratio, "difference": differ}, turns=args.turns, rows=args.rows)
+    print(f"largest relative difference to in-memory: {difference:.1e}")
+    save_record(
+        "cluster", {"seconds": seconds, "ratio": ratio, "difference": difference}, turns=args.turns, rows=args.rows
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""C-Mixup's partners: our draw against the N x N matrix of weights, and what it adds to an epoch of training.
+"""Compare three ways to draw the partners of C-Mixup, and measure what drawing adds to an epoch of training.
 
-Three ways to draw the same distribution. *Published*: one kernel density per sample, a row of the matrix each, and one
-``choice`` per draw (Yao et al. 2022). *All pairs*: the same matrix made by array operations and kept as cumulative
-sums, one bisection per draw. *Ours*: sorted labels and rings. Preparing is done once per run, drawing once per epoch.
+All three draw from the same distribution. *Published*: one kernel density per sample gives a row of an N x N matrix;
+each draw calls ``choice`` (Yao et al. 2022). *All pairs*: array operations compute the same matrix as cumulative sums,
+and each draw is a bisection. *Ours*: sorted labels and rings. Preparation is done once per run, drawing once per epoch.
 
-Everything here runs on one thread, and its processor time is counted, which does not see who else is on the machine.
-Only a GPU is timed by the clock.
+Everything runs on one thread, and processor time is measured, which does not depend on other processes. Only a GPU is
+measured by elapsed time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from sklearn.neighbors import KernelDensity
 
-from benchmarks.measure import keep, show
+from benchmarks.measure import print_table, save_record
 from pyspar.paper.data.task import Part, ShiftTask
 from pyspar.paper.networks.mlp import MLP
 from pyspar.paper.networks.resnet import resnet
@@ -49,8 +49,8 @@ class Published:
             self.rates[i] = rate / rate.sum()
 
     def draw(self, rows: Any, rng: np.random.Generator) -> Any:
-        everyone = np.arange(len(self.rates))
-        return np.array([rng.choice(everyone, p=self.rates[i]) for i in rows])
+        candidates = np.arange(len(self.rates))
+        return np.array([rng.choice(candidates, p=self.rates[i]) for i in rows])
 
 
 class AllPairs:
@@ -66,8 +66,8 @@ class AllPairs:
         return np.array([self.sums[i].searchsorted(v, side="right") for i, v in zip(rows.tolist(), levels)])
 
 
-def interleaved(tasks: dict[str, Any], turns: int, clock: Any = time.process_time) -> dict[str, float]:
-    """Return the median seconds of each task; they take turns, after one that does not count unless it is the only."""
+def median_seconds(tasks: dict[str, Any], turns: int, clock: Any = time.process_time) -> dict[str, float]:
+    """Return the median seconds of each task. They take turns; the first is not counted unless it is the only one."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(turns + (turns > 1)):
         for name, task in tasks.items():
@@ -85,27 +85,27 @@ WAYS: dict[str, Any] = {"ours": ours, "all pairs": AllPairs, "published": Publis
 
 
 def curves(turns: int) -> list[dict[str, Any]]:
-    """Return seconds and bytes of each way at each number of rows."""
-    found = []
+    """Return the seconds and bytes of each way for each number of rows."""
+    results = []
     for n in (*SIZES, *LARGER):
         rng = np.random.default_rng(n)
         y, rows = rng.normal(size=n), rng.permutation(n)
         ways = {way: make for way, make in WAYS.items() if n in SIZES or way == "ours"}
         makers = {way: partial(make, y) for way, make in ways.items()}
-        slow = {way: makers.pop(way) for way in ("published",) if way in makers}  # long enough to be timed once
-        prepare = interleaved(makers, turns) | interleaved(slow, 1)
+        slow = {way: makers.pop(way) for way in ("published",) if way in makers}  # slow enough to be measured once
+        prepare = median_seconds(makers, turns) | median_seconds(slow, 1)
         draw = {}
-        for way, make in ways.items():  # not in turns: a matrix of 200 MB would leave the others with empty caches
-            draw |= interleaved({way: partial(make(y).draw, rows, rng)}, turns)
-        found += [
+        for way, make in ways.items():  # not in turns, because a matrix of 200 MB would empty the caches of the others
+            draw |= median_seconds({way: partial(make(y).draw, rows, rng)}, turns)
+        results += [
             {"way": way, "rows": n, "prepare": prepare[way], "draw": draw[way], "bytes": peak(make, y, rows, rng)}
             for way, make in ways.items()
         ]
-    return found
+    return results
 
 
 def peak(make: Any, y: Any, rows: Any, rng: np.random.Generator) -> int:
-    """Return the most bytes held while preparing and drawing one epoch; of the published way, its matrix alone."""
+    """Return the peak bytes of preparing and drawing one epoch; for the published way, the bytes of its matrix."""
     if make is Published:
         return 8 * len(y) ** 2
     tracemalloc.start()
@@ -127,29 +127,29 @@ def epochs(turns: int) -> dict[str, float]:
     torch.manual_seed(0)
     model, state, order = MLP(17), Partners.of(y[:N], BANDWIDTH), rng.permutation(N).reshape(-1, 32)
 
-    def trained(objective: Any, count: int) -> None:
+    def run_training(objective: Any, count: int) -> None:
         config = TrainConfig(epochs=count, batch_size=32, lr=1e-3, device="cpu", shuffle="epoch")
         train(model, objective, task, config, 0, progress=False)
 
-    found = interleaved(
+    results = median_seconds(
         {
-            "ERM, 1": lambda: trained(ERM(), 1),
-            "C-Mixup, 1": lambda: trained(CMixup(BANDWIDTH), 1),
-            "ERM, 4": lambda: trained(ERM(), 4),
-            "C-Mixup, 4": lambda: trained(CMixup(BANDWIDTH), 4),
+            "ERM, 1": lambda: run_training(ERM(), 1),
+            "C-Mixup, 1": lambda: run_training(CMixup(BANDWIDTH), 1),
+            "ERM, 4": lambda: run_training(ERM(), 4),
+            "C-Mixup, 4": lambda: run_training(CMixup(BANDWIDTH), 4),
             "prepare": lambda: Partners.of(y[:N], BANDWIDTH),
             "draw": lambda: state.draw(order, rng),
         },
         turns,
     )
-    # What happens once per run, such as moving the data, is in both: the difference is three epochs.
-    erm, cmixup = ((found[f"{name}, 4"] - found[f"{name}, 1"]) / 3 for name in ("ERM", "C-Mixup"))
-    parts_of_it = {name: found[name] for name in ("prepare", "draw")}
+    # Work that is done once per run, such as moving the data, cancels. The difference is three epochs.
+    erm, cmixup = ((results[f"{name}, 4"] - results[f"{name}, 1"]) / 3 for name in ("ERM", "C-Mixup"))
+    parts_of_it = {name: results[name] for name in ("prepare", "draw")}
     return {"ERM": erm, "C-Mixup": cmixup, **parts_of_it, "overhead": cmixup / erm - 1}
 
 
 def images(turns: int, steps: int = 3) -> dict[str, float]:
-    """Return the seconds of an epoch of ResNet-18 on 40,000 images of 28 x 28, from a few steps; the draw is whole."""
+    """Return the seconds of an epoch of ResNet-18 on 40,000 images of 28 x 28, extrapolated from a few steps."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     steps = 50 if device.type == "cuda" else steps
     torch.manual_seed(0)
@@ -170,7 +170,7 @@ def images(turns: int, steps: int = 3) -> dict[str, float]:
             torch.cuda.synchronize()
 
     state = Partners.of(y, BANDWIDTH)
-    found = interleaved(
+    results = median_seconds(
         {
             "ERM": lambda: train_on(ERM()),
             "C-Mixup": lambda: train_on(CMixup(BANDWIDTH)),
@@ -181,14 +181,14 @@ def images(turns: int, steps: int = 3) -> dict[str, float]:
         time.perf_counter if device.type == "cuda" else time.process_time,
     )
     for name in ("ERM", "C-Mixup"):
-        found[name] *= len(order) / steps
-    most = max(found["draw"], found["draw within batches"])
-    share = {"share": most / found["ERM"], "overhead": (found["C-Mixup"] + most) / found["ERM"] - 1}
-    return found | share | {"device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU, one thread"}
+        results[name] *= len(order) / steps
+    slower = max(results["draw"], results["draw within batches"])
+    share = {"share": slower / results["ERM"], "overhead": (results["C-Mixup"] + slower) / results["ERM"] - 1}
+    return results | share | {"device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU, one thread"}
 
 
-def draw_figure(found: list[dict[str, Any]], path: Path = FIGURE) -> Path:
-    """Draw seconds and bytes against the number of rows."""
+def draw_figure(results: list[dict[str, Any]], path: Path = FIGURE) -> Path:
+    """Draw seconds and bytes as a function of the number of rows."""
     panels = (
         ("time to prepare, once per run", "s", "prepare"),
         ("time to draw, once per epoch", "s", "draw"),
@@ -201,7 +201,7 @@ def draw_figure(found: list[dict[str, Any]], path: Path = FIGURE) -> Path:
 
     for axes, (title, unit, field) in zip(figure.subplots(1, 3), panels):
         for way, (colour, marker, line) in styles.items():
-            points = [(f["rows"], f[field]) for f in found if f["way"] == way]
+            points = [(f["rows"], f[field]) for f in results if f["way"] == way]
             axes.loglog(
                 *zip(*points), color=colour, marker=marker, linestyle=line, markersize=4, label=names.get(way, way)
             )
@@ -218,14 +218,14 @@ def draw_figure(found: list[dict[str, Any]], path: Path = FIGURE) -> Path:
 def main(turns: int = 5) -> None:
     torch.set_num_threads(1)
     start = time.perf_counter()
-    found = curves(turns)
-    rows = [[f["way"], f["rows"], f["prepare"], f["draw"], f["bytes"] / 1e6] for f in found]
-    show("partners by the kernel", ["way", "rows", "prepare, s", "draw, s", "peak MB"], rows)
-    print(f"wrote {draw_figure(found)}")
+    results = curves(turns)
+    rows = [[f["way"], f["rows"], f["prepare"], f["draw"], f["bytes"] / 1e6] for f in results]
+    print_table("partners by the kernel", ["way", "rows", "prepare, s", "draw, s", "peak MB"], rows)
+    print(f"wrote {draw_figure(results)}")
     table, pictures = epochs(turns), images(turns)
     for title, record in (("an epoch of the MLP at 40,000 rows", table), ("an epoch of ResNet-18", pictures)):
-        show(title, ["what", "seconds or share"], [[name, value] for name, value in record.items()])
-    keep("cmixup", {"curves": found, "mlp": table, "resnet18": pictures}, turns=turns, bandwidth=BANDWIDTH)
+        print_table(title, ["what", "seconds or share"], [[name, value] for name, value in record.items()])
+    save_record("cmixup", {"curves": results, "mlp": table, "resnet18": pictures}, turns=turns, bandwidth=BANDWIDTH)
     print(f"{time.perf_counter() - start:.0f} s in all")
 
 

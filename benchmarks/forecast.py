@@ -1,4 +1,4 @@
-"""Least squares' error, forecast and actual, in 256 dimensions: the paper's spectrum, rotated, 20 draws."""
+"""Compare the forecast and the actual error of least squares in 256 dimensions, for the paper's spectrum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 import numpy as np
 
-from benchmarks.measure import keep, show
+from benchmarks.measure import print_table, save_record
 from benchmarks.peers import problem
 from pyspar import SpARRegressor
 
@@ -20,12 +20,12 @@ def main() -> None:
     for seed in range(args.draws):
         X, y, Z, truth = problem(args.rows, seed=seed)
         est = SpARRegressor(fit_intercept=False).fit(X, y)
-        found = est.expected_rmse(Z)
-        pairs.append((found.rmse_noiseless**2, float(np.mean((est.predict(Z) - truth) ** 2))))
+        forecast = est.expected_rmse(Z)
+        pairs.append((forecast.rmse_noiseless**2, float(np.mean((est.predict(Z) - truth) ** 2))))
     expected, actual = np.mean(pairs, axis=0)
     rows = [["mean over draws", f"{expected:.1f}", f"{actual:.1f}", f"{expected / actual:.3f}"]]
-    show("target MSE of least squares", ["", "forecast", "actual", "ratio"], rows)
-    keep("forecast", {"forecast": float(expected), "actual": float(actual)}, rows=args.rows, draws=args.draws)
+    print_table("target MSE of least squares", ["", "forecast", "actual", "ratio"], rows)
+    save_record("forecast", {"forecast": float(expected), "actual": float(actual)}, rows=args.rows, draws=args.draws)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""fit + adapt of 1,000,000 x 2048 float32 rows that lie on a GPU, and how far the weights are from the CPU's.
+"""Measure fit + adapt of 1,000,000 x 2048 float32 rows on a GPU, and compare the weights with those of the CPU.
 
-Run where torch sees a GPU: ``python -m benchmarks.gpu``.
+Run ``python -m benchmarks.gpu`` on a machine with a GPU.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main() -> None:
     args = parser.parse_args()
     import torch
 
-    from benchmarks.measure import keep, machine, show
+    from benchmarks.measure import machine, print_table, save_record
     from pyspar import SpARRegressor
 
     device = torch.device("cuda")
@@ -58,14 +58,14 @@ def main() -> None:
     median = {name: statistics.median(times) for name, times in seconds.items()}
     median["fit + adapt"] = median["fit"] + median["adapt"]
     n = args.check_rows
-    there = SpARRegressor().fit(X[:n], y[:n]).adapt(Z[:n])
-    here = SpARRegressor().fit(X[:n].cpu().numpy(), y[:n].cpu().numpy()).adapt(Z[:n].cpu().numpy())
-    differ = float(np.abs(there.coef_ - here.coef_).max() / np.abs(here.coef_).max())
-    rows = [[name, s] for name, s in median.items()] + [["largest relative difference to the CPU", differ]]
-    show(f"{args.rows:,} x {args.features} float32 on {torch.cuda.get_device_name()}", ["what", "seconds"], rows)
-    about = {**machine(), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-    keep("gpu", {"seconds": median, "difference": differ, "removed": int(there.adaptation_.removed.sum())},
-         machine=about, rows=args.rows, features=args.features, turns=args.turns)  # fmt: skip
+    on_gpu = SpARRegressor().fit(X[:n], y[:n]).adapt(Z[:n])
+    on_cpu = SpARRegressor().fit(X[:n].cpu().numpy(), y[:n].cpu().numpy()).adapt(Z[:n].cpu().numpy())
+    difference = float(np.abs(on_gpu.coef_ - on_cpu.coef_).max() / np.abs(on_cpu.coef_).max())
+    rows = [[name, s] for name, s in median.items()] + [["largest relative difference to the CPU", difference]]
+    print_table(f"{args.rows:,} x {args.features} float32 on {torch.cuda.get_device_name()}", ["task", "seconds"], rows)
+    details = {**machine(), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    save_record("gpu", {"seconds": median, "difference": difference, "removed": int(on_gpu.adaptation_.removed.sum())},
+         machine=details, rows=args.rows, features=args.features, turns=args.turns)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Time things beside each other in one run, describe the machine, and keep what was found.
+"""Measure times of tasks in one run, describe the machine, and write the records.
 
-A machine that is shared is noisy, so absolute seconds mean little: the things to compare take turns, and medians of at
-least five turns are divided.
+Times on a shared machine are noisy, so only ratios are compared: the tasks take turns, and the medians of at least five
+turns are divided.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ RESULTS = Path(__file__).parent / "results"
 SHAPES = ((20_000, 256), (50_000, 512), (200_000, 128))
 
 
-def interleaved(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[str, float]:
-    """Return the median seconds of each task; they take turns, after one turn that does not count."""
+def median_seconds(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[str, float]:
+    """Return the median seconds of each task. The tasks take turns, and the first turn is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for turn in range(turns + 1):
         for name, task in tasks.items():
@@ -35,12 +35,12 @@ def interleaved(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[
 
 
 def rest() -> None:
-    """Wait until the threads of the last task's BLAS have stopped spinning; numpy and scipy each bring their own."""
+    """Wait until the BLAS threads of the last task are idle; numpy and scipy have separate libraries."""
     time.sleep(0.15)
 
 
 def shifted_pair(n: int, d: int, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
-    """Return X, y, Z of a regression whose target is scaled otherwise than its source."""
+    """Return X, y, Z of a regression whose target has other scales than its source."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)).astype(dtype)
     Z = (rng.standard_normal((n, d)) * np.linspace(0.2, 5.0, d)).astype(dtype)
@@ -49,7 +49,7 @@ def shifted_pair(n: int, d: int, seed: int = 0, dtype: Any = np.float64) -> tupl
 
 
 def machine() -> dict[str, Any]:
-    """Describe where the numbers come from."""
+    """Return the processor and the versions with which the times are measured."""
     import scipy
     import sklearn
     from threadpoolctl import threadpool_info
@@ -69,7 +69,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def show(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table."""
     cells = [[_cell(v) for v in row] for row in rows]
     widths = [max(len(r[i]) for r in [list(header), *cells]) for i in range(len(header))]
@@ -78,10 +78,10 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> No
         print("  ".join(v.rjust(w) if i else v.ljust(w) for i, (v, w) in enumerate(zip(line, widths, strict=True))))
 
 
-def keep(name: str, found: Any, **about: Any) -> None:
-    """Write what was found, with the machine it was found on, to ``benchmarks/results/NAME.json``."""
+def save_record(name: str, results: Any, **details: Any) -> None:
+    """Write results and a description of the machine to ``benchmarks/results/NAME.json``."""
     RESULTS.mkdir(exist_ok=True)
-    record = {"benchmark": name, "machine": about.pop("machine", None) or machine(), **about, "found": found}
+    record = {"benchmark": name, "machine": details.pop("machine", None) or machine(), **details, "found": results}
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

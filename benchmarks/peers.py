@@ -1,7 +1,8 @@
-"""fit + adapt against the shallow regression methods of skada and ADAPT, on one problem for all.
+"""Compare fit + adapt with the shallow regression methods of skada and ADAPT on one problem.
 
-The paper's spectrum in 256 dimensions, rotated, 20,000 rows each: one direction that the source hardly has and the
-target has plenty of. Run by ``make peers``, in an environment of its own, because the peers bring gigabytes.
+The problem has the paper's spectrum in 256 dimensions, rotated, with 20,000 rows each. One direction has almost no
+variance in the source and much in the target. ``make peers`` runs this module in a separate environment, because the
+other libraries install gigabytes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.measure import keep, rest, show
+from benchmarks.measure import print_table, rest, save_record
 from pyspar import SpARRegressor
 
 
@@ -33,7 +34,7 @@ def problem(n: int, d: int = 256, seed: int = 0):
 
 
 def methods():
-    """Each takes X, y, Z and returns predictions for Z."""
+    """Return the methods; each takes X, y, Z and returns predictions for Z."""
 
     def skada(make):
         def run(X, y, Z):
@@ -46,32 +47,32 @@ def methods():
     def adapt(make):
         return lambda X, y, Z: np.ravel(make(Z).fit(X, y).predict(Z))
 
-    found = {
+    functions = {
         "least squares": lambda X, y, Z: LinearRegression(fit_intercept=False).fit(X, y).predict(Z),
         "pyspar SpARRegressor": lambda X, y, Z: SpARRegressor(fit_intercept=False).fit(X, y).adapt(Z).predict(Z),
     }
     try:
         from skada import CORAL, LinearOTMapping, SubspaceAlignment
 
-        found["skada CORAL"] = skada(lambda: CORAL(LinearRegression()))
-        found["skada LinearOTMapping"] = skada(lambda: LinearOTMapping(LinearRegression()))
-        found["skada SubspaceAlignment"] = skada(lambda: SubspaceAlignment(LinearRegression(), n_components=128))
+        functions["skada CORAL"] = skada(lambda: CORAL(LinearRegression()))
+        functions["skada LinearOTMapping"] = skada(lambda: LinearOTMapping(LinearRegression()))
+        functions["skada SubspaceAlignment"] = skada(lambda: SubspaceAlignment(LinearRegression(), n_components=128))
     except ImportError as error:
-        found["skada"] = _missing(error)
+        functions["skada"] = _raise_later(error)
     try:
         from adapt.feature_based import CORAL as AdaptCORAL
         from adapt.feature_based import SA
         from adapt.instance_based import KLIEP
 
-        found["ADAPT CORAL"] = adapt(lambda Z: AdaptCORAL(LinearRegression(), Xt=Z, verbose=0))
-        found["ADAPT SA"] = adapt(lambda Z: SA(LinearRegression(), Xt=Z, n_components=128, verbose=0))
-        found["ADAPT KLIEP"] = adapt(lambda Z: KLIEP(LinearRegression(), Xt=Z, kernel="rbf", gamma=0.01, verbose=0))
+        functions["ADAPT CORAL"] = adapt(lambda Z: AdaptCORAL(LinearRegression(), Xt=Z, verbose=0))
+        functions["ADAPT SA"] = adapt(lambda Z: SA(LinearRegression(), Xt=Z, n_components=128, verbose=0))
+        functions["ADAPT KLIEP"] = adapt(lambda Z: KLIEP(LinearRegression(), Xt=Z, kernel="rbf", gamma=0.01, verbose=0))
     except ImportError as error:
-        found["ADAPT"] = _missing(error)
-    return found
+        functions["ADAPT"] = _raise_later(error)
+    return functions
 
 
-def _missing(error):
+def _raise_later(error):
     def run(X, y, Z):
         raise error
 
@@ -96,7 +97,7 @@ def main() -> None:
             start = time.perf_counter()
             try:
                 prediction = run(X, y, Z)
-            except Exception as error:  # noqa: BLE001 - a peer that fails is a row of the table, with its reason
+            except Exception as error:  # noqa: BLE001 - a method that fails is a row of the table with its reason
                 errors[name] = f"failed: {type(error).__name__}: {str(error)[:60]}"
                 continue
             if turn:
@@ -108,8 +109,8 @@ def main() -> None:
         median = float(np.median(seconds[name])) if name in seconds else float("nan")
         rows.append([name, median, median / ours, error])
     header = ["method", "fit + adapt + predict, s", "ratio to ours", "target MSE (label variance 1)"]
-    show(f"256 dimensions, {args.rows:,} rows each", header, rows)
-    keep("peers", [dict(zip(header, row, strict=True)) for row in rows], turns=args.turns, rows=args.rows)
+    print_table(f"256 dimensions, {args.rows:,} rows each", header, rows)
+    save_record("peers", [dict(zip(header, row, strict=True)) for row in rows], turns=args.turns, rows=args.rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Write ``docs/speed.md`` from the records in ``benchmarks/results``: the page says nothing that was not measured."""
+"""Write ``docs/speed.md``. All numbers come from the records in ``benchmarks/results``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.measure import RESULTS
@@ -12,24 +13,32 @@ PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 
 INTRO = """# Speed
 
-Ratios measured in one run on one machine; the things compared take turns and medians are divided. Made by
-`python -m benchmarks.report` from the records in `benchmarks/results`, which `make bench` writes (`make peers` and
-`python -m benchmarks.gpu` for their tables).
+Each ratio compares two tasks that took turns in one run on one machine; it is the quotient of their median times. The
+line below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from the
+records in `benchmarks/results`. `make bench` makes the records, except those of other libraries (`make peers`) and of
+the GPU (`python -m benchmarks.gpu`).
+"""
+
+FLOOR = """\
+The lower bound (*floor*) is two matrix products and two eigendecompositions. The *textbook* implementation of
+Algorithm 1 uses two singular value decompositions and a pseudoinverse.
 """
 
 
 def main() -> None:
+    """Write the page."""
     parts = [INTRO]
     for name, title in (
-        ("floor", "fit + adapt against the floor and the textbook"),
-        ("regressors", "fit against scikit-learn"),
-        ("bayes", "fit + adapt of BayesSpARRegressor against SpARRegressor's"),
-        ("peers", "fit + adapt against other libraries"),
+        ("floor", "fit + adapt compared with the lower bound and a textbook implementation"),
+        ("regressors", "fit compared with scikit-learn"),
+        ("bayes", "fit + adapt of BayesSpARRegressor compared with SpARRegressor"),
+        ("peers", "fit + adapt compared with other libraries"),
     ):
         record = load(name)
         if record:
             rows = record["found"]
-            parts += [f"## {title}\n", table(list(rows[0]), [list(row.values()) for row in rows]), where(record)]
+            content = table(list(rows[0]), [list(row.values()) for row in rows])
+            parts += [f"## {title}\n", *([FLOOR] if name == "floor" else []), content, machine_line(record)]
     parts += growth() + streaming() + cluster() + gpu() + cmixup() + seeds() + imports()
     PAGE.write_text("\n".join(parts), encoding="utf-8")
     print(f"wrote {PAGE}")
@@ -40,7 +49,11 @@ def growth() -> list[str]:
     if not record:
         return []
     rows = [[name, ", ".join(f"{s:.3g}" for s in f["seconds"]), f["exponent"]] for name, f in record["found"].items()]
-    return ["## Growth\n", table(["growing", "seconds", "fitted exponent"], rows), where(record)]
+    return [
+        "## Growth of fit + adapt with rows and features\n",
+        table(["varied", "seconds", "fitted exponent"], rows),
+        machine_line(record),
+    ]
 
 
 def streaming() -> list[str]:
@@ -48,13 +61,13 @@ def streaming() -> list[str]:
     if not record:
         return []
     found = record["found"]
-    rows = [[what, s, found["file_gb"] / s] for what, s in found["seconds"].items()]
-    said = (
-        f"{found['speed']:.0%} of the speed of the slower of reading and multiplying; the process never held more than "
-        f"{found['peak_gb']:.2f} GB.\n"
+    rows = [[task, s, found["file_gb"] / s] for task, s in found["seconds"].items()]
+    text = (
+        f"Streaming reaches {found['speed']:.0%} of the speed of the slower of reading and multiplying. The peak "
+        f"memory of the process was {found['peak_gb']:.2f} GB."
     )
-    title = f"## A Parquet file of {found['file_gb']:.1f} GB, streamed\n"
-    return [title, table(["what", "seconds", "GB / s"], rows), said, where(record)]
+    title = f"## Streaming a Parquet file of {found['file_gb']:.1f} GB\n"
+    return [title, table(["task", "seconds", "GB / s"], rows), wrap(text), machine_line(record)]
 
 
 def cluster() -> list[str]:
@@ -62,11 +75,12 @@ def cluster() -> list[str]:
     if not record:
         return []
     found = record["found"]
-    said = (
-        f"Two process workers took {found['ratio']:.2f} times as long as the local stream of the same "
-        f"{record['rows']:,} rows (both use both cores), and gave the in-memory weights to {found['difference']:.0e}.\n"
+    text = (
+        f"Two worker processes took {found['ratio']:.2f} times as long as local streaming of the same "
+        f"{record['rows']:,} rows. Both use both cores. The weights differ from those of a fit in memory by "
+        f"{found['difference']:.0e}."
     )
-    return ["## Dask\n", said, where(record)]
+    return ["## Dask\n", wrap(text), machine_line(record)]
 
 
 def gpu() -> list[str]:
@@ -74,10 +88,10 @@ def gpu() -> list[str]:
     if not record:
         return []
     found, machine = record["found"], record["machine"]
-    rows = [[what, s] for what, s in found["seconds"].items()]
+    rows = [[task, s] for task, s in found["seconds"].items()]
     title = f"## {record['rows']:,} x {record['features']} float32 on one {machine['gpu']}\n"
-    said = f"\nThe weights differ from the CPU's by {found['difference']:.0e}, relative to the largest.\n"
-    return [title, table(["what", "seconds"], rows), said, where(record)]
+    text = f"The weights differ from those of the CPU by {found['difference']:.0e}, relative to the largest."
+    return [title, table(["task", "seconds"], rows), wrap(text), machine_line(record)]
 
 
 def cmixup() -> list[str]:
@@ -87,29 +101,29 @@ def cmixup() -> list[str]:
     found = record["found"]
     rows = [[f["way"], f"{f['rows']:,}", f["prepare"], f["draw"], f["bytes"] / 1e6] for f in found["curves"]]
     mlp, resnet = found["mlp"], found["resnet18"]
-    said = (
-        "All draw the same distribution. *Published* fits one kernel density per sample and calls `choice` per draw; "
-        "*all pairs* makes the N x N matrix by array operations and bisects its sums; *ours* sorts the labels. Seconds "
-        "are of one thread's processor time.\n\n"
+    text = (
+        "All three methods draw from the same distribution. *Published* fits one kernel density per sample and calls "
+        "`choice` per draw. *All pairs* computes the N x N matrix with array operations and bisects its cumulative "
+        "sums. *Ours* sorts the labels. Times are processor seconds of one thread.\n\n"
         f"At 40,000 rows an epoch of the paper's MLP (17 -> 128 -> 128 -> 1, batches of 32) takes {mlp['ERM']:.3g} s "
-        f"with ERM and {mlp['overhead']:.0%} more with C-Mixup; the draw itself takes {mlp['draw'] / mlp['ERM']:.1%}. "
-        f"For ResNet-18 at 28 x 28 (batches of 64; {resnet['device']}; scaled from a few steps) the slower of the "
-        f"draws, whole set or within batches, takes {resnet['share']:.2%} of ERM's epoch, and C-Mixup in all "
-        f"{resnet['overhead']:.0%}.\n"
+        f"with ERM and {mlp['overhead']:.0%} more with C-Mixup; the draw alone takes {mlp['draw'] / mlp['ERM']:.1%}. "
+        f"For ResNet-18 at 28 x 28 (batches of 64; {resnet['device']}; extrapolated from a few steps), the slower of "
+        f"the two draws, from the whole set or within batches, takes {resnet['share']:.2%} of an epoch of ERM. The "
+        f"total overhead of C-Mixup is {resnet['overhead']:.0%}."
     )
-    picture = "![Time and memory of the three ways against the number of rows](figures/cmixup.png)\n"
-    header = ["way", "rows", "prepare once, s", "draw per epoch, s", "peak MB"]
-    return ["## C-Mixup's partners\n", picture, table(header, rows), said, where(record)]
+    picture = "![Time and memory of the three methods as a function of the number of rows](figures/cmixup.png)\n"
+    header = ["method", "rows", "prepare once, s", "draw per epoch, s", "peak MB"]
+    return ["## Drawing the partners of C-Mixup\n", picture, table(header, rows), wrap(text), machine_line(record)]
 
 
 def seeds() -> list[str]:
     record = load("seeds")
     if not record:
         return []
-    header = ["objective", "as one", "one by one", "ratio", f"{record['full_epochs']} epochs as one"]
+    header = ["objective", "together", "one by one", "ratio", f"{record['full_epochs']} epochs together"]
     rows = [[name, f["as one"], f["one by one"], f["ratio"], f["full"]] for name, f in record["found"].items()]
-    title = f"## Ten seeds of a network on SkillCraft, {record['epochs']} epochs, processor seconds on one thread\n"
-    return [title, table(header, rows), where(record)]
+    title = f"## Training ten seeds together: SkillCraft, {record['epochs']} epochs, processor seconds of one thread\n"
+    return [title, table(header, rows), machine_line(record)]
 
 
 def imports() -> list[str]:
@@ -118,22 +132,31 @@ def imports() -> list[str]:
         return []
     seconds = record["found"]
     reference = seconds["import sklearn.linear_model"]
-    rows = [[f"`{what}`", s, s / reference] for what, s in seconds.items()]
-    return ["## Import\n", table(["what", "seconds", "ratio to scikit-learn's"], rows), where(record)]
+    rows = [[f"`{code}`", s, s / reference] for code, s in seconds.items()]
+    return ["## Import time\n", table(["code", "seconds", "ratio to scikit-learn"], rows), machine_line(record)]
 
 
 def load(name: str) -> dict[str, Any] | None:
+    """Return a record, or None if it was not made."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def wrap(text: str) -> str:
+    """Wrap paragraphs at 120 characters."""
+    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
+    return "\n\n".join(paragraphs) + "\n"
+
+
 def table(header: list[str], rows: list[list[Any]]) -> str:
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def where(record: dict[str, Any]) -> str:
+def machine_line(record: dict[str, Any]) -> str:
+    """Return the processor, the versions and the number of turns of a record."""
     m = record["machine"]
     blas, turns = ", ".join(m["blas"]), record.get("turns", 1)
     return f"*{m['processor']}, {m['cores']} cores; numpy {m['numpy']}, {blas}; {turns} turns.*\n"

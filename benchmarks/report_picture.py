@@ -1,6 +1,6 @@
-"""Take the picture of the report that the documentation shows: ``python benchmarks/report_picture.py``.
+"""Take the screenshot of the report for the documentation: ``python benchmarks/report_picture.py``.
 
-Needs the extras report and dev, Debian's chromium and chromium-driver, and the data set communities-and-crime.
+Requires the extras report and dev, Debian's chromium and chromium-driver, and the data set communities-and-crime.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 880
 
 
 def main() -> None:
-    """Make the report, open it, and keep what is seen down to the end of the expected errors."""
+    """Make the report, open it in a browser, and save a screenshot that ends with the second figure."""
     from selenium import webdriver
 
     task = load("communities-and-crime")
@@ -38,11 +38,11 @@ def main() -> None:
             browser.get(page.as_uri())
             bottom = "return document.querySelectorAll('article figure')[1].getBoundingClientRect().bottom"
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": browser.execute_script(bottom) + 14, "scale": 1}
-            asked = {"format": "png", "clip": clip, "captureBeyondViewport": True}
-            taken = browser.execute_cdp_cmd("Page.captureScreenshot", asked)
+            capture = {"format": "png", "clip": clip, "captureBeyondViewport": True}
+            screenshot = browser.execute_cdp_cmd("Page.captureScreenshot", capture)
         finally:
             browser.quit()
-    PICTURE.write_bytes(base64.b64decode(taken["data"]))
+    PICTURE.write_bytes(base64.b64decode(screenshot["data"]))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ ALL = ("imports", "floor", "regressors", "bayes", "growth", "cluster", "streamin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"which; all of {', '.join(ALL)} without (peers and gpu run apart)")
+    parser.add_argument("names", nargs="*", help=f"default: {', '.join(ALL)}; run peers and gpu separately")
     chosen = parser.parse_args().names or list(ALL)
     for number, name in enumerate(chosen, start=1):
         print(f"\n[{number}/{len(chosen)}] {name}", flush=True)

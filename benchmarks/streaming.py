@@ -1,7 +1,8 @@
-"""Stream a Parquet file that is larger than the memory it is read with, against reading it and multiplying it alone.
+"""Compare streaming a large Parquet file with only reading it and with only multiplying its rows.
 
-20,000,000 x 64 float32 (about 5 GB, generated once, uncompressed): the peak memory of the process, and its speed beside
-the slower of the two things it does. Each of the three runs is a process of its own, and they take turns.
+The file has 20,000,000 x 64 float32 numbers (about 5 GB, generated once, uncompressed). The benchmark measures the peak
+memory of the process, and its speed relative to the slower of reading and multiplying. Each of the three tasks runs in
+its own process, and they take turns.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import keep, show
+from benchmarks.measure import print_table, save_record
 
 FEATURES = [f"x{i}" for i in range(64)]
 
 
 def generate(path: Path, rows: int) -> None:
-    """Write the file in groups of 131,072 rows, so that making it needs no memory either."""
+    """Write the file in groups of 131,072 rows, which limits the memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -37,17 +38,17 @@ def generate(path: Path, rows: int) -> None:
             writer.write_table(pa.table([*X, y], schema=schema), row_group_size=n)
 
 
-def child(what: str, path: str) -> None:
-    """Do one of the three things, and print its seconds and the peak memory of the process."""
+def run_task(task: str, path: str) -> None:
+    """Run one of the three tasks, and print its seconds and the peak memory of the process."""
     import resource
 
     from pyspar import Moments
     from pyspar.sources.files import moments_of_file, open_rows
 
     start = time.perf_counter()
-    if what == "stream":
+    if task == "stream":
         total = moments_of_file(path, features=FEATURES, label="y").rows
-    elif what == "read":
+    elif task == "read":
         total = sum(len(batch.X) for batch in open_rows(path).read(FEATURES, label="y"))
     else:
         rng = np.random.default_rng(0)
@@ -68,31 +69,31 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--child", nargs=2)
+    parser.add_argument("--task", nargs=2, help="used by the benchmark itself")
     args = parser.parse_args()
-    if args.child:
-        child(*args.child)
+    if args.task:
+        run_task(*args.task)
         return
     path = args.folder / f"pyspar-stream-{args.rows}.parquet"
     if not path.exists():
         print(f"generating {path} ...")
         generate(path, args.rows)
-    found: dict[str, list[dict[str, float]]] = {"read": [], "multiply": [], "stream": []}
+    runs: dict[str, list[dict[str, float]]] = {"read": [], "multiply": [], "stream": []}
     for _ in range(args.turns):
-        for what, results in found.items():
-            command = [sys.executable, "-m", "benchmarks.streaming", "--child", what, str(path)]
+        for task, results in runs.items():
+            command = [sys.executable, "-m", "benchmarks.streaming", "--task", task, str(path)]
             results.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-    seconds = {what: statistics.median(r["seconds"] for r in results) for what, results in found.items()}
-    peak = max(r["peak_gb"] for r in found["stream"])
+    seconds = {task: statistics.median(r["seconds"] for r in results) for task, results in runs.items()}
+    peak = max(r["peak_gb"] for r in runs["stream"])
     speed = max(seconds["read"], seconds["multiply"]) / seconds["stream"]
     size = path.stat().st_size / 1e9
-    show(
+    print_table(
         f"{args.rows:,} x 64 float32 Parquet, {size:.1f} GB",
-        ["what", "seconds", "GB / s"],
-        [[what, s, size / s] for what, s in seconds.items()],
+        ["task", "seconds", "GB / s"],
+        [[task, s, size / s] for task, s in seconds.items()],
     )
-    print(f"speed beside the slower of reading and multiplying: {speed:.0%}; peak memory {peak:.2f} GB")
-    keep("streaming", {"seconds": seconds, "speed": speed, "peak_gb": peak, "file_gb": size}, turns=args.turns)
+    print(f"speed relative to the slower of reading and multiplying: {speed:.0%}; peak memory {peak:.2f} GB")
+    save_record("streaming", {"seconds": seconds, "speed": speed, "peak_gb": peak, "file_gb": size}, turns=args.turns)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Count the functions, files and changes of file that five common calls go through: `python -m benchmarks.walks`."""
+"""Count the functions, files and changes of file of five common calls: ``python -m benchmarks.walks``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = str(Path(pyspar.__file__).parent) + os.sep
 
 @dataclass(frozen=True)
 class Walk:
-    """What one call visited."""
+    """Counts of one call, and the files that it visited."""
 
     calls: int
     functions: int
@@ -66,23 +66,22 @@ def walks(folder: Path) -> dict[str, Callable[[], object]]:
     np.savetxt(folder / "s.csv", np.c_[X, y], delimiter=",", header=header + ",y", comments="")
     np.savetxt(folder / "t.csv", Z, delimiter=",", header=header, comments="")
 
-    def fitted(name: str) -> Callable[[], object]:
+    def fit_adapt_predict(name: str) -> Callable[[], object]:
         estimator = getattr(pyspar, name)
         return lambda: estimator().fit(X, y).adapt(Z).predict(Z)
 
-    found = {
-        "SpARRegressor fit + adapt + predict": fitted("SpARRegressor"),
-        "BayesSpARRegressor fit + adapt + predict": fitted("BayesSpARRegressor"),
-        "spar adapt, CSV": lambda: _command(
+    return {
+        "SpARRegressor fit + adapt + predict": fit_adapt_predict("SpARRegressor"),
+        "BayesSpARRegressor fit + adapt + predict": fit_adapt_predict("BayesSpARRegressor"),
+        "spar adapt, CSV": lambda: _run_command(
             "adapt", str(folder / "s.csv"), str(folder / "t.csv"), "--label", "y", "--output", str(folder / "o.csv")
         ),
-        "adapt_head, bayes": lambda: _head(X, y, Z, "bayes"),
-        "adapt_head, spar": lambda: _head(X, y, Z, "spar"),
+        "adapt_head, bayes": lambda: _adapt_head(X, y, Z, "bayes"),
+        "adapt_head, spar": lambda: _adapt_head(X, y, Z, "spar"),
     }
-    return found
 
 
-def _command(*arguments: str) -> None:
+def _run_command(*arguments: str) -> None:
     from typer.testing import CliRunner
 
     from pyspar.cli.app import app
@@ -92,7 +91,7 @@ def _command(*arguments: str) -> None:
         raise RuntimeError(result.output)
 
 
-def _head(X: Any, y: Any, Z: Any, method: str) -> None:
+def _adapt_head(X: Any, y: Any, Z: Any, method: str) -> None:
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -110,7 +109,7 @@ def main() -> None:
     print(f"{'walk':40s} {heads}")
     with tempfile.TemporaryDirectory() as folder:
         for name, call in walks(Path(folder)).items():
-            call()  # once before, so that imports do not count
+            call()  # the first call is not counted because it imports modules
             walk = trace(call)
             numbers = walk.calls, walk.functions, len(walk.files), walk.switches, walk.depth
             print(f"{name:40s} {' '.join(f'{n:9d}' for n in numbers)}")

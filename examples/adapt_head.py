@@ -1,7 +1,9 @@
-"""Train a small network on one set of states, adapt its head to other states, and compare.
+"""Train a small network on one set of states, adapt its head to other states, and print the target errors.
 
-Communities and Crime: the source is the states numbered up to 39, the target the states from 47 on. The target's labels
-are used only to compute the errors.
+The data are Communities and Crime. The source has the states numbered up to 39, the target those from 47 on. The labels
+of the target are used only to compute the errors.
+
+Usage: python examples/adapt_head.py [SEED]
 """
 # ruff: noqa: T201 - a script prints
 
@@ -20,13 +22,13 @@ task = communities_and_crime()
 mean, spread = np.nanmean(task.train.X, axis=0), np.nanstd(task.train.X, axis=0)
 
 
-def tensors(part):
-    """Impute and standardise with the source's means and standard deviations."""
+def standardise(part):
+    """Impute and standardise with the means and standard deviations of the source; return tensors."""
     X = (np.where(np.isnan(part.X), mean, part.X) - mean) / np.where(spread > 0, spread, 1.0)
     return torch.tensor(X, dtype=torch.float32), torch.tensor(part.y, dtype=torch.float32)
 
 
-source, target = TensorDataset(*tensors(task.train)), TensorDataset(*tensors(task.test))
+source, target = TensorDataset(*standardise(task.train)), TensorDataset(*standardise(task.test))
 model = nn.Sequential(
     nn.Linear(source.tensors[0].shape[1], 128), nn.LeakyReLU(0.1),
     nn.Linear(128, 128), nn.LeakyReLU(0.1),

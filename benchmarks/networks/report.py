@@ -11,56 +11,56 @@ from statistics import median
 from benchmarks.networks import choice
 from benchmarks.networks.scoring import METHODS, ROWS, Key, Record, read
 from benchmarks.networks.training import NETWORKS, PATIENCE, REQUIRED
-from benchmarks.report import table
+from benchmarks.report import table, wrap
 from benchmarks.shifts.sets import REGISTER
 
 PAGE = Path(__file__).parents[2] / "docs" / "networks-evidence.md"
-JUDGED = "bayes"
+REQUIRED_METHOD = "bayes"
 """The method to which the requirement applies."""
-HIGHEST_MEAN = 1.005
-HIGHEST_RATIO = 1.03
-LOWER = 0.995
-UNCHANGED = 1e-6
+MAX_MEAN = 1.005
+MAX_RATIO = 1.03
+CLEAR_GAIN = 0.995
+UNCHANGED_TOLERANCE = 1e-6
 """A ratio that differs from one by less than this is counted as an unchanged network."""
 
 INTRO = """# Networks: evidence
 
-This page shows whether `pyspar.nn.adapt_head` helps or harms networks that are already well trained. Each number is
-the target RMSE of the repaired network divided by the target RMSE of the trained network. **Below one, the repair
-helps; above one, it harms.** No method uses a label of the target.
+This page shows whether `pyspar.nn.adapt_head` helps or harms networks that are already well trained. A ratio is the
+target RMSE of the repaired network divided by that of the trained network. **Below one, the repair helps; above one, it
+harms.** No method uses a label of the target.
 
-The requirement for `method="{judged}"` with {networks} small networks on each of {sets} real shifts: a geometric mean
-of at most {mean}, and no single ratio above {worst}.
-
+The requirement for `method="{method}"` with {networks} small networks on each of {sets} real shifts is a geometric mean
+of at most {mean} and no single ratio above {worst}.
 """
 
-SETTING = """## How it was measured
+SETTING = """## Method of measurement
 
-**Data.** The data sets come from the part `last` of the [evidence on linear models](evidence.md). The rule uses no
-result: at least {n:,} source rows, {m} target rows and {d} columns; all {sets} sets that qualify. Variants of the
-repair were compared on the first 12 in the order of the SHA-256 hash of the name, and made no difference there; the
-others were run once, with the final rule. Columns are standardised by the source.
+**Data.** The data sets come from the part `last` of the [evidence on linear models](evidence.md). All {sets} sets with
+at least {n:,} source rows, {m} target rows and {d} columns are used, so no result influenced the choice of sets.
+Variants of the repair were compared on the first 12 sets in the order of the SHA-256 hash of the name, and did not
+differ on them. The other sets were run once, with the final rule. Columns are standardised by the source.
 
 **Networks.** {networks}. Every head has a bias. 70 % of the source rows train the network, 20 % decide when to stop,
 and 10 % are held out. Labels are standardised by the training rows. Adam minimises the squared error until the
 validation error has not improved for {patience} epochs, and the best epoch is restored. There is one seed per network.
 On the held-out source rows the trained networks have a median RMSE of {home:.2f} standard deviations of the labels
-({best:.2f} to {worst:.2f}). A value near one means that the network predicts little more than the mean. Such networks
-are kept, because the rule uses no result.
+({best:.2f} to {worst:.2f}). A network with a value near one is not much better than the mean of the labels. Such
+networks are kept, because no result may influence the choice.
 
 **Repairs.** `adapt_head(model, source_loader, target_loader, method=...)` with its other defaults. The source loader
 has the training rows in the first variant and the validation rows in the second. "Unchanged" in the tables counts the
-networks whose target RMSE is the same to six digits. A method that never changes a head would meet the requirement, so
-read the other columns together with this one. "Source" is the RMSE on the held-out source rows after the repair divided
-by that before it, as a geometric mean. "Seconds" is the median time of a repair on one thread.
+networks whose target RMSE is the same to six digits. A method that never changes a head would also meet the
+requirement, so read this column together with the others. "Source" is the RMSE on the held-out source rows after the
+repair divided by that before it, as a geometric mean. "Seconds" is the median time of a repair on one thread.
 
-**Records.** `benchmarks/results/networks.jsonl`, written by `make networks`. Trained networks are cached.
+**Records.** `make networks` writes `benchmarks/results/networks.jsonl`. Trained networks are cached.
+
 `python -m benchmarks.networks --again bayes` scores one method again and rewrites this page.
 """
 
 HEADER = [
-    "method", "networks", "geometric mean", "worst", f"above {HIGHEST_MEAN:g}", f"above {HIGHEST_RATIO:g}",
-    f"below {LOWER:g}", "unchanged", "source", "seconds",
+    "method", "networks", "geometric mean", "worst", f"above {MAX_MEAN:g}", f"above {MAX_RATIO:g}",
+    f"below {CLEAR_GAIN:g}", "unchanged", "source", "seconds",
 ]  # fmt: skip
 
 
@@ -84,12 +84,15 @@ class Summary:
         return max(self.ratios)
 
     def cells(self) -> list[object]:
-        above, far_above = (sum(r > limit for r in self.ratios) for limit in (HIGHEST_MEAN, HIGHEST_RATIO))
+        above_mean, above_limit = (sum(r > limit for r in self.ratios) for limit in (MAX_MEAN, MAX_RATIO))
         source = geometric_mean(r["home_after"] / r["home_before"] for r in self.records)
         seconds = median(r["seconds"] for r in self.records)
-        below, unchanged = sum(r < LOWER for r in self.ratios), sum(abs(r - 1.0) < UNCHANGED for r in self.ratios)
+        below, unchanged = (
+            sum(r < CLEAR_GAIN for r in self.ratios),
+            sum(abs(r - 1.0) < UNCHANGED_TOLERANCE for r in self.ratios),
+        )
         mean, worst, source_cell = (f"{value:.3f}" for value in (self.geometric_mean, self.worst, source))
-        counts = [above, far_above, below, unchanged]
+        counts = [above_mean, above_limit, below, unchanged]
         return [self.method, len(self.records), mean, worst, *counts, source_cell, f"{seconds:.2f}"]
 
 
@@ -101,66 +104,66 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def summaries(records: dict[Key, Record], names: Sequence[str], networks: Sequence[str], rows: str) -> list[Summary]:
     """Return a summary for each method that has records; repairs that failed are left out."""
-    found = []
+    result = []
     for method in METHODS:
         keys = [(name, network, rows, method) for name in names for network in networks]
         kept = [records[key] for key in keys if key in records and records[key]["ratio"] is not None]
         if kept:
-            found.append(Summary(method, kept))
-    return found
+            result.append(Summary(method, kept))
+    return result
 
 
-def fell_short(records: dict[Key, Record], names: Sequence[str]) -> list[str]:
+def unmet_requirements(records: dict[Key, Record], names: Sequence[str]) -> list[str]:
     """Return one sentence for each part of the requirement that is not met, and for each kind of failure."""
-    said = []
+    sentences = []
     for rows in ROWS:
-        for one in summaries(records, names, REQUIRED, rows):
-            if one.method != JUDGED:
+        for summary in summaries(records, names, REQUIRED, rows):
+            if summary.method != REQUIRED_METHOD:
                 continue
-            if one.geometric_mean > HIGHEST_MEAN:
-                said.append(f"Refitted on {rows}, the geometric mean is {one.geometric_mean:.4f}.")
-            if high := [r for r in one.records if r["ratio"] > HIGHEST_RATIO]:
+            if summary.geometric_mean > MAX_MEAN:
+                sentences.append(f"Repaired with {rows}, the geometric mean is {summary.geometric_mean:.4f}.")
+            if high := [r for r in summary.records if r["ratio"] > MAX_RATIO]:
                 high.sort(key=lambda r: -r["ratio"])
                 listed = ", ".join(f"{r['set']} ({r['network']}) {r['ratio']:.3f}" for r in high)
-                count = f"{len(high)} of {len(one.records)}"
-                said.append(f"Refitted on {rows}, ratios above {HIGHEST_RATIO:g} ({count}): {listed}.")
+                count = f"{len(high)} of {len(summary.records)}"
+                sentences.append(f"Repaired with {rows}, ratios above {MAX_RATIO:g} ({count}): {listed}.")
     expected = [(name, network, rows) for name in names for network in NETWORKS for rows in ROWS]
     for method in METHODS:
         absent = sum((*key, method) not in records for key in expected)
         failed = [r for key in expected if (r := records.get((*key, method))) and r["ratio"] is None]
         if absent:
-            said.append(f"`{method}` has no record of {absent} repairs.")
+            sentences.append(f"`{method}` has no record of {absent} repairs.")
         if failed:
-            said.append(f"`{method}` failed on {len(failed)} networks: {failed[0]['note']}.")
-    return said
+            sentences.append(f"`{method}` failed on {len(failed)} networks: {failed[0]['note']}.")
+    return sentences
 
 
 def shifts_above(records: dict[Key, Record], names: Sequence[str], networks: Sequence[str], rows: str) -> list[str]:
     """Return a line for each method with the shifts on which a ratio is above the limit, and the largest ratio."""
     lines = []
-    for one in summaries(records, names, networks, rows):
+    for summary in summaries(records, names, networks, rows):
         worst: dict[str, float] = {}
-        for record in one.records:
+        for record in summary.records:
             worst[record["set"]] = max(record["ratio"], worst.get(record["set"], 0.0))
-        high = sorted(((ratio, name) for name, ratio in worst.items() if ratio > HIGHEST_RATIO), reverse=True)
+        high = sorted(((ratio, name) for name, ratio in worst.items() if ratio > MAX_RATIO), reverse=True)
         listed = ", ".join(f"{name} {ratio:.3f}" for ratio, name in high)
-        lines.append(f"- `{one.method}`: {listed or 'none'}")
+        lines.append(f"- `{summary.method}`: {listed or 'none'}")
     return lines
 
 
 def result_parts(path: Path, names: Sequence[str]) -> list[str]:
-    """Return the tables as Markdown: what fell short, one section per variant, then the ratios of each network."""
+    """Return the results as Markdown: unmet requirements, one section per variant, then the ratios of each network."""
     records = read(path)
-    short = [f"- {sentence}" for sentence in fell_short(records, names)]
-    parts = ["## What fell short\n", "\n".join(short) if short else "Nothing: the requirement is met.", ""]
+    unmet = [f"- {sentence}" for sentence in unmet_requirements(records, names)]
+    parts = ["## Unmet requirements\n", "\n".join(unmet) if unmet else "None. The requirement is met.", ""]
     wide = [network for network in NETWORKS if network not in REQUIRED]
     for rows in ROWS:
-        for networks, title in ((REQUIRED, f"Refitted on {rows}"), (wide, f"Refitted on {rows}: wide network")):
-            found = summaries(records, names, networks, rows)
-            if not found:
+        for networks, title in ((REQUIRED, f"Repaired with {rows}"), (wide, f"Repaired with {rows}: wide network")):
+            of_variant = summaries(records, names, networks, rows)
+            if not of_variant:
                 continue
-            parts += [f"## {title}\n", table(HEADER, [one.cells() for one in found])]
-            parts += [f"Shifts with a ratio above {HIGHEST_RATIO:g}, with the largest ratio:\n"]
+            parts += [f"## {title}\n", table(HEADER, [summary.cells() for summary in of_variant])]
+            parts += [f"Shifts with a ratio above {MAX_RATIO:g}, with the largest ratio:\n"]
             parts += ["\n".join(shifts_above(records, names, networks, rows)), ""]
     return [*parts, *_each_network(records, names)]
 
@@ -178,11 +181,11 @@ def _each_network(records: dict[Key, Record], names: Sequence[str]) -> list[str]
             rows.append([name, network, *trained, *ratios])
     methods = [f"{method}, {variant.split()[0]}" for variant in ROWS for method in METHODS]
     header = ["set", "network", "trained: source", "trained: target", *methods]
-    return ["## Each network\n", table(header, rows)] if rows else []
+    return ["## Ratios of each network\n", table(header, rows)] if rows else []
 
 
 def print_tables(path: Path, names: Sequence[str]) -> None:
-    """Print what fell short and the tables."""
+    """Print the unmet requirements and the tables."""
     print("\n".join(result_parts(path, names)))
 
 
@@ -190,13 +193,15 @@ def write_page(path: Path, names: Sequence[str]) -> None:
     """Write the page."""
     records = [r for r in read(path).values() if r["set"] in names]
     home = [r["home_before"] for r in records]
-    intro = INTRO.format(judged=JUDGED, networks=len(REQUIRED), sets=len(names), mean=HIGHEST_MEAN, worst=HIGHEST_RATIO)
+    intro = INTRO.format(
+        method=REQUIRED_METHOD, networks=len(REQUIRED), sets=len(names), mean=MAX_MEAN, worst=MAX_RATIO
+    )
     setting = SETTING.format(
         n=choice.FEWEST_SOURCE_ROWS, m=choice.FEWEST_TARGET_ROWS, d=choice.FEWEST_COLUMNS, sets=len(names),
         networks=f"Small: {'; '.join(REQUIRED)}. Wide: {'; '.join(n for n in NETWORKS if n not in REQUIRED)}",
         patience=PATIENCE, home=median(home), best=min(home), worst=max(home),
     )  # fmt: skip
-    page = "\n".join([intro + "\n".join(result_parts(path, names)), setting, *_sets(records, names)])
+    page = "\n".join([wrap(intro), *result_parts(path, names), wrap(setting), *_sets(records, names)])
     PAGE.write_text(page.rstrip() + "\n", encoding="utf-8")
     print(f"wrote {PAGE}")
 
@@ -204,11 +209,11 @@ def write_page(path: Path, names: Sequence[str]) -> None:
 def _sets(records: list[Record], names: Sequence[str]) -> list[str]:
     rows = []
     for name in names:
-        of_set = {record["rows"]: record for record in records if record["set"] == name}
-        if not of_set:
+        by_rows = {record["rows"]: record for record in records if record["set"] == name}
+        if not by_rows:
             continue
-        sizes = [str(of_set[variant]["n"]) if variant in of_set else "" for variant in ROWS]
-        any_record = next(iter(of_set.values()))
+        sizes = [str(by_rows[variant]["n"]) if variant in by_rows else "" for variant in ROWS]
+        any_record = next(iter(by_rows.values()))
         shift = REGISTER[name]
         rows.append([name, shift.y, shift.rule, *sizes, any_record["m"], any_record["d"]])
-    return ["## The sets\n", table(["set", "y", "source → target", *ROWS, "target rows", "columns"], rows)]
+    return ["## Data sets\n", table(["set", "y", "source → target", *ROWS, "target rows", "columns"], rows)]

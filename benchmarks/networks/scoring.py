@@ -22,14 +22,14 @@ RECORDS = Path(__file__).parents[1] / "results" / "networks.jsonl"
 METHODS = ("ols", "spar", "bayes")
 ROWS = ("training rows", "validation rows")
 """Which labelled source rows ``adapt_head`` is given."""
-BATCH = 512
+BATCH_SIZE = 512
 
 Record = dict[str, Any]
 Key = tuple[str, str, str, str]
 
 
 def measure(name: str, network: str, rows: str, method: str, trained: TrainedNetwork) -> Record:
-    """Repair one trained network by one method; the labels of the target are used for the score alone.
+    """Repair one trained network with one method. The labels of the target are used only for the score.
 
     Errors are in standard deviations of the training labels. ``ratio`` is the target RMSE of the repaired network
     divided by that of the trained network. ``home_before`` and ``home_after`` are the RMSE on source rows that neither
@@ -46,8 +46,8 @@ def measure(name: str, network: str, rows: str, method: str, trained: TrainedNet
         "home_before": _digits(rmse(trained.model, data.held_out)), "home_after": None,
         "changed": None, "seconds": None, "note": "",
     }  # fmt: skip
-    source_loader = list(zip(source[0].split(BATCH), source[1].split(BATCH), strict=True))
-    target_loader = None if method == "ols" else list(data.target[0].split(BATCH))
+    source_loader = list(zip(source[0].split(BATCH_SIZE), source[1].split(BATCH_SIZE), strict=True))
+    target_loader = None if method == "ols" else list(data.target[0].split(BATCH_SIZE))
     try:
         start = time.perf_counter()
         with warnings.catch_warnings():
@@ -77,7 +77,7 @@ def run(
     """Write the records that are missing from ``path``, and those of the methods in ``again``; return their number."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    made = 0
+    written = 0
     try:
         known = read(path)
         for name in names:
@@ -93,25 +93,25 @@ def run(
                 trained = trained_network(name, network)
                 for rows, method in missing:
                     append(path, measure(name, network, rows, method, trained))
-                made += len(missing)
+                written += len(missing)
                 print(f"{name}, {network}: {len(missing)} records", flush=True)
     finally:
         torch.set_num_threads(threads)
-        if made:
+        if written:
             tidy(path)
-    return made
+    return written
 
 
 def read(path: Path) -> dict[Key, Record]:
-    """Read the records; of two records with the same key the later one counts, and incomplete lines are skipped."""
-    found: dict[Key, Record] = {}
+    """Read the records. The last record of a key counts, and incomplete lines are skipped."""
+    records: dict[Key, Record] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue
-        found[record["set"], record["network"], record["rows"], record["method"]] = record
-    return found
+        records[record["set"], record["network"], record["rows"], record["method"]] = record
+    return records
 
 
 def tidy(path: Path) -> None:

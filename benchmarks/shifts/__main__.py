@@ -1,4 +1,4 @@
-"""Run what is not recorded, print the tables and write the pages: ``python -m benchmarks.shifts``."""
+"""Make the missing records, print the tables and write the pages: ``python -m benchmarks.shifts``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
     parser.add_argument("--peers", action="store_true", help="run skada's and ADAPT's methods instead of ours")
-    parser.add_argument("--jobs", type=int, default=2, help="processes of one thread each (default 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes, with one thread each (default 2)")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a method may take (default 120)")
-    parser.add_argument("--again", action="store_true", help="measure again what is recorded already")
-    parser.add_argument("--no-run", action="store_true", help="only print and write from the records")
+    parser.add_argument("--again", action="store_true", help="replace existing records")
+    parser.add_argument("--no-run", action="store_true", help="only print and write the existing records")
     parser.add_argument("--no-page", action="store_true", help="do not write docs/evidence.md")
     parser.add_argument("--records", type=Path, help="another file of records")
     args = parser.parse_args()
@@ -33,10 +33,9 @@ def main() -> None:
         parser.error(f"unknown methods {unknown}; choose from {list(known)}")
     path = args.records or (PEER_RECORDS if args.peers else OWN)
     of_part = list(tasks(args.half, tuple(args.maps)))
-    if strange := sorted(set(args.sets or ()) - {t.shift.name for t in of_part}):
-        parser.error(
-            f"no sets {strange} in {args.half or 'any part'}; choose from {sorted({t.shift.name for t in of_part})}"
-        )
+    if unknown_sets := sorted(set(args.sets or ()) - {t.shift.name for t in of_part}):
+        known_sets = sorted({t.shift.name for t in of_part})
+        parser.error(f"no sets {unknown_sets} in {args.half or 'any part'}; choose from {known_sets}")
     chosen = [t for t in of_part if not args.sets or t.shift.name in args.sets]
     if not args.no_run:
         from benchmarks.shifts.run import run

@@ -27,9 +27,9 @@ class Calibration:
     @classmethod
     def of(cls, records: dict[Key, Record], method: str, half: str | None = None) -> Calibration:
         own = [r for (_, m), r in records.items() if m == method and half in (None, r["half"]) and r["rmse"]]
-        told = [r for r in own if r["expected"] and r.get("low") is not None and r.get("high") is not None]
-        if not told:
+        forecasts = [r for r in own if r["expected"] and r.get("low") is not None and r.get("high") is not None]
+        if not forecasts:
             return cls(0, *(math.nan,) * 4)
-        covered = float(np.mean([r["low"] <= r["rmse"] <= r["high"] for r in told]))
-        low, median, high = np.quantile([r["rmse"] / r["expected"] for r in told], (0.025, 0.5, 0.975))
-        return cls(len(told), covered, float(low), float(median), float(high))
+        covered = float(np.mean([r["low"] <= r["rmse"] <= r["high"] for r in forecasts]))
+        low, median, high = np.quantile([r["rmse"] / r["expected"] for r in forecasts], (0.025, 0.5, 0.975))
+        return cls(len(forecasts), covered, float(low), float(median), float(high))

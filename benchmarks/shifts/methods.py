@@ -1,7 +1,7 @@
-"""The methods compared: each takes X, y, Z and returns predictions for Z, with a forecast of their error if it has one.
+"""The compared methods. Each takes X, y, Z and returns predictions for Z, and a forecast of their error if it can.
 
-Features come standardised by the source, and every linear method fits an intercept. The reference is scikit-learn's
-RidgeCV with 41 penalties from 1e-4 to 1e6 and its own leave-one-out choice. No method sees a label of the target.
+Features are standardised by the source, and every linear method fits an intercept. The reference is scikit-learn's
+RidgeCV with 41 penalties from 1e-4 to 1e6, chosen by leave-one-out. No method sees a label of the target.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Answer]
 
 
 def ols(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
-    """Fit least squares of least norm."""
+    """Fit least squares with minimum norm."""
     est = SpARRegressor(0.0).fit(X, y)
     return Answer(est.predict(Z), lambda: forecast_of(est, Z))
 
 
 def forecast_of(est: Any, Z: np.ndarray) -> Forecast:
-    found = est.expected_rmse(Z)
-    return found.rmse, float(np.sqrt(found.noise)), *found.interval95
+    forecast = est.expected_rmse(Z)
+    return forecast.rmse, float(np.sqrt(forecast.noise)), *forecast.interval95
 
 
 def spar(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:

@@ -1,7 +1,7 @@
 """The shallow regression methods of skada and ADAPT, each around the same RidgeCV, with their own defaults.
 
-They need an environment of their own (``make evidence-peers``), because they install gigabytes. They are imported only
-if such a method is run.
+They need a separate environment (``make evidence-peers``), because they install gigabytes. They are imported only if
+such a method is run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def import_library(method: str) -> None:
-    """Import what a method needs before the clock starts; ADAPT and skada take seconds."""
+    """Import the library of a method before the time is measured; ADAPT and skada take seconds."""
     needs = {"skada": ("skada",), "ADAPT": ("adapt.feature_based", "adapt.instance_based")}
     for module in needs.get(method.split()[0], ()):
         import_module(module)
 
 
 def skada(name: str, weighted: bool = False) -> Method:
-    """Wrap a method of skada, whose source and target share one array and differ by the sign of a domain."""
+    """Wrap a method of skada, which takes source and target in one array with a positive or negative domain."""
 
     def method(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
         base = ridge_cv().set_fit_request(sample_weight=True) if weighted else ridge_cv()

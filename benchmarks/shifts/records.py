@@ -21,15 +21,15 @@ Key = tuple[str, str]
 
 def read(*paths: Path) -> dict[Key, Record]:
     """Read records by task and method. The last record of a pair counts; incomplete lines are skipped."""
-    found: dict[Key, Record] = {}
+    records: dict[Key, Record] = {}
     for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            found[record["task"], record["method"]] = record
-    return found
+            records[record["task"], record["method"]] = record
+    return records
 
 
 def append(path: Path, record: Record) -> None:
@@ -50,9 +50,9 @@ def tidy(path: Path) -> None:
 
 
 def ratio(record: Record, records: dict[Key, Record]) -> float | None:
-    """Return the record's target RMSE divided by the reference's, or None where one of them failed."""
-    against = records.get((record["task"], REFERENCE), {}).get("rmse")
-    return round(record["rmse"] / against, 6) if record["rmse"] is not None and against else None
+    """Return the record's target RMSE divided by the reference's, or None if one of them failed."""
+    reference = records.get((record["task"], REFERENCE), {}).get("rmse")
+    return round(record["rmse"] / reference, 6) if record["rmse"] is not None and reference else None
 
 
 def ratios(records: dict[Key, Record], method: str, tasks: Iterable[str]) -> list[float]:

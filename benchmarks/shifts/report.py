@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from textwrap import fill
 
-from benchmarks.measure import show
-from benchmarks.report import table
+from benchmarks.measure import print_table
+from benchmarks.report import table, wrap
 from benchmarks.shifts.calibration import Calibration
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
@@ -52,7 +51,7 @@ def print_tables(paths: Sequence[Path], half: str | None = None) -> None:
         rows = [[_name(m, s), *_cells(s), s.recorded] for m, s in found.items() if s.recorded]
         if rows:
             title = f"{name or 'all'}: {len(tasks)} tasks, target RMSE relative to RidgeCV on the same features"
-            show(title, [*SAME_FEATURES, "tasks"], rows)
+            print_table(title, [*SAME_FEATURES, "tasks"], rows)
 
 
 def write_page(paths: Sequence[Path]) -> None:
@@ -108,7 +107,7 @@ def opening(records: Records) -> list[str]:
         between=ours.answered - ours.below - ours.above,
         tail=f"{TAIL:.2f}",
     )
-    return [_wrapped(text), INTRO]
+    return [wrap(text), INTRO]
 
 
 def same_features_section(records: Records) -> list[str]:
@@ -135,9 +134,9 @@ def absolute(records: Records) -> list[str]:
     """Write Table 2: every method and map against the reference on raw columns."""
     rows = []
     for method in METHODS:
-        found = [against_raw(records, method, m, half) for half in (None, LAST) for m in MAPS]
-        if any(s.recorded for s in found):
-            rows.append([method, *(_mean_worst(s) for s in found)])
+        summaries = [against_raw(records, method, m, half) for half in (None, LAST) for m in MAPS]
+        if any(s.recorded for s in summaries):
+            rows.append([method, *(_mean_worst(s) for s in summaries)])
     header = ["method", *(f"{group}: {m}" for group in ("all", LAST) for m in MAPS)]
     whole, last = (task_names(records, half, "raw") for half in (None, LAST))
     large = [t for t in whole if records[t, REFERENCE]["n"] >= MANY_ROWS]
@@ -152,7 +151,7 @@ def absolute(records: Records) -> list[str]:
     title = (
         f"## Table 2: ratio to RidgeCV on the raw columns of the same set ({len(whole)} sets; `last`: {len(last)})\n"
     )
-    return [title, _wrapped(text), table(header, rows)]
+    return [title, wrap(text), table(header, rows)]
 
 
 def parts(records: Records) -> list[str]:
@@ -173,9 +172,9 @@ def head_to_head(records: Records) -> list[str]:
     """Write the comparison by sets with standard errors."""
     rows = []
     for other in RIVALS:
-        found = [Duel.of(records, task_names(records, half), OURS, other) for half in (None, LAST)]
-        if found[0].sets:
-            cells = ((_between(d), f"{d.better} of {d.sets}") for d in found)
+        duels = [Duel.of(records, task_names(records, half), OURS, other) for half in (None, LAST)]
+        if duels[0].sets:
+            cells = ((_between(d), f"{d.better} of {d.sets}") for d in duels)
             rows.append([other, *(cell for pair in cells for cell in pair)])
     header = ["against", "all: ratio", "all: sets better", f"{LAST}: ratio", f"{LAST}: sets better"]
     return ["## Head to head by sets\n", HEAD_TO_HEAD, table(header, rows)]
@@ -186,12 +185,12 @@ def peers(records: Records) -> list[str]:
     rows = []
     for method in PEERS:
         tasks = [t for t in task_names(records) if (t, method) in records]
-        found = same_features(records, method, tasks)
-        if found.recorded:
+        summary = same_features(records, method, tasks)
+        if summary.recorded:
             answered = [t for t in tasks if records[t, method]["rmse"] is not None]
             ours = same_features(records, OURS, answered)
-            counts = [found.answered, found.recorded - found.answered]
-            rows.append([method, *counts, *_cells(found), figure(ours.geometric_mean), ours.above])
+            counts = [summary.answered, summary.recorded - summary.answered]
+            rows.append([method, *counts, *_cells(summary), figure(ours.geometric_mean), ours.above])
     if not rows:
         return []
     header = ["method", "tasks", "no answer", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
@@ -213,7 +212,7 @@ def forecasts(records: Records) -> list[str]:
 
 
 def choice(records: Records) -> list[str]:
-    """Write how the sets were chosen and what each part served for."""
+    """Write how the sets were chosen and the use of each part."""
     counts = Counter(shift.half for shift in REGISTER.values())
     rows = [[part, counts[part], PARTS[part]] for part in HALVES]
     return ["## Data sets, parts and feature maps\n", SETS, table(["part", "sets", "use"], rows), FEATURES]
@@ -228,33 +227,29 @@ def sets_page(records: Records) -> str:
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"The {len(rows)} data sets of [the evidence](evidence.md). Rows are those of source and target after\n"
-        "sampling. Columns are those of the `raw` feature map. `python -m benchmarks.shifts` writes this page.\n"
+        f"These are the {len(rows)} data sets of [the evidence](evidence.md). The numbers of rows are those of source "
+        "and target after sampling. The number of columns is that of the `raw` feature map. "
+        "`python -m benchmarks.shifts` writes this page."
     )
-    return "\n".join(["# Data sets of the evidence\n", intro, table(header, rows)])
+    return "\n".join(["# Data sets of the evidence\n", wrap(intro), table(header, rows)])
 
 
-def _wrapped(text: str) -> str:
-    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
-    return "\n\n".join(paragraphs) + "\n"
+def _cells(summary: Summary) -> list[str]:
+    mean, median, worst = (figure(v) for v in (summary.geometric_mean, summary.median, summary.worst))
+    return [mean, median, str(summary.above), worst]
 
 
-def _cells(found: Summary) -> list[str]:
-    mean, median, worst = (figure(v) for v in (found.geometric_mean, found.median, found.worst))
-    return [mean, median, str(found.above), worst]
-
-
-def _name(method: str, found: Summary) -> str:
-    missing = found.recorded - found.answered
+def _name(method: str, summary: Summary) -> str:
+    missing = summary.recorded - summary.answered
     return f"{method} ({missing} without an answer)" if missing else method
 
 
-def _mean_worst(found: Summary) -> str:
-    return f"{figure(found.geometric_mean)} ({figure(found.worst)})" if found.answered else "-"
+def _mean_worst(summary: Summary) -> str:
+    return f"{figure(summary.geometric_mean)} ({figure(summary.worst)})" if summary.answered else "-"
 
 
 def _worst_set(records: Records, method: str) -> str:
-    """Name the set with a method's largest ratio on raw columns, and the error of the reference there."""
+    """Name the set with a method's largest ratio on raw columns, and the error of the reference on it."""
     tasks = [t for t in task_names(records, feature_map="raw") if (t, method) in records]
     task = max(tasks, key=lambda t: ratio(records[t, method], records) or 0.0, default=None)
     if task is None:
@@ -267,5 +262,5 @@ def _between(duel: Duel) -> str:
     return f"{figure(duel.geometric_mean)} ({figure(duel.low)} to {figure(duel.high)})"
 
 
-def _percent(found: Calibration) -> str:
-    return f"{found.covered:.0%}" if found.tasks else "-"
+def _percent(calibration: Calibration) -> str:
+    return f"{calibration.covered:.0%}" if calibration.tasks else "-"

@@ -26,7 +26,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def measure(task: Task, method: str) -> Record:
-    """Fit one method on one task; the labels of the target are used for the score alone."""
+    """Fit one method on one task. The labels of the target are used only for the score."""
     X, y, Z, yz = task.arrays()
     record: Record = {
         "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
@@ -40,14 +40,14 @@ def measure(task: Task, method: str) -> Record:
             warnings.simplefilter("ignore")
             answer = {**METHODS, **PEERS}[method](X, y, Z)
             record["seconds"] = round(time.perf_counter() - start, 4)
-            told = answer.forecast() if answer.forecast else (None,) * 4
+            forecast = answer.forecast() if answer.forecast else (None,) * 4
             rmse = float(np.sqrt(np.mean((answer.predictions - yz) ** 2)))
     except Exception as error:  # noqa: BLE001 - the failure of a method is recorded with its reason
         record["note"] = f"{type(error).__name__}: {str(error)[:100]}"
         return record
     record["note"] = "" if math.isfinite(rmse) else "predictions are not finite"
     record["rmse"] = _digits(rmse)
-    record |= {name: _digits(value) for name, value in zip(("expected", "noise", "low", "high"), told, strict=True)}
+    record |= {name: _digits(value) for name, value in zip(("expected", "noise", "low", "high"), forecast, strict=True)}
     return record
 
 
@@ -60,29 +60,29 @@ def run(
     limit: float = 120.0,
     again: bool = False,
 ) -> int:
-    """Fill the records of ``path`` that are missing, or all with ``again``; return how many were made."""
+    """Make the records that are missing from ``path``, or all with ``again``; return their number."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     known = {} if again else read(path)
-    wanted = [(t, m) for t in tasks for m in methods if t.map in ONLY_ON.get(m, (t.map,))]
-    missing = [(t, m) for t, m in wanted if (t.name, m) not in known]
+    pairs = [(t, m) for t in tasks for m in methods if t.map in ONLY_ON.get(m, (t.map,))]
+    missing = [(t, m) for t, m in pairs if (t.name, m) not in known]
     for name in ONE_THREAD:
         os.environ[name] = "1"
     workers: SimpleQueue[_Worker] = SimpleQueue()
     for _ in range(jobs):
         workers.put(_Worker(methods))
 
-    def ask(task: Task, method: str) -> Record:
+    def run_one(task: Task, method: str) -> Record:
         worker = workers.get()
         try:
-            return worker.ask(task, method, limit)
+            return worker.run(task, method, limit)
         finally:
             workers.put(worker)
 
-    look = (TextColumn("{task.description:<45}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*look) as bar, ThreadPoolExecutor(jobs) as pool:
+    columns = (TextColumn("{task.description:<45}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns) as bar, ThreadPoolExecutor(jobs) as pool:
         line = bar.add_task("", total=len(missing))
-        for future in as_completed([pool.submit(ask, *pair) for pair in missing]):
+        for future in as_completed([pool.submit(run_one, *pair) for pair in missing]):
             record = future.result()
             append(path, record)
             bar.update(line, advance=1, description=f"{record['task']} {record['method']}")
@@ -100,25 +100,25 @@ class _Worker:
         self._methods = list(methods)
         self._process: Any = None
 
-    def ask(self, task: Task, method: str, limit: float) -> Record:
+    def run(self, task: Task, method: str, limit: float) -> Record:
         if self._process is None:
             spawn = multiprocessing.get_context("spawn")
-            self._line, theirs = spawn.Pipe()
-            self._process = spawn.Process(target=_answer, args=(theirs, self._methods), daemon=True)
+            self._connection, worker_end = spawn.Pipe()
+            self._process = spawn.Process(target=_serve, args=(worker_end, self._methods), daemon=True)
             self._process.start()
-            theirs.close()
-            self._line.recv()  # the worker is ready; the time limit starts now
-        self._line.send((task.shift.name, task.map, method))
+            worker_end.close()
+            self._connection.recv()  # the worker is ready; the time limit starts now
+        self._connection.send((task.shift.name, task.map, method))
         try:
-            if self._line.poll(limit):
-                return self._line.recv()
-            why = f"stopped after {limit:g} s"
+            if self._connection.poll(limit):
+                return self._connection.recv()
+            note = f"stopped after {limit:g} s"
         except EOFError:
-            why = "the process died"
+            note = "the process died"
         self.stop()
         return {
             "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
-            "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": why,
+            "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": note,
         }  # fmt: skip
 
     def stop(self) -> None:
@@ -128,17 +128,18 @@ class _Worker:
             self._process = None
 
 
-def _answer(line: Connection, methods: list[str]) -> None:
+def _serve(connection: Connection, methods: list[str]) -> None:
+    """Run the tasks that arrive on a connection, and send their records back."""
     with contextlib.suppress(ImportError):  # the run of the method records the error
         for method in methods:
             import_library(method)
-    line.send("ready")
+    connection.send("ready")
     while True:
         try:
-            name, feature_map, method = line.recv()
+            name, feature_map, method = connection.recv()
         except EOFError:
             return
-        line.send(measure(Task(REGISTER[name], feature_map), method))
+        connection.send(measure(Task(REGISTER[name], feature_map), method))
 
 
 def _digits(value: float | None) -> float | None:

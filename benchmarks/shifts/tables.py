@@ -34,18 +34,18 @@ class Summary:
     def of(cls, values: Iterable[float | None]) -> Summary:
         """Summarise ratios; None stands for a task on which the method failed."""
         recorded = list(values)
-        found = np.array([v for v in recorded if v is not None and math.isfinite(v)])
-        if not len(found):
+        ratios = np.array([v for v in recorded if v is not None and math.isfinite(v)])
+        if not len(ratios):
             return cls(len(recorded), 0, math.nan, math.nan, 0, 0, math.nan)
-        mean, median = float(np.exp(np.log(found).mean())), float(np.median(found))
-        below, above = int((found < 0.9).sum()), int((found > TAIL).sum())
-        return cls(len(recorded), len(found), mean, median, below, above, float(found.max()))
+        mean, median = float(np.exp(np.log(ratios).mean())), float(np.median(ratios))
+        below, above = int((ratios < 0.9).sum()), int((ratios > TAIL).sum())
+        return cls(len(recorded), len(ratios), mean, median, below, above, float(ratios.max()))
 
 
 def task_names(records: dict[Key, Record], half: str | None = None, feature_map: str | None = None) -> list[str]:
     """Return the tasks of the reference, or those of one part or map."""
-    found = (r for (_, method), r in records.items() if method == REFERENCE)
-    return sorted(r["task"] for r in found if half in (None, r["half"]) and feature_map in (None, r["map"]))
+    of_reference = (r for (_, method), r in records.items() if method == REFERENCE)
+    return sorted(r["task"] for r in of_reference if half in (None, r["half"]) and feature_map in (None, r["map"]))
 
 
 def same_features(records: dict[Key, Record], method: str, tasks: Sequence[str]) -> Summary:
@@ -55,18 +55,18 @@ def same_features(records: dict[Key, Record], method: str, tasks: Sequence[str])
 
 def against_raw(records: dict[Key, Record], method: str, feature_map: str, half: str | None = None) -> Summary:
     """Compare a method on one feature map with the reference on the raw columns of the same set."""
-    found: list[float | None] = []
+    ratios: list[float | None] = []
     for task in task_names(records, half, "raw"):
         name = task.removesuffix("raw") + feature_map
         if (name, method) in records:
-            found.append(_quotient(records[name, method], records[task, REFERENCE]))
-    return Summary.of(found)
+            ratios.append(_quotient(records[name, method], records[task, REFERENCE]))
+    return Summary.of(ratios)
 
 
 def in_tail(records: dict[Key, Record], tasks: Sequence[str], method: str = OURS) -> list[tuple[float, Record]]:
     """Return the tasks whose ratio exceeds ``TAIL``, largest first."""
-    found = [(ratio(records[t, method], records), records[t, method]) for t in tasks if (t, method) in records]
-    known = [(q, r) for q, r in found if q is not None and q > TAIL]
+    pairs = [(ratio(records[t, method], records), records[t, method]) for t in tasks if (t, method) in records]
+    known = [(q, r) for q, r in pairs if q is not None and q > TAIL]
     return sorted(known, key=lambda pair: -pair[0])
 
 
@@ -86,18 +86,18 @@ class Duel:
         logs: dict[str, list[float]] = {}
         for task in tasks:
             a, b = records.get((task, method)), records.get((task, other))
-            if a and b and (found := _quotient(a, b)):
-                logs.setdefault(a["set"], []).append(math.log(found))
-        each = np.array([np.mean(values) for values in logs.values()])
-        if len(each) < 2:
-            return cls(len(each), int((each < 0).sum()), math.nan, math.nan, math.nan)
-        mean, error = float(each.mean()), float(each.std(ddof=1)) / math.sqrt(len(each))
+            if a and b and (quotient := _quotient(a, b)):
+                logs.setdefault(a["set"], []).append(math.log(quotient))
+        means = np.array([np.mean(values) for values in logs.values()])
+        if len(means) < 2:
+            return cls(len(means), int((means < 0).sum()), math.nan, math.nan, math.nan)
+        mean, error = float(means.mean()), float(means.std(ddof=1)) / math.sqrt(len(means))
         ends = (math.exp(mean + k * error) for k in (0.0, -2.0, 2.0))
-        return cls(len(each), int((each < 0).sum()), *ends)
+        return cls(len(means), int((means < 0).sum()), *ends)
 
 
 def figure(value: float) -> str:
-    """Return a ratio in three digits, or as a power of ten from 10,000 on."""
+    """Return a ratio with three digits, or as a power of ten if it is at least 10,000."""
     if math.isnan(value):
         return "-"
     return f"{value:.0e}" if value >= 10_000 else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"

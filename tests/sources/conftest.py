@@ -1,4 +1,4 @@
-"""One problem for all sources: what they must agree on."""
+"""One problem for all kinds of input, and its fit in memory."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ def in_memory(problem):
 
 
 def _compare(est, reference):
-    """To 1e-10 relative, and the same set removed."""
+    """Compare two fits to a relative 1e-10, and the number of removed directions."""
     scale = np.abs(reference.coef_).max()
     np.testing.assert_allclose(est.coef_, reference.coef_, rtol=1e-10, atol=1e-10 * scale)
     np.testing.assert_allclose(est.intercept_, reference.intercept_, rtol=1e-10, atol=1e-10)

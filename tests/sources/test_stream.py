@@ -1,4 +1,4 @@
-"""Batches: any chunking, any order, each row read once."""
+"""Batches of any size and order give the fit of one pass."""
 
 import itertools
 import threading
@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.sources.stream import is_batches, moments_of_batches, read_ahead, worth_a_product
+from pyspar.sources.stream import is_batches, moments_of_batches, read_ahead, rows_per_block
 
 
-def cut(problem, edges):
+def split_at(problem, edges):
     edges = [0, *sorted(edges), len(problem.X)]
     return [(problem.X[a:b], problem.y[a:b]) for a, b in itertools.pairwise(edges)]
 
 
 @settings(max_examples=25)
 @given(edges=st.lists(st.integers(0, 3000), max_size=12), seed=st.integers(0, 100))
-def test_any_chunking_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, assert_same, edges, seed):
-    batches = cut(problem, edges)
+def test_any_split_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, assert_same, edges, seed):
+    batches = split_at(problem, edges)
     np.random.default_rng(seed).shuffle(batches)
     targets = (part for part in np.array_split(problem.Z, 1 + seed % 9))
     assert_same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
@@ -36,7 +36,7 @@ def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, assert
     assert_same(SpARRegressor(solver=solver).fit_batches(batches).adapt(problem.Z), in_memory)
 
 
-def test_ten_thousand_float32_batches_lose_no_accuracy(problem):
+def test_ten_thousand_float32_batches_keep_their_accuracy(problem):
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40_000, 6)) + 50).astype(np.float32)
     y = X.sum(axis=1) + rng.normal(size=40_000)
@@ -44,32 +44,32 @@ def test_ten_thousand_float32_batches_lose_no_accuracy(problem):
     np.testing.assert_allclose(streamed.coef_, SpARRegressor().fit(X, y).coef_, rtol=1e-10)
 
 
-def test_batches_keep_the_digits_of_an_ill_conditioned_stream():
+def test_batches_of_ill_conditioned_rows_keep_their_accuracy():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(4000, 5)) @ np.diag(10.0 ** -np.arange(0, 10, 2)) @ np.linalg.qr(rng.normal(size=(5, 5)))[0]
     lam = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
-    found = moments_of_batches((X[i : i + 90] for i in range(0, 4000, 90)), labelled=False)
-    # The condition number is 1e8: a single product would have no digit left of the last value.
-    np.testing.assert_allclose(np.linalg.svd(found.root[1:, 1:], compute_uv=False), lam, rtol=1e-7)
+    moments = moments_of_batches((X[i : i + 90] for i in range(0, 4000, 90)), labelled=False)
+    # The condition number is 1e8, so a single product would have no correct digit of the last value.
+    np.testing.assert_allclose(np.linalg.svd(moments.root[1:, 1:], compute_uv=False), lam, rtol=1e-7)
 
 
-def test_weights_and_several_outputs_pass_through(problem):
+def test_weights_and_several_outputs_are_supported(problem):
     Y = np.column_stack([problem.y, -problem.y])
     batches = [(problem.X[i : i + 77], Y[i : i + 77], problem.w[i : i + 77]) for i in range(0, 3000, 77)]
     whole = SpARRegressor().fit(problem.X, Y, problem.w)
     np.testing.assert_allclose(SpARRegressor().fit_batches(batches).coef_, whole.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_frames_keep_their_names(problem):
+def test_column_names_of_frames_are_kept_and_compared(problem):
     names = [f"c{i}" for i in range(12)]
     frame = pd.DataFrame(problem.X, columns=names)
     est = SpARRegressor().fit_batches([(frame[:1000], problem.y[:1000]), (frame[1000:], problem.y[1000:])])
     assert list(est.feature_names_in_) == names
-    with pytest.raises(ValueError, match="different order"):
+    with pytest.raises(ValueError, match="order"):
         est.adapt(part for part in [frame[names[::-1]]])
 
 
-def test_a_producer_may_use_the_same_array_again(problem):
+def test_the_same_array_may_be_used_for_every_batch(problem):
     X, y = np.empty((10, 12)), np.empty(10)
 
     def batches():
@@ -82,26 +82,26 @@ def test_a_producer_may_use_the_same_array_again(problem):
 
 
 @pytest.mark.parametrize(
-    ("batches", "message"),
+    ("batches", "words"),
     [
-        ([], "must be an iterable"),
+        ([], "list"),
         (iter([]), "at least one row"),
-        (iter([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 4)), np.ones(3))]), "batch 1 has 4 features"),
-        (iter([(np.ones((3, 2)), np.ones(3)), (np.full((3, 2), np.nan), np.ones(3))]), "batch 1: X must be finite"),
-        (iter([(np.ones((3, 2)), np.ones(2))]), "batch 0 has 3 rows and labels"),
-        (iter([np.ones((3, 2))]), r"batch 0 must be \(X, y\)"),
-        (iter([(np.ones(3), np.ones(3))]), "batch 0 must be a table"),
+        (iter([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 4)), np.ones(3))]), "batch 1: 4 features"),
+        (iter([(np.ones((3, 2)), np.ones(3)), (np.full((3, 2), np.nan), np.ones(3))]), "batch 1: X.* nan"),
+        (iter([(np.ones((3, 2)), np.ones(2))]), r"batch 0: .*3 rows.*\(2,\)"),
+        (iter([np.ones((3, 2))]), r"batch 0 .*\(X, y\).*ndarray"),
+        (iter([(np.ones(3), np.ones(3))]), r"batch 0: X .*\(3,\)"),
     ],
 )
-def test_a_bad_batch_is_named_and_changes_nothing(problem, batches, message):
+def test_an_invalid_batch_is_named_and_changes_nothing(problem, batches, words):
     est = SpARRegressor().fit(problem.X, problem.y)
     before = dict(est.__dict__)
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError), match=words):
         est.fit_batches(batches)
     assert est.__dict__ == before
 
 
-def test_rows_are_not_taken_for_batches(problem):
+def test_tables_and_batches_are_distinguished(problem):
     assert not is_batches(problem.X)
     assert not is_batches(pd.DataFrame(problem.X))
     assert not is_batches(problem.X.tolist())
@@ -111,12 +111,12 @@ def test_rows_are_not_taken_for_batches(problem):
 
 def test_a_block_is_bounded_in_memory_and_at_least_twice_as_tall_as_wide():
     for columns in (2, 66, 513, 4097):
-        rows = worth_a_product(columns)
+        rows = rows_per_block(columns)
         assert rows >= 2 * columns
         assert rows * columns * 8 <= max(64_000_000, 16 * columns**2)
 
 
-def test_reading_ahead_overlaps_and_keeps_the_order():
+def test_reading_ahead_overlaps_with_processing_and_keeps_the_order():
     log = []
 
     def slow():
@@ -127,18 +127,18 @@ def test_reading_ahead_overlaps_and_keeps_the_order():
 
     for i in read_ahead(slow()):
         time.sleep(0.05)
-        log.append(("used", i))
-    assert [i for what, i in log if what == "used"] == [0, 1, 2, 3]
-    assert log.index(("read", 1)) < log.index(("used", 0))
+        log.append(("processed", i))
+    assert [i for what, i in log if what == "processed"] == [0, 1, 2, 3]
+    assert log.index(("read", 1)) < log.index(("processed", 0))
 
 
-def test_reading_ahead_raises_the_readers_own_error_and_stops_when_left():
-    def broken():
+def test_reading_ahead_raises_the_error_of_the_reader_and_stops_when_closed():
+    def failing():
         yield 1
-        raise OSError("the disk is gone")
+        raise OSError("disk error")
 
-    with pytest.raises(OSError, match="the disk is gone"):
-        list(read_ahead(broken()))
+    with pytest.raises(OSError, match="disk error"):
+        list(read_ahead(failing()))
     before = threading.active_count()
     stream = read_ahead(iter(range(1000)))
     assert next(stream) == 0
@@ -150,7 +150,7 @@ def test_reading_ahead_raises_the_readers_own_error_and_stops_when_left():
     assert threading.active_count() <= before
 
 
-def test_moments_add_up_with_sum(problem):
+def test_moments_can_be_added_with_sum(problem):
     parts = [Moments.of(problem.X[i : i + 1000], problem.y[i : i + 1000]) for i in (0, 1000, 2000)]
     whole = SpARRegressor().fit(problem.X, problem.y)
     np.testing.assert_allclose(SpARRegressor().fit_moments(sum(parts)).coef_, whole.coef_, rtol=1e-10)
@@ -165,24 +165,24 @@ def test_sparse_batches_give_the_fit_of_dense_rows(problem, in_memory, assert_sa
     assert_same(SpARRegressor().fit_batches(batches).adapt(target), in_memory)
 
 
-def test_sparse_batches_may_carry_weights_and_come_among_dense_ones(problem):
+def test_sparse_batches_may_have_weights_and_be_mixed_with_dense_ones(problem):
     parts = [(problem.X[i : i + 300], problem.y[i : i + 300], problem.w[i : i + 300]) for i in range(0, 3000, 300)]
     mixed = [(sp.csr_array(X) if i % 2 else X, y, w) for i, (X, y, w) in enumerate(parts)]
     for model in (SpARRegressor, BayesSpARRegressor):
-        found, expected = (model().fit_batches(batches).adapt(problem.Z).coef_ for batches in (mixed, parts))
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        coef, expected = (model().fit_batches(batches).adapt(problem.Z).coef_ for batches in (mixed, parts))
+        np.testing.assert_allclose(coef, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    ("invalid", "words"),
     [
-        ((sp.csr_array(np.full((3, 2), np.nan)), np.ones(3)), "batch 1: X must be finite"),
-        ((sp.csr_array(np.ones((3, 2))), np.ones(2)), "batch 1 has 3 rows and labels"),
-        ((sp.csr_array(np.ones((3, 4))), np.ones(3)), "batch 1 has 4 features"),
-        ((np.ones((3, 2)), sp.csr_array(np.ones((3, 1)))), r"batch 1 must have labels in an array.*toarray"),
+        ((sp.csr_array(np.full((3, 2), np.nan)), np.ones(3)), "batch 1: X.* NaN"),
+        ((sp.csr_array(np.ones((3, 2))), np.ones(2)), r"batch 1: .*3 rows.*\(2,\)"),
+        ((sp.csr_array(np.ones((3, 4))), np.ones(3)), "batch 1: 4 features"),
+        ((np.ones((3, 2)), sp.csr_array(np.ones((3, 1)))), r"batch 1: y .*toarray"),
     ],
 )
-def test_a_bad_sparse_batch_is_named(bad, message):
-    good = (sp.csr_array(np.eye(2)), np.ones(2))
-    with pytest.raises(ValueError, match=message):
-        BayesSpARRegressor().fit_batches([good, bad])
+def test_an_invalid_sparse_batch_is_named(invalid, words):
+    valid = (sp.csr_array(np.eye(2)), np.ones(2))
+    with pytest.raises(ValueError, match=words):
+        BayesSpARRegressor().fit_batches([valid, invalid])

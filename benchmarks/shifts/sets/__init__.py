@@ -1,4 +1,4 @@
-"""The data sets, and ``tasks``: every set with every feature map, as arrays."""
+"""The data sets, and the tasks: each set with each feature map."""
 
 from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the sets
     by_group,

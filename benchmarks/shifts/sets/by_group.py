@@ -1,4 +1,4 @@
-"""One group → another: a region, a species, a sector, a season, a kind."""
+"""Sets whose source and target are different groups: regions, species, sectors, seasons or categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A range → beyond it: small → large, slow → fast, cold → hot, near → far. The quantity is a feature, never y."""
+"""Sets whose target lies beyond the range of the source in one feature, such as size, speed or temperature."""
 
 from __future__ import annotations
 

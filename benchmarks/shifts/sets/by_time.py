@@ -1,4 +1,4 @@
-"""Early → late: what is learnt from the past and used on what comes after."""
+"""Sets whose target is later than the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fresh part, one group → another: collected after the first two halves had been opened."""
+"""The part ``fresh``, collected after the first two were opened: sets whose source and target are different groups."""
 
 from __future__ import annotations
 

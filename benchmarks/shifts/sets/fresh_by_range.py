@@ -1,4 +1,4 @@
-"""The fresh part, a range → beyond it: collected after the first two halves had been opened."""
+"""The part ``fresh``, collected after the first two were opened: sets whose target lies beyond the source's range."""
 
 from __future__ import annotations
 

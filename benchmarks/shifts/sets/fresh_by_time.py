@@ -1,4 +1,4 @@
-"""The fresh part, early → late: collected after the first two halves had been opened."""
+"""The part ``fresh``, collected after the first two were opened: sets whose target is later than the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last part, health: patients, doses, deaths. The rule of choice is in ``sealed``."""
+"""The part ``last``: health, such as patients, doses, deaths. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

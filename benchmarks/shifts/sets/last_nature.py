@@ -1,4 +1,4 @@
-"""The last part, plants, animals, weather and materials. The rule of choice is in ``sealed``."""
+"""The part ``last``: plants, animals, weather and materials. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

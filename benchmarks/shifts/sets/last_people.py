@@ -1,4 +1,4 @@
-"""The last part, people and pupils: bodies, births, tests. The rule of choice is in ``sealed``."""
+"""The part ``last``: people and pupils, such as bodies, births, tests. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last part, votes, leisure and traffic. The rule of choice is in ``sealed``."""
+"""The part ``last``: votes, leisure and traffic. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

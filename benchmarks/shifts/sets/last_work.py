@@ -1,4 +1,4 @@
-"""The last part, work and trade: wages, firms, households, prices. The rule of choice is in ``sealed``."""
+"""The part ``last``: work and trade, such as wages and prices. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

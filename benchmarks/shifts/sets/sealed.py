@@ -1,19 +1,19 @@
 """The sealed part: sets chosen by a written rule before anything was run on them.
 
-A table was taken only if all of the following holds. No model was fitted to a table while choosing, so no result
-influenced the choice:
+A table was chosen only if it satisfies all of the following conditions. No model was fitted to a table during the
+choice, so no result influenced it:
 
-- It is a record of the world, not a simulation, and ships inside an installed package.
+- It contains real measurements, not a simulation, and is part of an installable package.
 - It has 120 rows or more with a response, at least 80 of them in the source and 30 in the target.
-- The response is what the table was collected for; where that is a kind, it is a measure that the others do not
-  determine. It has 25 values or more in the source.
-- From 3 to 800 columns are left once names, numbers of rows and what is known only after the response are out.
-- The table itself carries the line between source and target: a date, a place, a kind, a dose, an age, a size. Where it
-  has no natural break, the upper third of the order is the target.
-- It holds other measurements, or other units, than any table of the other parts, and a study is taken once.
+- The response is the quantity for which the table was collected. If that is a category, the response is a measurement
+  that the others do not determine. It has 25 values or more in the source.
+- It has 3 to 800 columns without names, row numbers and columns that are known only after the response.
+- A column of the table separates source and target: a date, a place, a category, a dose, an age or a size. If it has no
+  natural break, its upper third is the target.
+- It contains other measurements, or other units, than any table of the other parts, and a study is used once.
 
-Themes and sizes were kept mixed. Amounts that span orders of magnitude are taken as logs. The modules ``sealed_*`` hold
-the sets by theme. The part has been opened since; ``last`` came after it.
+Themes and sizes are mixed. Amounts that span orders of magnitude are replaced by their logarithms. The modules
+``sealed_*`` contain the sets by theme. The part has been opened since then; ``last`` was collected after it.
 """
 
 from __future__ import annotations

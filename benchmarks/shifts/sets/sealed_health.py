@@ -1,4 +1,4 @@
-"""The sealed part, health: patients, newborns, cells. The rule of choice is in ``sealed``."""
+"""The part ``sealed``: health, such as patients, newborns, cells. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sealed part, weather, plants, animals and images of them. The rule of choice is in ``sealed``."""
+"""The part ``sealed``: weather, plants, animals and images of them. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

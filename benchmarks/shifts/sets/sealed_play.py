@@ -1,4 +1,4 @@
-"""The sealed part, sports, traffic and machines. The rule of choice is in ``sealed``."""
+"""The part ``sealed``: sports, traffic and machines. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sealed part, schools, votes and states. The rule of choice is in ``sealed``."""
+"""The part ``sealed``: schools, votes and states. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

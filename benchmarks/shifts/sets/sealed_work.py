@@ -1,4 +1,4 @@
-"""The sealed part, work and trade: wages, firms, prices, households. The rule of choice is in ``sealed``."""
+"""The part ``sealed``: work and trade, such as wages and prices. See ``sealed`` for the choice of sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data set with the place where its source ends, as data: the register, its parts, the columns as numbers."""
+"""The register of data sets with their split into source and target, and the encoding of columns as numbers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# y and the rows that are target; every other row is source.
 Loaded = tuple[pd.DataFrame, pd.Series, Any]
+"""The features, y, and a mask of the target rows; the other rows are the source."""
 
-MOST_ROWS = 5000  # of either side; larger sides are sampled with a fixed seed
-FEWEST_OF_A_LEVEL = 10  # a level of a category is a column if the source has this many of it
+MOST_ROWS = 5000  # of source and of target; more rows are sampled with a fixed seed
+MIN_LEVEL_ROWS = 10  # a level of a category is a column if it has at least this many source rows
 
 REGISTER: dict[str, Shift] = {}
 
 
 @dataclass(frozen=True)
 class Shift:
-    """One data set, and its rule from source to target."""
+    """One data set, and the rule that splits it into source and target."""
 
     name: str
     y: str
@@ -34,22 +34,22 @@ class Shift:
 
     @property
     def half(self) -> str:
-        """Say to which part the set belongs: the part it came with, else a half by the parity of its name's hash.
+        """Return the part of the set: the given part, or one of two halves by the parity of the hash of the name.
 
-        The hash knows nothing of any result, and a set that comes later moves no other.
+        The hash does not depend on any result, and a set that is added later does not move another.
         """
         if self.part is not None:
             return self.part
         return "design" if hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0 else "held-back"
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
-        """Return X, y, Z, y of the target, and the names of the columns."""
+        """Return X, y, Z, the labels of the target, and the names of the columns."""
         frame, y, target = self.load()
         known = np.isfinite(np.asarray(y, dtype=float))
         target = np.asarray(target, dtype=bool)
         source, target = np.flatnonzero(known & ~target), np.flatnonzero(known & target)
         rng = np.random.default_rng(0)
-        source, target = _at_most(source, rng), _at_most(target, rng)
+        source, target = _sample_rows(source, rng), _sample_rows(target, rng)
         columns = as_numbers(frame.iloc[np.r_[source, target]].reset_index(drop=True), len(source))
         values, labels = columns.to_numpy(dtype=float), np.asarray(y, dtype=float)
         return values[: len(source)], labels[source], values[len(source) :], labels[target], list(columns.columns)
@@ -58,30 +58,31 @@ class Shift:
 def shift(
     name: str, *, y: str, rule: str, origin: str, licence: str, part: str | None = None
 ) -> Callable[[Callable[[], Loaded]], Shift]:
-    """Register the function below as the loader of a set."""
+    """Register the decorated function as the loader of a set."""
 
     def register(load: Callable[[], Loaded]) -> Shift:
         if name in REGISTER:
-            raise ValueError(f"a set's name must be its own. Got {name!r} twice instead.")
+            raise ValueError(f"the name of a set must be unique, got {name!r} twice")
         REGISTER[name] = Shift(name, y, rule, origin, licence, load, part)
         return REGISTER[name]
 
     return register
 
 
-# Sets collected after both halves had been opened.
 fresh = partial(shift, part="fresh")
+"""Register a set that was collected after both halves had been opened."""
 
 
-def last_third(clock: pd.Series) -> pd.Series:
-    """Mark the upper third of a quantity: where the source ends if nature draws no line of its own."""
-    return clock > clock.quantile(2 / 3)
+def last_third(values: pd.Series) -> pd.Series:
+    """Return a mask of the upper third, for quantities without a natural break between source and target."""
+    return values > values.quantile(2 / 3)
 
 
 def as_numbers(frame: pd.DataFrame, n_source: int) -> pd.DataFrame:
-    """Encode by rules that see the source only: medians for what is missing, a column per level but the commonest.
+    """Encode columns with rules that use only the source.
 
-    Columns that do not vary in the source are left out, as are levels that it hardly has.
+    Missing numbers are replaced by the median. A category has a column per level except the most frequent one. Columns
+    that are constant in the source and rare levels are dropped.
     """
     parts: dict[str, np.ndarray] = {}
     for name in frame.columns:
@@ -92,11 +93,11 @@ def as_numbers(frame: pd.DataFrame, n_source: int) -> pd.DataFrame:
         else:
             text = column.astype(object).where(column.notna(), "missing").astype(str)
             counts = text[:n_source].value_counts()
-            for level in sorted(counts.index[1:][counts.iloc[1:] >= FEWEST_OF_A_LEVEL]):
+            for level in sorted(counts.index[1:][counts.iloc[1:] >= MIN_LEVEL_ROWS]):
                 parts[f"{name}={level}"] = (text == level).to_numpy(dtype=float)
     varies = {name: v for name, v in parts.items() if np.ptp(v[:n_source]) > 0.0}
     return pd.DataFrame(varies)
 
 
-def _at_most(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _sample_rows(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rows if len(rows) <= MOST_ROWS else np.sort(rng.choice(rows, MOST_ROWS, replace=False))

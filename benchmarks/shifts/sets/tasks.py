@@ -1,4 +1,4 @@
-"""A task is a set with a feature map; its arrays are kept in a cache, because some raw files take seconds to read."""
+"""Tasks: a data set with a feature map. Their arrays are cached, because some raw files take seconds to read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.sets.shift import REGISTER, Shift
 
-# In the order in which they were opened; docs/evidence.md says which choices each of them served.
 HALVES = ("design", "held-back", "fresh", "sealed", "last")
+"""The parts in the order in which they were opened. docs/evidence.md describes their use."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One regression problem: a set, its rule, a feature map."""
+    """One regression problem: a data set and a feature map."""
 
     shift: Shift
     map: str
@@ -34,7 +34,7 @@ class Task:
         return self.shift.half
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return X, y, Z and the labels of Z, which only the score may see."""
+        """Return X, y, Z and the labels of Z, which may only be used for the score."""
         path = _cache() / f"{self.shift.name}-{self.map}.npz"
         if not path.exists():
             X, y, Z, yz, _ = self.shift.arrays()
@@ -48,17 +48,18 @@ class Task:
 
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
-    """Give every task, or those of one part."""
+    """Yield all tasks, or those of one part."""
     if half not in (None, *HALVES):
-        raise ValueError(f"half must be one of {HALVES} or None. Got {half!r} instead.")
+        raise ValueError(f"half must be one of {HALVES} or None, got {half!r}")
     for name in sorted(REGISTER):
         if half in (None, REGISTER[name].half):
             yield from (Task(REGISTER[name], m) for m in maps)
 
 
 def _cache() -> Path:
-    """Name a folder after the code that makes the arrays, so that a change of a rule never meets old arrays."""
-    here = Path(__file__).parents[1]
-    code = b"".join(p.read_bytes() for p in sorted([*here.glob("sets/*.py"), here / "features.py", here / "raw.py"]))
+    """Return a folder named by a hash of the code, so that a change of a rule does not use old arrays."""
+    folder = Path(__file__).parents[1]
+    files = sorted([*folder.glob("sets/*.py"), folder / "features.py", folder / "raw.py"])
+    code = b"".join(file.read_bytes() for file in files)
     root = os.environ.get("PYSPAR_SHIFTS_CACHE", str(Path(tempfile.gettempdir()) / "pyspar-shifts"))
     return Path(root) / hashlib.sha256(code).hexdigest()[:12]

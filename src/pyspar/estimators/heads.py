@@ -1,4 +1,4 @@
-"""Compute new weights for a network's linear head from the moments of its features. ``pyspar.nn`` reads the features.
+"""Compute new weights for a network's linear head from the moments of its features, which ``pyspar.nn`` reads.
 
 The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of ``spar reproduce``.
 """
@@ -6,7 +6,7 @@ The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -18,6 +18,7 @@ from pyspar.core.cutoff import along, customary_cutoff, loud_directions
 from pyspar.core.moments import Moments
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.validation import check_alpha, check_choice
 
 HeadMethod = Literal["bayes", "spar", "ols"]
 
@@ -49,6 +50,16 @@ class NewHead:
     intercept: Vector
     changed: Changed
     estimator: BayesSpARRegressor | SpARRegressor
+
+
+def check_head_options(method: Any, *, alpha: Any, noise: Any, cutoff: Any) -> None:
+    """Raise ValueError for an invalid option of :func:`fit_head`, before the features are read."""
+    check_choice("method", method, get_args(HeadMethod))
+    check_alpha(alpha)
+    check_choice("noise", noise, get_args(Noise))
+    number = isinstance(cutoff, (int, float)) and not isinstance(cutoff, bool)
+    if cutoff is not None and not (number and 0.0 <= cutoff < 1.0):
+        raise ValueError(f"cutoff must be in [0, 1), as a share of the largest singular value, got {cutoff!r}")
 
 
 def fit_head(
@@ -96,20 +107,20 @@ def fit_head(
     if target is not None and method != "ols":
         estimator.adapt(target)
     new, offset = np.asarray(estimator.coef_).reshape(coef.shape), np.asarray(estimator.intercept_).reshape(len(coef))
-    found: Adaptation | None = getattr(estimator, "adaptation_", None)
-    if found is not None and found.posterior:
-        changed = Changed(int(found.changed.sum()), found.removed.size)
+    adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
+    if adaptation is not None and adaptation.posterior:
+        changed = Changed(int(adaptation.changed.sum()), adaptation.removed.size)
         # An output without a changed direction keeps its exact weights, including those along faint directions.
-        new = np.where((found.changed > 0)[:, None], new, coef)
+        new = np.where((adaptation.changed > 0)[:, None], new, coef)
     else:
-        changed = _moved(estimator, coef)
+        changed = _count_changed(estimator, coef)
     return NewHead(new, offset, changed, estimator)
 
 
-def _moved(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
-    """Count the directions along which the new head differs: those of the target, or of the source without a target."""
-    found: Adaptation | None = getattr(estimator, "adaptation_", None)
-    directions = estimator._belief.x.V if found is None else found.z.V
+def _count_changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
+    """Count the directions along which the head changed: those of the target, or of the source without a target."""
+    adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
+    directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
     new = np.asarray(estimator.coef_).reshape(trained.shape)
-    moved = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
-    return Changed(int(moved.sum()), moved.size)
+    changed = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
+    return Changed(int(changed.sum()), changed.size)

@@ -1,148 +1,147 @@
-"""Capture: read what enters the head by a hook, and fold it into Moments, in one pass."""
+"""Read the features of a loader: capture the inputs of the head with a hook and add them to Moments in one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.nn.batches import Reader
-from pyspar.nn.find_head import shown
-from pyspar.nn.running import Runner
+from pyspar.nn.batches import BatchReader
+from pyspar.nn.find_head import describe_layer
+from pyspar.nn.running import ModelRunner
+from pyspar.progress import SILENT, Progress
+from pyspar.sources.stream import BatchBuffer
 from pyspar.sources.torch import TensorSums
 
 
 def moments_of_features(
-    run: Runner,
+    run: ModelRunner,
     head: str,
     batches: Iterator[Any],
-    reader: Reader,
+    reader: BatchReader,
+    role: Literal["source", "target"],
     *,
-    loader: str,
-    labelled: bool,
     ndim: int | None = None,
-    advance: Callable[[], None] = lambda: None,
+    progress: Progress = SILENT,
+    total: int | None = None,
 ) -> tuple[Moments, int]:
-    """Summarise the head's inputs over a loader, with the labels; return also how many dimensions the inputs have.
+    """Return the moments of the head's inputs over the batches of a loader, and the number of dimensions of an input.
 
-    ``ndim`` is what the source had: a target with another number of dimensions is not made of the same rows.
+    The source is read with its labels, the target without. ``ndim`` is the number of dimensions that each input must
+    have, None for that of the first batch. ``total`` is the number of batches for the progress bar, if it is known.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
-    rows = _Gathered(run.eps)
-    with _Tap(layer) as tap:
+    sums = _FeatureSums(run.eps)
+    progress.start(role, f"reading {role}", total=total, unit="batches")
+    with _InputCapture(layer) as capture:
         for number, batch in enumerate(batches):
-            where = f"batch {number} of {loader}"
-            features = tap.read(run, reader, batch, where)
+            where = f"batch {number} of {role}_loader"
+            features = capture.read(run, reader, batch, where)
             ndim = features.ndim if ndim is None else ndim
             if features.ndim != ndim:
                 raise InputError(
-                    f"{where}: {shown(head)} takes an input of shape {tuple(features.shape)}, and before it had "
-                    f"{ndim} dimensions. Source and target must reach the head in the same form."
+                    f"{where}: the input of {describe_layer(head)} must have {ndim} dimensions, as in earlier batches, "
+                    f"got shape {tuple(features.shape)}"
                 )
-            labels = reader.label(batch, where) if labelled else None
-            rows.add(*_checked(features, labels, layer, head, where))
-            advance()
-    if ndim is None or rows.count == 0:
-        raise InputError(f"{loader} must yield at least one row. Got none; is it empty, or an iterator used up?")
-    return rows.moments(), ndim
+            labels = reader.read_labels(batch, where) if role == "source" else None
+            sums.add(*_check_rows(features, labels, layer, head, where))
+            progress.advance(role, number + 1)
+    if ndim is None or sums.rows == 0:
+        raise InputError(f"{role}_loader must yield at least one row, got none; it is empty or an exhausted iterator")
+    progress.finish(role)
+    return sums.moments(), ndim
 
 
-class _Tap:
-    """Keeps the last input of a layer, while inside a ``with`` block."""
+class _InputCapture:
+    """Keeps the last input of a layer, inside a ``with`` block."""
 
     def __init__(self, layer: nn.Linear) -> None:
         self._layer = layer
-        self._found: list[Tensor] = []
+        self._inputs: list[Tensor] = []
 
-    def __enter__(self) -> _Tap:
-        self._handle = self._layer.register_forward_pre_hook(self._note, with_kwargs=True)
+    def __enter__(self) -> _InputCapture:
+        self._handle = self._layer.register_forward_pre_hook(self._store, with_kwargs=True)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._handle.remove()
-        self._found.clear()
+        self._inputs.clear()
 
-    def _note(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        # A copy: a loader may use one buffer for all of its batches, and these rows wait for others to be summed.
-        self._found.append((args[0] if args else kwargs["input"]).detach().clone())
+    def _store(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        # Copied, because a loader may reuse one tensor for all batches and the rows are summed later.
+        self._inputs.append((args[0] if args else kwargs["input"]).detach().clone())
 
-    def read(self, run: Runner, reader: Reader, batch: Any, where: str) -> Tensor:
-        self._found.clear()
-        run(reader.call(batch, where), where)
-        if len(self._found) != 1:
-            raise InputError(f"{where}: the model ran its head {len(self._found)} times, where once was expected.")
-        return self._found.pop()
+    def read(self, run: ModelRunner, reader: BatchReader, batch: Any, where: str) -> Tensor:
+        self._inputs.clear()
+        run(reader.read_arguments(batch, where), where)
+        if len(self._inputs) != 1:
+            raise InputError(f"{where}: the model must run its head once, but ran it {len(self._inputs)} times")
+        return self._inputs.pop()
 
 
-def _checked(
+def _check_rows(
     features: Tensor, labels: Tensor | None, layer: nn.Linear, head: str, where: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Return features and labels as two tables with the same rows, or say what is wrong with them."""
+    """Return features and labels as two matrices with the same rows, or raise InputError."""
     if not bool(torch.isfinite(features).all()):
-        coarse = " float16 overflows beyond 65504; bfloat16 does not." if features.dtype == torch.float16 else ""
+        overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
         raise InputError(
-            f"{where}: the features that enter {shown(head)} must be finite. Got NaN or infinity; does the batch hold "
-            f"missing values?{coarse}"
+            f"{where}: NaN or infinity in the input of {describe_layer(head)}; check the batch for missing "
+            f"values{overflow}"
         )
     if labels is not None:
-        labels = _matched(labels, features, layer.out_features, head, where)
+        labels = _reshape_labels(labels, features, layer.out_features, head, where)
         if not bool(torch.isfinite(labels).all()):
-            raise InputError(f"{where}: the labels must be finite. Got NaN or infinity; drop the rows without a label.")
-    if features.device.type == "mps":  # which has no float64
+            raise InputError(f"{where}: NaN or infinity in the labels; drop rows without a label")
+    if features.device.type == "mps":  # mps does not support float64
         features = features.cpu()
     return features.reshape(-1, features.shape[-1]), labels
 
 
-def _matched(labels: Tensor, features: Tensor, outputs: int, head: str, where: str) -> Tensor:
-    """Return labels as a table of rows and outputs; dimensions of size one do not matter, the others must agree."""
+def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, where: str) -> Tensor:
+    """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
     expected = (*features.shape[:-1], outputs)
     if [n for n in labels.shape if n != 1] == [n for n in expected if n != 1]:
         return labels.reshape(-1, outputs)
     if features.ndim > 2 and labels.shape[:1] == features.shape[:1]:
-        cure = "pool the features before the head, so that a label has one row"
+        fix = "pool the features before the head, so that each label has one row"
     elif outputs > 1 and not labels.is_floating_point() and labels.ndim == 1:
-        cure = "these look like class numbers, and SpAR is for regression"
+        fix = "these look like class indices, but SpAR is a regression method"
     else:
-        cure = "pass labels=, a function of the batch"
+        fix = "pass labels=, a function of the batch"
     raise InputError(
-        f"{where}: {shown(head)} takes an input of shape {tuple(features.shape)} and gives {outputs} output(s) for "
-        f"each row, so the labels must have shape {expected}. Got {tuple(labels.shape)} instead; {cure}."
+        f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for inputs of {describe_layer(head)} "
+        f"of shape {tuple(features.shape)}; {fix}"
     )
 
 
-class _Gathered:
-    """A running sum, and batches that wait for it: many small products cost more than a large one."""
+class _FeatureSums:
+    """Sums the rows of all batches on their device."""
 
     def __init__(self, eps: float) -> None:
         self._eps = eps
         self._sums: TensorSums | None = None
-        self._waiting: list[tuple[Tensor, Tensor | None]] = []
-        self._rows = self.count = 0
+        self._buffer = BatchBuffer[tuple[Tensor, Tensor | None]](self._add_block)
+        self.rows = 0
 
     def add(self, X: Tensor, Y: Tensor | None) -> None:
         Y = None if Y is None else Y.to(X.device).to(torch.float64, copy=True)
-        self._waiting.append((X, Y))
-        self._rows += len(X)
-        self.count += len(X)
-        # As many rows as columns: with them the sum has done half of its work, and they fill half of its memory.
-        if self._rows >= max(X.shape[1], 1000):
-            self._reduce()
+        self.rows += len(X)
+        # A block with as many rows as columns needs no more memory than the sum, and its product is efficient.
+        self._buffer.add((X, Y), len(X), limit=max(X.shape[1], 1000))
 
     def moments(self) -> Moments:
-        self._reduce()
-        return cast(TensorSums, self._sums).moments()[0]  # the caller has counted rows
+        self._buffer.flush()
+        return cast(TensorSums, self._sums).moments()[0]  # the caller has checked that there are rows
 
-    def _reduce(self) -> None:
-        if not self._waiting:
-            return
-        X = torch.cat([x for x, _ in self._waiting])
-        labels = [y for _, y in self._waiting if y is not None]
-        if self._sums is None:  # float64 rows pass only once, so they take QR; coarser ones need no more than a product
+    def _add_block(self, batches: list[tuple[Tensor, Tensor | None]]) -> None:
+        X = torch.cat([x for x, _ in batches])
+        labels = [y for _, y in batches if y is not None]
+        if self._sums is None:  # float64 rows are read only once and need QR; for others a product is sufficient
             self._sums = TensorSums(exact=X.dtype == torch.float64)
             self._sums.eps = max(self._sums.eps, self._eps)
         self._sums.add(X, torch.cat(labels) if labels else None)
-        self._waiting, self._rows = [], 0

@@ -1,7 +1,8 @@
-"""Find: which linear layer is the head. One batch is run, and what leaves the layer must be what the model returns.
+"""Find the linear layer whose output is the prediction of a model.
 
-That is not read off the values of one batch, in which a ReLU may have had nothing to do. Other numbers are put in place
-of the layer's output, and the model must return those.
+One batch is run several times. Each time the output of a candidate layer is replaced by known numbers, and the model
+must return these numbers. The values of a single batch are not sufficient: a ReLU changes nothing if all outputs are
+positive.
 """
 
 from __future__ import annotations
@@ -16,176 +17,201 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from pyspar.errors import InputError
-from pyspar.nn.batches import Call
-from pyspar.nn.running import Runner
+from pyspar.nn.batches import Arguments
+from pyspar.nn.running import ModelRunner
+from pyspar.wording import list_some
 
-_REACH = 1000.0  # the numbers put in place of an output run from -1000 to 1000, beyond what activations let through
+_PROBE_RANGE = 1000.0
+"""The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
 
 
 @dataclasses.dataclass
-class Seen:
-    """What one forward pass showed of a linear layer."""
+class LayerTrace:
+    """How often one forward pass ran a linear layer, and the shape of the layer's last output."""
 
     calls: int
     shape: torch.Size
 
 
-def find_head(run: Runner, call: Call, head: str | None, where: str) -> str:
-    """Return the name of the linear layer that the prediction leaves, or say why there is none."""
+def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: str) -> str:
+    """Return the name of the linear layer whose output the model returns, or raise InputError.
+
+    A layer that is named by ``head`` is only checked.
+    """
     model = type(run.model).__name__
     layers = {name: m for name, m in run.model.named_modules() if isinstance(m, nn.Linear)}
+    names = list(layers)[::-1]  # messages list the last layers first, because a head comes last
     if not layers:
-        script = " TorchScript hides its layers; pass the module that it was made from."
+        script = "; pass the module from which the TorchScript module was made"
         raise InputError(
-            f"{model} has no linear layer (torch.nn.Linear), and SpAR replaces the weights of one."
+            f"{model} has no linear layer (torch.nn.Linear) whose weights can be replaced"
             + (script if isinstance(run.model, torch.jit.ScriptModule) else "")
         )
     if head is not None and head not in layers:
-        what = "has no layer named" if head not in dict(run.model.named_modules()) else "has no linear layer named"
-        raise InputError(f"{model} {what} {head!r}. Its linear layers are {few(layers)}; pass head='<one of them>'.")
-    seen, outputs = _traced(run, layers, call, where)
+        kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
+        raise InputError(f"{model} has no {kind} named {head!r}; its linear layers are {list_some(names)}")
+    traces, outputs = _trace_layers(run, layers, arguments, where)
     if not outputs:
-        raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that holds one.")
+        raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
     if head is not None:
-        reason = _reason(run, layers[head], seen.get(head), outputs, call, where)
+        reason = _explain_refusal(run, layers[head], traces.get(head), outputs, arguments, where)
         if reason:
-            raise InputError(_refusal(model, head, reason))
+            raise InputError(_refusal_message(model, head, reason))
         return head
-    return _only(run, layers, seen, outputs, call, where)
+    if not traces:
+        raise InputError(f"{where}: {model} ran none of its linear layers: {list_some(names)}")
+    return _select_layer(run, layers, traces, outputs, arguments, where)
 
 
-def _only(
-    run: Runner, layers: dict[str, nn.Linear], seen: dict[str, Seen], outputs: list[Tensor], call: Call, where: str
+def _select_layer(
+    run: ModelRunner,
+    layers: dict[str, nn.Linear],
+    traces: dict[str, LayerTrace],
+    outputs: list[Tensor],
+    arguments: Arguments,
+    where: str,
 ) -> str:
-    """Return the one layer that the prediction leaves; the later in the pass, the likelier, so the last comes first."""
+    """Return the only layer whose output the model returns. Layers that run late are tried first."""
     model = type(run.model).__name__
-    if not seen:
-        raise InputError(f"{where}: {model} ran none of its linear layers ({few(layers)}), so none is its head.")
     sizes = {output.numel() for output in outputs}
-    last_first = list(seen)[::-1]
-    candidates = [name for name in last_first if seen[name].shape.numel() in sizes]
-    leaving: list[str] = []
+    last_first = list(traces)[::-1]
+    candidates = [name for name in last_first if traces[name].shape.numel() in sizes]
+    heads: list[str] = []
     for name in candidates:
-        if _what_follows(run, layers[name], call, where) is None:
-            leaving.append(name)
-            if len(outputs) == 1:  # one output leaves one layer
+        if _explain_change(run, layers[name], arguments, where) is None:
+            heads.append(name)
+            if len(outputs) == 1:  # one output comes from one layer
                 break
-    if len(leaving) > 1:
+    if len(heads) > 1:
         raise InputError(
-            f"{model} returns {len(outputs)} tensors, and {few(leaving[::-1])} each give one of them; say which is "
-            "to be adapted: head='<one of them>'."
+            f"{model} returns {len(outputs)} tensors, and several come directly from linear layers: "
+            f"{list_some(heads[::-1])}; pass head= with one of these names"
         )
-    name = leaving[0] if leaving else (candidates or last_first)[0]
-    reason = _reason(run, layers[name], seen[name], outputs, call, where)
+    name = heads[0] if heads else (candidates or last_first)[0]
+    reason = _explain_refusal(run, layers[name], traces[name], outputs, arguments, where)
     if reason:
-        raise InputError(_refusal(model, name, reason))
+        raise InputError(_refusal_message(model, name, reason))
     return name
 
 
-def _refusal(model: str, name: str, reason: str) -> str:
+def _refusal_message(model: str, name: str, reason: str) -> str:
     return (
-        f"{model}: {shown(name)} is not a head that can be replaced: {reason}. SpAR needs a prediction that is a "
-        "linear function of features; adapt a model that ends in its linear layer, and apply what follows afterwards."
+        f"{model}: {describe_layer(name)} cannot be adapted: {reason}. The prediction must be a linear function of the "
+        "features; adapt the part of the model that ends with the linear layer, and apply the rest afterwards"
     )
 
 
-def _reason(
-    run: Runner, layer: nn.Linear, seen: Seen | None, outputs: list[Tensor], call: Call, where: str
+def _explain_refusal(
+    run: ModelRunner,
+    layer: nn.Linear,
+    trace: LayerTrace | None,
+    outputs: list[Tensor],
+    arguments: Arguments,
+    where: str,
 ) -> str | None:
-    """Return why a layer cannot be the head, or None."""
-    if seen is None:
+    """Return the reason why a layer cannot be the head, or None if it can."""
+    if trace is None:
         return "the model does not run it"
-    if seen.shape.numel() not in {output.numel() for output in outputs}:
+    if trace.shape.numel() not in {output.numel() for output in outputs}:
         returned = " and ".join(str(tuple(output.shape)) for output in outputs)
-        return f"it gives shape {tuple(seen.shape)} and the model returns {returned}, so other layers follow it"
-    follows = _what_follows(run, layer, call, where)
-    if follows is not None:
-        return follows
-    if seen.calls > 1:
-        return f"the model runs it {seen.calls} times on one batch, so its inputs are not one row for each label"
+        return f"its output has shape {tuple(trace.shape)}, but the model returns {returned}"
+    change = _explain_change(run, layer, arguments, where)
+    if change is not None:
+        return change
+    if trace.calls > 1:
+        return f"the model runs it {trace.calls} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
-        return "its weight is computed from other parameters (weight_norm, spectral_norm?); remove that first"
-    if not _is_linear(run, layer, call, where):
-        return f"{type(layer).__name__} computes something else than input times weight plus bias"
+        return "its weight is computed from other parameters, as weight_norm and spectral_norm do; remove them first"
+    if not _is_linear(run, layer, arguments, where):
+        return f"{type(layer).__name__} computes something other than input times weight plus bias"
     return None
 
 
-def _what_follows(run: Runner, layer: nn.Linear, call: Call, where: str) -> str | None:
-    """Return what happens to the output of a layer before the model returns it, or None if nothing does."""
-    probe, reached = _replaced(run, layer, call, where, _REACH)
-    mirror, mirrored = _replaced(run, layer, call, where, -_REACH)
-    zero, at_zero = _replaced(run, layer, call, where, 0.0)
-    pairs = [(a, b) for a, b in zip(reached, at_zero) if a.numel() == probe.numel() == b.numel()]
-    others = [c for c in mirrored if c.numel() == probe.numel()]
-    for a, b in pairs:
-        eps = max(torch.finfo(a.dtype).eps, torch.finfo(probe.dtype).eps)
-        # Zero must stay zero exactly, or a small offset would hide in the rounding of large numbers.
-        mirrors = any(_close(c, mirror, rtol=4 * eps) for c in others)
-        if mirrors and _close(a, probe, rtol=4 * eps) and _close(b, zero, rtol=0.0):
+def _explain_change(run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str) -> str | None:
+    """Return how the model changes the output of a layer before it returns it, or None if it does not."""
+    probe, returned = _replace_output(run, layer, arguments, where, _PROBE_RANGE)
+    negated, returned_negated = _replace_output(run, layer, arguments, where, -_PROBE_RANGE)
+    zero, returned_zero = _replace_output(run, layer, arguments, where, 0.0)
+    pairs = [(a, b) for a, b in zip(returned, returned_zero) if a.numel() == probe.numel() == b.numel()]
+    of_same_size = [c for c in returned_negated if c.numel() == probe.numel()]
+    for at_probe, at_zero in pairs:
+        eps = max(torch.finfo(at_probe.dtype).eps, torch.finfo(probe.dtype).eps)
+        # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
+        negation_returned = any(_are_close(c, negated, rtol=4 * eps) for c in of_same_size)
+        if negation_returned and _are_close(at_probe, probe, rtol=4 * eps) and _are_close(at_zero, zero, rtol=0.0):
             return None
-    # Rounding may be coarse where what is added is large; a word in a message does not need more digits.
-    if any(_close(a.cpu().double() - b.cpu().double(), probe, rtol=1e-2, atol=_REACH / 100) for a, b in pairs):
-        return "something is added to what leaves it: a skip connection around it, another layer, or an offset"
-    return "what leaves it is changed before it is returned: by an activation, a rescaling, or a choice among outputs"
+    # The tolerance is wide because rounding is coarse if a large number is added. It only selects the message.
+    for at_probe, at_zero in pairs:
+        difference = at_probe.cpu().double() - at_zero.cpu().double()
+        if _are_close(difference, probe, rtol=1e-2, atol=_PROBE_RANGE / 100):
+            return "the model adds something to its output, such as a skip connection, another layer or an offset"
+    return "the model changes its output, for example by an activation, a scaling or a selection"
 
 
-def _replaced(run: Runner, layer: nn.Linear, call: Call, where: str, reach: float) -> tuple[Tensor, list[Tensor]]:
-    """Return the numbers put in place of a layer's output, and what the model made of them."""
-    put: list[Tensor] = []
+def _replace_output(
+    run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str, scale: float
+) -> tuple[Tensor, list[Tensor]]:
+    """Replace the output of a layer by probe numbers; return these and the tensors that the model returns."""
+    probes: list[Tensor] = []
 
     def replace(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        numbers = _probe(output.numel(), reach).to(device=output.device, dtype=output.dtype)
-        put.append(numbers.clone())  # what follows may work in place
+        numbers = _draw_probe(output.numel(), scale).to(device=output.device, dtype=output.dtype)
+        probes.append(numbers.clone())  # the model may change its tensor in place
         return numbers.reshape(output.shape)
 
     with layer.register_forward_hook(replace):
-        returned = tensors_in(run(call, where))
-    return put[0], returned
+        returned = _collect_tensors(run(arguments, where))
+    return probes[0], returned
 
 
-def _probe(count: int, reach: float) -> Tensor:
-    """Return numbers of many sizes and both signs, in no order and with a mean: what is bent anywhere shows."""
+def _draw_probe(count: int, scale: float) -> Tensor:
+    """Return unordered numbers of many magnitudes and both signs with a nonzero mean, to detect any nonlinearity."""
     generator = torch.Generator().manual_seed(0)
     sizes = 10.0 ** (-6.0 * torch.rand(count, generator=generator))
     sizes[:1] = 1.0
     signs = torch.where(torch.rand(count, generator=generator) < 0.3, -1.0, 1.0)
-    return reach * sizes * signs
+    return scale * sizes * signs
 
 
-def _is_linear(run: Runner, layer: nn.Linear, call: Call, where: str) -> bool:
-    """Tell whether a layer does what its name says: a subclass or a hook may not."""
-    same: list[bool] = []
+def _is_linear(run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str) -> bool:
+    """Return whether a layer computes input times weight plus bias. A subclass or a hook may compute something else."""
+    matches: list[bool] = []
 
     def compare(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
-        plain = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
-        size = float(plain.abs().max()) if plain.numel() else 0.0
-        eps = torch.finfo(plain.dtype).eps
-        same.append(plain.shape == output.shape and _close(plain, output, rtol=64 * eps, atol=64 * eps * size))
+        linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
+        if not bool(torch.isfinite(linear).all()):
+            return  # the check of the features reports NaN and infinity
+        largest = float(linear.abs().max()) if linear.numel() else 0.0
+        eps = torch.finfo(linear.dtype).eps
+        close = linear.shape == output.shape and _are_close(linear, output, rtol=64 * eps, atol=64 * eps * largest)
+        matches.append(close)
 
     with layer.register_forward_hook(compare, with_kwargs=True):
-        run(call, where)
-    return all(same)
+        run(arguments, where)
+    return all(matches)
 
 
-def _traced(run: Runner, layers: dict[str, nn.Linear], call: Call, where: str) -> tuple[dict[str, Seen], list[Tensor]]:
-    """Run a batch; return the layers in the order they were run in, and the model's outputs."""
-    seen: dict[str, Seen] = {}
+def _trace_layers(
+    run: ModelRunner, layers: dict[str, nn.Linear], arguments: Arguments, where: str
+) -> tuple[dict[str, LayerTrace], list[Tensor]]:
+    """Run a batch; return the traces of the layers in the order of their last run, and the model's outputs."""
+    traces: dict[str, LayerTrace] = {}
     names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
 
-    def note(module: nn.Module, args: Any, output: Tensor) -> None:
-        before = seen.pop(names[module], None)  # taken out and put back, so that the last run comes last
-        seen[names[module]] = Seen(1 if before is None else before.calls + 1, output.shape)
+    def record(module: nn.Module, args: Any, output: Tensor) -> None:
+        earlier = traces.pop(names[module], None)  # removed and added again, so that the last run is the last entry
+        traces[names[module]] = LayerTrace(1 if earlier is None else earlier.calls + 1, output.shape)
 
-    handles = [layer.register_forward_hook(note) for layer in layers.values()]
+    handles = [layer.register_forward_hook(record) for layer in layers.values()]
     try:
-        return seen, tensors_in(run(call, where))
+        return traces, _collect_tensors(run(arguments, where))
     finally:
         for handle in handles:
             handle.remove()
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """Return the floating-point tensors of a model's output, whatever structure holds them."""
+def _collect_tensors(value: Any) -> list[Tensor]:
+    """Return the floating-point tensors in a model's output, which may be a nested structure."""
     if isinstance(value, Tensor):
         return [value] if value.is_floating_point() else []
     if isinstance(value, Mapping):
@@ -193,21 +219,15 @@ def tensors_in(value: Any) -> list[Tensor]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = [getattr(value, field.name) for field in dataclasses.fields(value)]
     if isinstance(value, (tuple, list)):
-        return [tensor for each in value for tensor in tensors_in(each)]
-    return [each for each in getattr(value, "__dict__", {}).values() if isinstance(each, Tensor)]
+        return [tensor for part in value for tensor in _collect_tensors(part)]
+    return [part for part in getattr(value, "__dict__", {}).values() if isinstance(part, Tensor)]
 
 
-def _close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:
-    a, b = (each.detach().cpu().double().reshape(-1) for each in (a, b))
+def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:
+    a, b = (tensor.detach().cpu().double().reshape(-1) for tensor in (a, b))
     return torch.allclose(a, b, rtol=rtol, atol=atol)
 
 
-def shown(name: str) -> str:
-    """Return a layer's name for a message; the model itself has none."""
-    return f"the layer {name!r}" if name else "the model itself, a linear layer,"
-
-
-def few(names: Any, limit: int = 8) -> str:
-    """List names, the last ones where there are many: heads come last."""
-    names = [repr(name) for name in names]
-    return ", ".join(names) if len(names) <= limit else f"{', '.join(names[-limit:])} and {len(names) - limit} before"
+def describe_layer(name: str) -> str:
+    """Return a layer's name for a message. The name is empty if the model itself is the layer."""
+    return f"layer {name!r}" if name else "the model itself"

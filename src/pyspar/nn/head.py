@@ -21,13 +21,13 @@ from pyspar.core.arrays import Matrix
 from pyspar.core.belief import Noise
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.heads import Changed, HeadMethod, NewHead, fit_head
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, fit_head
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.nn.batches import Reader, check_loader, peeked
+from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
 from pyspar.nn.features import moments_of_features
-from pyspar.nn.find_head import find_head, shown
-from pyspar.nn.progress import bar
-from pyspar.nn.running import predicting
+from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.running import prepare_runner
+from pyspar.progress import show_progress
 from pyspar.sources import working_near
 
 
@@ -60,12 +60,12 @@ class AdaptedHead:
     estimator: BayesSpARRegressor | SpARRegressor
 
     def __repr__(self) -> str:
-        what = str(self.changed)
+        result = str(self.changed)
         if self.method != "bayes":
-            what = f"{what}, refitted on the source" + (f", then {self.adaptation!r}" if self.adaptation else "")
+            result += ", refitted on the source" + (f", then {self.adaptation!r}" if self.adaptation else "")
         elif not self.changed.directions:
-            what = f"{what}: the model is unchanged"
-        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {what})"
+            result += ": the model is unchanged"
+        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result})"
 
 
 def adapt_head(
@@ -118,8 +118,7 @@ def adapt_head(
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show a progress bar. By default it is shown on a terminal if rich is installed and a pass takes more than two
-        seconds.
+        Show progress bars. By default they are shown on a terminal if rich is installed, after two seconds.
 
     Returns
     -------
@@ -137,71 +136,72 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    _check_choices(model, source_loader, target_loader, method, autocast)
-    _check_cutoff(cutoff)
-    SpARRegressor(alpha, noise=noise)._check_params()  # fail before the forward passes, which may take long
-    given = _unwrapped(model)
-    adapted = _copied(given)
-    reader = Reader.of(adapted, inputs, labels)
-    with predicting(adapted, autocast) as run:
-        first, batches = peeked(source_loader, "source_loader")
+    _check_model(model, autocast)
+    check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
+    _check_loaders(source_loader, target_loader, method)
+    original = _unwrap(model)
+    adapted = _copy_model(original)
+    reader = BatchReader.of(adapted, inputs, labels)
+    with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
+        first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
-        name = find_head(run, reader.call(first, where), _plain_name(head, given), where)
-        _refuse_tied(given, name)
-        with bar("source", source_loader, progress) as advance:
-            x, ndim = moments_of_features(
-                run, name, batches, reader, loader="source_loader", labelled=True, advance=advance
-            )
+        name = find_head(run, reader.read_arguments(first, where), _strip_wrapper_prefix(head, original), where)
+        _check_not_tied(original, name)
+        x, ndim = moments_of_features(
+            run, name, batches, reader, "source", progress=reporter, total=_length(source_loader)
+        )
         z = None
         if method != "ols":
-            _, batches = peeked(target_loader, "target_loader")
-            with bar("target", target_loader, progress) as advance:
-                z, _ = moments_of_features(
-                    run, name, batches, reader, loader="target_loader", labelled=False, ndim=ndim, advance=advance
-                )
+            z, _ = moments_of_features(
+                run, name, iter(target_loader), reader, "target",
+                ndim=ndim, progress=reporter, total=_length(target_loader),
+            )  # fmt: skip
     layer = cast(nn.Linear, adapted.get_submodule(name))
-    bias = None if layer.bias is None else _numbers(layer.bias)
+    bias = None if layer.bias is None else _as_float64(layer.bias)
     with working_near(layer.weight):
         new = fit_head(
-            x, z, method, coef=_numbers(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
+            x, z, method, coef=_as_float64(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
         )
-    _put(new, layer, name)
+    _write_weights(new, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
     return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator)
 
 
-def _numbers(parameter: Tensor) -> Matrix:
+def _as_float64(parameter: Tensor) -> Matrix:
     return parameter.detach().to("cpu", torch.float64).numpy().copy()
 
 
-def _check_choices(model: Any, source_loader: Any, target_loader: Any, method: Any, autocast: Any) -> None:
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # a generator, or a loader of one
+        return None
+
+
+def _check_model(model: Any, autocast: Any) -> None:
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead.")
-    if method not in ("bayes", "spar", "ols"):
-        raise ValueError(f"method must be 'bayes', 'spar' or 'ols', got {method!r}.")
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     if autocast not in (None, torch.bfloat16, torch.float16):
-        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None. Got {autocast!r} instead.")
-    if method != "ols" and target_loader is None:
-        raise InputError("target_loader is missing; pass it, or use method='ols' to only refit the head.")
+        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {autocast!r}")
+
+
+def _check_loaders(source_loader: Any, target_loader: Any, method: HeadMethod) -> None:
     check_loader(source_loader, "source_loader")
-    if method != "ols":
-        check_loader(target_loader, "target_loader")
-    # iter() of an iterator is the iterator itself: after the source has been read, the target would be empty.
-    if method != "ols" and target_loader is source_loader and hasattr(source_loader, "__next__"):
+    if method == "ols":
+        return
+    if target_loader is None:
+        raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
+    check_loader(target_loader, "target_loader")
+    # iter() of an iterator returns the iterator itself, so the target would be empty after the source was read.
+    if target_loader is source_loader and hasattr(source_loader, "__next__"):
         raise InputError(
-            "source_loader and target_loader are the same iterator, which can be read only once. Pass two iterators, "
-            "or a list or DataLoader, which can be read again."
+            "source_loader and target_loader are the same iterator, which can be read only once; pass two iterators, "
+            "or a list or DataLoader"
         )
 
 
-def _check_cutoff(cutoff: Any) -> None:
-    number = isinstance(cutoff, (int, float)) and not isinstance(cutoff, bool)
-    if cutoff is not None and not (number and 0.0 <= cutoff < 1.0):
-        raise ValueError(f"cutoff must be in [0, 1), relative to the largest singular value. Got {cutoff!r}.")
-
-
-def _unwrapped(model: nn.Module) -> nn.Module:
-    """Return the plain module inside the wrappers of torch.compile and of parallel training."""
+def _unwrap(model: nn.Module) -> nn.Module:
+    """Return the module inside the wrappers of torch.compile and of parallel training."""
     while True:
         if isinstance(getattr(model, "_orig_mod", None), nn.Module):
             model = model._orig_mod  # type: ignore[assignment]
@@ -211,43 +211,43 @@ def _unwrapped(model: nn.Module) -> nn.Module:
             return model
 
 
-def _copied(model: nn.Module) -> nn.Module:
+def _copy_model(model: nn.Module) -> nn.Module:
     """Copy a model. All further steps change only the copy, so an interruption cannot change the model."""
     if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
-        raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first.")
+        raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first")
     try:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         raise TypeError(
-            f"{type(model).__name__} must be a module that copy.deepcopy can copy, because the model is not "
-            f"changed. Got: {error}"
+            f"copy.deepcopy cannot copy {type(model).__name__}, and adapt_head only changes a copy of the model: "
+            f"{error}"
         ) from error
 
 
-def _plain_name(head: Any, model: nn.Module) -> str | None:
-    """Return the name of a layer without the prefix of a wrapper."""
+def _strip_wrapper_prefix(head: Any, model: nn.Module) -> str | None:
+    """Return the name of a layer without the prefix that torch.compile or DataParallel adds."""
     if head is None:
         return None
     if not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, such as 'fc'. Got {type(head).__name__} instead.")
+        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(head).__name__}")
     bare = re.sub(r"^((_orig_mod|module)\.)+", "", head)
     return head if head in dict(model.named_modules()) else bare
 
 
-def _refuse_tied(model: nn.Module, name: str) -> None:
-    """Raise InputError for a head that shares its weight with another layer, which would change with it."""
+def _check_not_tied(model: nn.Module, name: str) -> None:
+    """Raise InputError if the head shares its weight with another layer, whose output would change too."""
     head = model.get_submodule(name)
     own = {p.data_ptr() for p in head.parameters(recurse=False)}
     for other, module in model.named_modules():
         for kind, parameter in module.named_parameters(recurse=False):
             if module is not head and parameter.data_ptr() in own and parameter.numel():
                 raise InputError(
-                    f"{type(model).__name__}: {shown(name)} shares its weight with '{other}.{kind}', so a new head "
-                    "would also change the features, or untie the two. Give the head its own weight first."
+                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
+                    "must not change; give the head its own weight first"
                 )
 
 
-def _put(new: NewHead, layer: nn.Linear, name: str) -> None:
+def _write_weights(new: NewHead, layer: nn.Linear, name: str) -> None:
     """Write new weights into a layer, in its dtype and on its device."""
     with torch.no_grad():
         layer.weight.copy_(torch.as_tensor(new.coef))
@@ -255,5 +255,6 @@ def _put(new: NewHead, layer: nn.Linear, name: str) -> None:
             layer.bias.copy_(torch.as_tensor(new.intercept))
     if not all(bool(torch.isfinite(p).all()) for p in layer.parameters(recurse=False)):
         raise InputError(
-            f"The new weights of {shown(name)} are too large for its dtype {layer.weight.dtype}; use a wider dtype."
+            f"the new weights of {describe_layer(name)} exceed the range of its dtype {layer.weight.dtype}; use a "
+            "wider dtype"
         )

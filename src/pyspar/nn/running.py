@@ -1,4 +1,4 @@
-"""Running: a model as it predicts (no dropout, no gradient, no statistics updated), with every flag put back after."""
+"""Run a model in evaluation mode, without gradients, and restore its flags and the random state afterwards."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ from torch import nn
 
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.nn.batches import Call, described, moved
+from pyspar.nn.batches import Arguments, describe_batch, move_to_device
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode inside a ``with`` block, and restore the training flag of each module."""
+    flags = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, training in flags:
+            module.training = training
 
 
 @dataclass(frozen=True)
-class Runner:
-    """Runs one model on one batch after another."""
+class ModelRunner:
+    """Runs a model on one batch at a time."""
 
     model: nn.Module
     device: torch.device
@@ -25,18 +37,19 @@ class Runner:
 
     @property
     def eps(self) -> float:
-        """The precision that mixed precision leaves to features, whatever dtype they are handed on in."""
+        """The machine epsilon of mixed precision, which limits the features even if they are cast to a wider dtype."""
         kind = self.device.type
         outer = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
         return max((float(torch.finfo(d).eps) for d in (self.autocast, outer) if d is not None), default=EPS64)
 
-    def __call__(self, call: Call, where: str) -> Any:
-        args, kwargs = moved(call[0], self.device), moved(call[1], self.device)
+    def __call__(self, arguments: Arguments, where: str) -> Any:
+        """Return the output of the model. ``where`` names the batch in error messages."""
+        args, kwargs = move_to_device(arguments[0], self.device), move_to_device(arguments[1], self.device)
         try:
-            # Here and not around the whole pass: a loader may compute, and that is not ours to change.
+            # These contexts apply to the model only. A loader may also use torch and must not be affected.
             with ExitStack() as stack:
                 stack.enter_context(torch.no_grad())
-                if hasattr(torch.compiler, "set_stance"):  # a compiled part would not see hooks that came after it
+                if hasattr(torch.compiler, "set_stance"):  # a compiled module ignores hooks that are added later
                     stack.enter_context(torch.compiler.set_stance("force_eager"))
                 if self.autocast is not None:
                     stack.enter_context(torch.autocast(self.device.type, dtype=self.autocast))
@@ -44,22 +57,17 @@ class Runner:
         except torch.cuda.OutOfMemoryError:
             raise
         except Exception as error:
-            given = ", ".join([*map(described, args), *(f"{name}={described(v)}" for name, v in kwargs.items())])
+            named = (f"{name}={describe_batch(value)}" for name, value in kwargs.items())
+            inputs = ", ".join([*map(describe_batch, args), *named])
             raise InputError(
-                f"{where}: the model could not run on {given or 'nothing'}: {error}\nIf that is not what it should "
-                "see, pass inputs=, a function of the batch."
+                f"{where}: the model failed on {inputs or 'an empty input'}: {error}\nIf these are the wrong inputs, "
+                "pass inputs=, a function of the batch."
             ) from error
 
 
 @contextmanager
-def predicting(model: nn.Module, autocast: torch.dtype | None) -> Iterator[Runner]:
-    """Put a model into evaluation mode inside a ``with`` block; flags and random state are as before after it."""
+def prepare_runner(model: nn.Module, autocast: torch.dtype | None) -> Iterator[ModelRunner]:
+    """Yield a runner for a model in evaluation mode; flags and random state are restored after the ``with`` block."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    flags = [(module, module.training) for module in model.modules()]
-    try:
-        model.eval()
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            yield Runner(model, device, autocast)
-    finally:
-        for module, training in flags:
-            module.training = training
+    with evaluation_mode(model), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        yield ModelRunner(model, device, autocast)

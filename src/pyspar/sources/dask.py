@@ -1,7 +1,9 @@
-"""Dask: each block becomes Moments where it lies, and Moments are added as a tree; rows never travel."""
+"""Compute Moments and predictions of Dask collections. Each worker reduces its own blocks, and rows are not sent."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +13,24 @@ from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
 from pyspar.sources.refusals import refuse_extreme_weights
 
-_FAN_IN = 8
+_TREE_BRANCHES = 8
+"""The number of Moments that one task adds."""
 
 
 def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
-    """Summarise the rows of a Dask array or frame, with the scheduler or cluster that is in force."""
+    """Return the moments of a Dask array or frame, computed with the current scheduler or cluster."""
     dask: Any = need("dask", "dask")
-    summarise, add = dask.delayed(_summary, pure=True), dask.delayed(_total, pure=True)
+    summarise, add = dask.delayed(_block_moments, pure=True), dask.delayed(_add_moments, pure=True)
     blocks = _blocks_of_frame(X, Y, sample_weight) if _is_frame(X) else None
     if blocks is None:
         blocks = _blocks_of_arrays(X, Y, sample_weight)
     level = [summarise(i, *parts, solver) for i, parts in enumerate(blocks)]
     while len(level) > 1:
-        level = [add(level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)]
-    (found,) = dask.compute(level[0])
-    if found is None:
-        raise ValueError("the Dask collection must hold at least one row. Got none.")
-    return found  # type: ignore[no-any-return]
+        level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
+    (moments,) = dask.compute(level[0])
+    if moments is None:
+        raise ValueError("the Dask collection must have at least one row, got none")
+    return moments  # type: ignore[no-any-return]
 
 
 def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
@@ -40,8 +43,9 @@ def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     )
 
 
-def _summary(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
-    if isinstance(Y, _Columns):
+def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
+    """Return the moments of one block, or None if it is empty. For a joined frame, Y says how to split its columns."""
+    if isinstance(Y, _ColumnCounts):
         X, Y, weight = Y.split(X)
     if len(X) == 0:
         return None
@@ -52,17 +56,14 @@ def _summary(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moment
         raise ValueError(f"row block {number}: {error}") from None
 
 
-def _total(parts: list[Moments | None]) -> Moments | None:
-    present = [part for part in parts if part is not None]
-    total = present[0] if present else None
-    for part in present[1:]:
-        total = part if total is None else total + part
-    return total
+def _add_moments(parts: list[Moments | None]) -> Moments | None:
+    nonempty = [part for part in parts if part is not None]
+    return functools.reduce(operator.add, nonempty) if nonempty else None
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """Which columns of a joined frame are features, outputs and weights, by their number."""
+class _ColumnCounts:
+    """The number of feature and output columns of a joined frame, in this order, and whether weights follow."""
 
     features: int
     outputs: int
@@ -77,17 +78,17 @@ class _Columns:
 
 
 def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]] | None:
-    """Return the partitions of a frame joined with its labels, or None where those are no frames.
+    """Return the partitions of a frame joined with its labels and weights, or None if these are not frames.
 
-    Dask plans the reading of each collection by itself, and may cut features otherwise than labels; joined, they are
-    one collection.
+    Dask plans each collection separately, so the partitions of features and labels may differ. Joined columns have the
+    same partitions.
     """
     if not all(part is None or _is_frame(part) for part in (Y, weight)):
         return None
-    more = [] if Y is None else [Y] if Y.ndim == 1 else [Y[name] for name in Y.columns]
-    columns = _Columns(X.shape[1], len(more), Y is None or Y.ndim == 1, weight is not None)
-    more += [] if weight is None else [weight]
-    joined = X.assign(**{f"__pyspar_{j}": column for j, column in enumerate(more)}) if more else X
+    added = [] if Y is None else [Y] if Y.ndim == 1 else [Y[name] for name in Y.columns]
+    columns = _ColumnCounts(X.shape[1], len(added), Y is None or Y.ndim == 1, weight is not None)
+    added += [] if weight is None else [weight]
+    joined = X.assign(**{f"__pyspar_{j}": column for j, column in enumerate(added)}) if added else X
     return [(block, columns, None) for block in joined.to_delayed()]
 
 
@@ -96,8 +97,8 @@ def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]
     counts = {len(blocks) for blocks in columns if blocks is not None}
     if len(counts) != 1:
         raise ValueError(
-            f"X, y and sample_weight must be cut into the same row blocks. Got {sorted(counts)} blocks; "
-            "rechunk or repartition them alike."
+            f"X, y and sample_weight must have the same row blocks, got {sorted(counts)} blocks; rechunk or "
+            "repartition them"
         )
     n = counts.pop()
     filled = [[None] * n if blocks is None else blocks for blocks in columns]
@@ -105,21 +106,21 @@ def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]
 
 
 def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:
-    """Return a collection as delayed row blocks, cut as X is cut where the sizes are known."""
+    """Return a collection as delayed row blocks, with the chunks of X if the sizes are known."""
     if data is None:
         return None
     if not _is_collection(data):
-        raise TypeError(f"{name} must be a Dask collection, as X is. Got {type(data).__name__} instead.")
+        raise TypeError(f"{name} must be a Dask collection because X is one, got {type(data).__name__}")
     rows = _as_array(data)
-    wanted = _as_array(X).chunks[0]
-    known = not any(np.isnan(size) for size in (*wanted, *rows.chunks[0]))
-    if known and rows.chunks[0] != wanted:
-        rows = rows.rechunk({0: wanted})
+    chunks = _as_array(X).chunks[0]
+    known = not any(np.isnan(size) for size in (*chunks, *rows.chunks[0]))
+    if known and rows.chunks[0] != chunks:
+        rows = rows.rechunk({0: chunks})
     return list(rows.to_delayed().ravel())
 
 
 def _as_array(data: Any) -> Any:
-    """Return a Dask array that is cut along the rows alone."""
+    """Return a Dask array whose chunks contain all columns."""
     array = data.to_dask_array() if _is_frame(data) else data
     return array.rechunk({1: -1}) if array.ndim == 2 and len(array.chunks[1]) > 1 else array
 

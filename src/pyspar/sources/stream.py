@@ -1,15 +1,15 @@
-"""Batches: fold any iterable of row blocks into Moments, each row read once, memory independent of their number.
+"""Compute Moments from an iterable of batches. Each row is read once, and memory does not grow with their number.
 
-Small batches are gathered until a block is worth a matrix product; the block is in memory, so it can be multiplied
-twice where one product would lose digits, and blocks are merged as roots, by QR. That keeps QR's accuracy for rows that
-can be read only once, at the price of a product.
+Small batches are joined into blocks that are large enough for an efficient matrix product. A block is in memory, so it
+can be multiplied a second time if the first product lost digits. Blocks are merged by QR of their roots. The result has
+the accuracy of QR at the cost of a product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,11 +18,13 @@ from pyspar.core.moments import Moments, Solver, column_names, measured_eps, ref
 from pyspar.sources.refusals import refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
-_BLOCK_BYTES = 64_000_000
+MAX_BLOCK_BYTES = 64_000_000
+
+Batch = TypeVar("Batch")
 
 
 def is_batches(data: Any) -> bool:
-    """Tell whether data is a stream of row blocks rather than rows.
+    """Return whether data is an iterable of row blocks and not a table of rows.
 
     >>> is_batches(iter([])), is_batches([[1.0, 2.0]]), is_batches([np.ones((2, 3))]), is_batches(np.ones((2, 3)))
     (True, False, True, False)
@@ -30,31 +32,52 @@ def is_batches(data: Any) -> bool:
     if any(hasattr(data, name) for name in ("shape", "__array__", "columns", "__dataframe__")):
         return False
     if isinstance(data, (list, tuple)):
-        return bool(data) and getattr(_features(data[0]), "ndim", 0) == 2
+        return bool(data) and getattr(_features_of(data[0]), "ndim", 0) == 2
     return isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict, set))
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
-    """Fold batches into Moments.
+    """Return the moments of all batches.
 
-    A labelled batch is ``(X, y)`` or ``(X, y, sample_weight)``; of an unlabelled one only the rows X count, given
-    alone or first in a tuple.
+    A labelled batch is ``(X, y)`` or ``(X, y, sample_weight)``. An unlabelled batch is X or a tuple that begins with
+    X.
     """
-    fold = _Fold(solver)
+    sums = _BatchSums(solver)
     for number, batch in enumerate(batches):
-        fold.add(number, *_parts(batch, labelled, number))
-    return fold.result()
+        sums.add(number, *_split_batch(batch, labelled, number))
+    return sums.moments()
 
 
-class _Fold:
-    """The running total, and batches that are waiting to be worth a product."""
+class BatchBuffer(Generic[Batch]):
+    """Holds batches until they have enough rows for an efficient matrix product, then passes them on as one block."""
+
+    def __init__(self, use_block: Callable[[list[Batch]], None]) -> None:
+        self._use_block = use_block
+        self._batches: list[Batch] = []
+        self.rows = 0
+
+    def add(self, batch: Batch, rows: int, *, limit: int) -> None:
+        """Add a batch, and pass the block on if it has at least ``limit`` rows."""
+        self._batches.append(batch)
+        self.rows += rows
+        if self.rows >= limit:
+            self.flush()
+
+    def flush(self) -> None:
+        """Pass the batches on that are held, if there are any."""
+        if self._batches:
+            self._use_block(self._batches)
+            self._batches, self.rows = [], 0
+
+
+class _BatchSums:
+    """Checks batches, joins those of one kind into blocks, and adds the moments of the blocks."""
 
     def __init__(self, solver: Solver) -> None:
         self._solver: Solver = solver
         self._total: Moments | None = None
-        self._waiting: list[tuple[int, Any, Any, Any]] = []
-        self._rows = 0
-        self._columns: tuple[int, int] | None = None
+        self._buffer = BatchBuffer[tuple[int, Any, Any, Any]](self._add_block)
+        self._shape: tuple[int, int] | None = None
         self._kind: Any = None
 
     def add(self, number: int, X: Any, y: Any, weight: Any) -> None:
@@ -69,73 +92,64 @@ class _Fold:
         y = np.empty((rows, 0)) if y is None else np.asarray(y)
         y = y[:, None] if y.ndim == 1 else y
         if X.ndim != 2:
-            raise ValueError(f"batch {number} must be a table of rows and columns. Got shape {X.shape} instead.")
+            raise ValueError(f"batch {number}: X must have two dimensions, got shape {X.shape}")
         shape = (X.shape[1], y.shape[1])
-        self._columns = self._columns or shape
-        if shape != self._columns:
+        self._shape = self._shape or shape
+        if shape != self._shape:
             raise ValueError(
-                f"batch {number} has {shape[0]} features and {shape[1]} outputs, the first had {self._columns[0]} and "
-                f"{self._columns[1]}."
+                f"batch {number}: {shape[0]} features and {shape[1]} outputs, but the first batch has "
+                f"{self._shape[0]} and {self._shape[1]}"
             )
         if rows == 0:
             return
         kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None, sparse)
-        if self._waiting and kind != self._kind:
-            self._reduce()
+        if kind != self._kind:
+            self._buffer.flush()
         self._kind = kind
-        self._rows += rows
-        enough = self._rows >= worth_a_product(sum(shape) + 1)
-        # A batch that has to wait is copied: its producer may well fill the same array with the next one.
-        parts = (
-            (X, y, weight)
-            if enough
-            else (X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64))
-        )
-        self._waiting.append((number, *parts))
-        if enough:
-            self._reduce()
+        limit = rows_per_block(sum(shape) + 1)
+        if self._buffer.rows + rows < limit:
+            # The batch has to be held, so it is copied: its producer may reuse the array for the next batch.
+            X, y, weight = X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64)
+        self._buffer.add((number, X, y, weight), rows, limit=limit)
 
-    def result(self) -> Moments:
-        self._reduce()
+    def moments(self) -> Moments:
+        self._buffer.flush()
         if self._total is None:
-            raise ValueError("the batches must hold at least one row. Got none; is the iterator used up?")
+            raise ValueError("the batches must have at least one row, got none; the iterator may be exhausted")
         return self._total
 
-    def _reduce(self) -> None:
-        if not self._waiting:
-            return
+    def _add_block(self, batches: list[tuple[int, Any, Any, Any]]) -> None:
         eps, names = np.array(self._kind[1]), self._kind[2]
-        X, y, weight = (_joined([part[k] for part in self._waiting]) for k in (1, 2, 3))
+        X, y, weight = (_join([batch[k] for batch in batches]) for k in (1, 2, 3))
         try:
-            block = _summary(X, y, weight, self._solver, eps)
+            block = _block_moments(X, y, weight, self._solver, eps)
         except ValueError:
-            self._blame()
+            self._raise_for_batch(batches)
             raise
         block = replace(block, names=names)
         self._total = block if self._total is None else self._total + block
-        self._waiting, self._rows = [], 0
 
-    def _blame(self) -> None:
-        """Name the batch that was refused, among those that were gathered."""
-        for number, X, y, weight in self._waiting:
+    def _raise_for_batch(self, batches: list[tuple[int, Any, Any, Any]]) -> None:
+        """Raise the error of the first invalid batch of a block, with its number."""
+        for number, X, y, weight in batches:
             try:
-                _summary(X, y, weight, self._solver)
+                _block_moments(X, y, weight, self._solver)
             except ValueError as error:
                 raise ValueError(f"batch {number}: {error}") from None
 
 
-def worth_a_product(columns: int) -> int:
-    """Return how many rows make merging a block cheap beside multiplying it, within a bounded memory."""
-    return int(max(2 * columns, min(50 * columns, _BLOCK_BYTES // (8 * columns))))
+def rows_per_block(columns: int) -> int:
+    """Return the number of rows for which merging a block costs little compared with its product, within memory."""
+    return int(max(2 * columns, min(50 * columns, MAX_BLOCK_BYTES // (8 * columns))))
 
 
-def _summary(X: Any, y: Any, weight: Any, solver: Solver, eps: Any = None) -> Moments:
+def _block_moments(X: Any, y: Any, weight: Any, solver: Solver, eps: Any = None) -> Moments:
     if sp.issparse(X):
         return moments_of_sparse(X, y, weight, solver=solver)
     return Moments.of(X, y, weight, solver=solver, eps=eps)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _join(parts: list[Any]) -> Any:
     if parts[0] is None:
         return None
     if len(parts) == 1:
@@ -143,31 +157,31 @@ def _joined(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
+def _split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
+    """Return X, y and sample_weight of a batch, with None for missing parts."""
     if not labelled:
-        return _features(batch), None, None
+        return _features_of(batch), None, None
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
-        raise ValueError(
-            f"batch {number} must be (X, y) or (X, y, sample_weight). Got a {type(batch).__name__} instead."
-        )
+        raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {type(batch).__name__}")
     X, y = batch[0], batch[1]
     weight = batch[2] if len(batch) == 3 else None
     if sp.issparse(y):
-        raise ValueError(f"batch {number} must have labels in an array. Got a sparse matrix; pass y.toarray().")
+        raise ValueError(f"batch {number}: y must be a dense array, got a sparse matrix; pass y.toarray()")
     rows = X.shape[0] if sp.issparse(X) else len(X)
     if len(np.shape(y)) == 0 or len(y) != rows:
-        raise ValueError(f"batch {number} has {rows} rows and labels of shape {np.shape(y)}.")
+        raise ValueError(f"batch {number}: X has {rows} rows, but y has shape {np.shape(y)}")
     return X, y, weight
 
 
-def _features(batch: Any) -> Any:
+def _features_of(batch: Any) -> Any:
     return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
 def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:
-    """Yield items that a thread reads while the last one is being worked on, so that the two overlap.
+    """Yield the items of an iterable, which a thread reads in advance, so that reading and processing overlap.
 
-    An error of the reader is raised here; leaving early, by an error or Ctrl-C, stops the reader.
+    Errors of the reader are raised by this generator. Closing the generator, also by an error or Ctrl-C, stops the
+    reader.
     """
     import queue
     import threading
@@ -191,11 +205,11 @@ def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:
                 if not put((True, item)):
                     return
             put((False, None))
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the items
+        except BaseException as error:  # noqa: BLE001 - passed to the thread that waits for the items
             put((False, error))
         finally:
             if hasattr(reader, "close"):
-                reader.close()  # in the thread that reads, so that files are closed when this one goes on
+                reader.close()  # in the reading thread, so that files are closed before the generator ends
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()

@@ -1,6 +1,6 @@
-"""Torch: Moments of tensors, accumulated in float64 on the device where the rows lie; only D x D numbers come back.
+"""Compute Moments of tensors in float64 on their device, and return only D x D numbers to the CPU.
 
-float32 and narrower rows need one product. float64 rows take QR on the device where one product has lost digits.
+Rows in float32 or a narrower dtype need one product. Rows in float64 use QR on the device if one product loses digits.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
 from pyspar.sources.refusals import refuse_extreme_weights
 
-_TILE = 512
+_TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
-    """Summarise the rows of a tensor, on its device."""
+    """Return the moments of a tensor, computed on its device."""
     sums = TensorSums(exact=solver == "qr")
     sums.add(X, Y, sample_weight)
-    found, resolved = sums.moments()
-    if resolved or solver != "auto" or found.eps.min() > EPS64:
-        return replace(found, blur=BLUR) if solver == "gram" else found
+    moments, resolved = sums.moments()
+    if resolved or solver != "auto" or moments.eps.min() > EPS64:
+        return replace(moments, blur=BLUR) if solver == "gram" else moments
     sums = TensorSums(exact=True)
     sums.add(X, Y, sample_weight)
     return sums.moments()[0]
 
 
 def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
-    """Summarise a data loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X where labels do not matter.
+    """Return the moments of a loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X without labels.
 
-    It is read once, so float64 rows are folded through QR.
+    The loader is read once, so float64 rows use QR.
     """
     sums: TensorSums | None = None
     for number, batch in enumerate(batches):
         parts = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
         if labelled and len(parts) not in (2, 3):
-            raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight). Got {len(parts)} parts instead.")
+            raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {len(parts)} parts")
         if sums is None:
-            fine = "float64" in str(parts[0].dtype)
-            sums = TensorSums(exact=solver == "qr" or (solver == "auto" and fine))
+            is_float64 = "float64" in str(parts[0].dtype)
+            sums = TensorSums(exact=solver == "qr" or (solver == "auto" and is_float64))
         try:
             sums.add(*(parts if labelled else parts[:1]))
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from None
     if sums is None:
-        raise ValueError("the batches must hold at least one row. Got none; is the loader used up?")
+        raise ValueError("the batches must have at least one row, got none; the loader may be exhausted")
     return replace(sums.moments()[0], blur=BLUR if solver == "gram" else 0.0)
 
 
 class TensorSums:
-    """A running summary of ``[1 | X | Y]`` on one device: a product, or where it must be exact a root by QR."""
+    """A running sum over rows ``[1 | X | Y]`` on one device: their product, or with ``exact`` its root by QR."""
 
     def __init__(self, *, exact: bool) -> None:
         self.torch: Any = need("torch", "torch")
@@ -69,8 +69,8 @@ class TensorSums:
         self.sum: Any = None
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
-        """Add rows; they are multiplied on the device where they lie."""
-        X, Y, w = self._checked(X, Y, sample_weight)
+        """Add rows. They are multiplied on their device."""
+        X, Y, w = self._check(X, Y, sample_weight)
         if len(X) == 0:
             return
         if self.sum is None:
@@ -85,13 +85,13 @@ class TensorSums:
             self._accumulate(X[part], Y[part], None if w is None else w[part])
 
     def moments(self) -> tuple[Moments, bool]:
-        """Return what was summed, and whether it kept its digits."""
+        """Return the moments of all rows, and whether the product kept enough digits."""
         if self.sum is None:
-            raise ValueError("the tensors must hold at least one row. Got none.")
+            raise ValueError("the tensors must have at least one row, got none")
         if not bool(self.torch.isfinite(self.sum).all()):
-            raise ValueError("X and Y must be finite. Got NaN or infinity; impute or drop such rows first.")
+            raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
         if self.exact:
-            root, resolved = fetched(self.sum), True
+            root, resolved = copy_to_numpy(self.sum), True
         else:
             product = self._product()
             triangular = self._cholesky(product)
@@ -99,14 +99,14 @@ class TensorSums:
                 root, resolved = triangular, True
             else:
                 frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
-                root, resolved = root_of_product(fetched(product), frame)
+                root, resolved = root_of_product(copy_to_numpy(product), frame)
         return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps)), resolved
 
     def _start(self, X: Any, Y: Any) -> None:
         torch = self.torch
         self.d, self.k = X.shape[1], Y.shape[1]
-        head = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
-        mean, spread = head.mean(dim=0), head.std(dim=0, correction=0)
+        sample = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
+        mean, spread = sample.mean(dim=0), sample.std(dim=0, correction=0)
         offset = mean.abs() > OFFSET_LIMIT * spread
         offset[self.d :] = True
         self.shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
@@ -120,37 +120,37 @@ class TensorSums:
     def _accumulate(self, X: Any, Y: Any, w: Any) -> None:
         torch = self.torch
         X, Y = X.double(), Y.double()
-        side = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
+        border = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
         if not self.exact:
-            side[:, 1:] -= self.shift[self.d :]
+            border[:, 1:] -= self.shift[self.d :]
             if self.shifted:
                 X = X - self.shift[: self.d]
         if w is not None:
-            X, side = X * w.sqrt()[:, None], side * w.sqrt()[:, None]
+            X, border = X * w.sqrt()[:, None], border * w.sqrt()[:, None]
         if self.exact:
-            block = torch.cat([side[:, :1], X, side[:, 1:]], dim=1)
+            block = torch.cat([border[:, :1], X, border[:, 1:]], dim=1)
             self.sum = torch.linalg.qr(torch.cat([self.sum, block]), mode="r").R
             return
-        # Tile by tile on and above the diagonal: the product is symmetric, so half of the work need not be done.
-        for i in range(0, self.d, _TILE):
-            rows = slice(i, min(i + _TILE, self.d))
+        # The product is symmetric, so only tiles on and above the diagonal are computed.
+        for i in range(0, self.d, _TILE_COLUMNS):
+            rows = slice(i, min(i + _TILE_COLUMNS, self.d))
             self.sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
-        self.sum[self.d :, : self.d].addmm_(side.T, X)
-        self.sum[self.d :, self.d :].addmm_(side.T, side)
+        self.sum[self.d :, : self.d].addmm_(border.T, X)
+        self.sum[self.d :, self.d :].addmm_(border.T, border)
 
     def _product(self) -> Any:
-        """Return the whole of ``[1 | X | Y]' [1 | X | Y]``; it was summed as ``[X | 1 | Y]``, above the diagonal."""
+        """Return ``[1 | X | Y]' [1 | X | Y]``. The sum has the column order ``[X | 1 | Y]`` and only its upper half."""
         torch = self.torch
         d = self.d
         XX = self.sum[:d, :d].triu()
         XX = XX + XX.triu(1).T
-        sX, ss = self.sum[d:, :d], self.sum[d:, d:]
-        first = torch.cat([ss[:1, :1], sX[:1], ss[:1, 1:]], dim=1)
-        middle = torch.cat([sX[:1].T, XX, sX[1:].T], dim=1)
-        return torch.cat([first, middle, torch.cat([ss[1:, :1], sX[1:], ss[1:, 1:]], dim=1)])
+        bX, bb = self.sum[d:, :d], self.sum[d:, d:]
+        first = torch.cat([bb[:1, :1], bX[:1], bb[:1, 1:]], dim=1)
+        middle = torch.cat([bX[:1].T, XX, bX[1:].T], dim=1)
+        return torch.cat([first, middle, torch.cat([bb[1:, :1], bX[1:], bb[1:, 1:]], dim=1)])
 
     def _cholesky(self, product: Any) -> Matrix | None:
-        """Return the root by a Cholesky factor on the device, where that is all that is needed: coarse rows."""
+        """Return a root by Cholesky on the device, or None for float64 rows and singular products."""
         if self.eps <= EPS64:
             return None
         torch = self.torch
@@ -165,39 +165,42 @@ class TensorSums:
         root[0, 0] = weight.sqrt()
         root[0, 1:] = weight.sqrt() * (self.shift + offset / weight)
         root[1:, 1:] = factor * lengths
-        return fetched(root)
+        return copy_to_numpy(root)
 
-    def _checked(self, X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _check(self, X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         torch = self.torch
         if X.ndim != 2:
-            raise ValueError(f"X must be a table of rows and columns. Got a tensor of shape {tuple(X.shape)} instead.")
+            raise ValueError(f"X must have two dimensions, got a tensor of shape {tuple(X.shape)}")
         if X.is_complex() or (Y is not None and getattr(Y, "is_complex", bool)()):
-            raise ValueError("X and y must be real. Got a complex tensor; complex data not supported.")
+            raise ValueError("X and y must be real, got a complex tensor; complex data not supported")
         X = X.detach() if X.is_floating_point() else X.detach().double()
         Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach()
         Y = Y[:, None] if Y.ndim == 1 else Y
         w = None if sample_weight is None else torch.as_tensor(sample_weight, device=X.device).double()
         if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
-            raise ValueError(f"X, y and sample_weight must have the same rows. Got {len(X)} rows of X, {len(Y)} of y.")
+            shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
+            raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
         if w is not None and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
-            raise ValueError("sample_weight must be finite, not negative, and not zero everywhere.")
+            raise ValueError("sample_weight must be finite and not negative, with at least one positive weight")
         refuse_extreme_weights("sample_weight", w)
         if self.sum is not None and (X.shape[1], Y.shape[1]) != (self.d, self.k):
-            raise ValueError(f"got {X.shape[1]} features and {Y.shape[1]} outputs, before {self.d} and {self.k}.")
+            raise ValueError(
+                f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
+            )
         return X, Y, w
 
 
-def fetched(tensor: Any) -> Matrix:
-    """Return a tensor as a numpy array; from a GPU through pinned memory, which is several times faster."""
+def copy_to_numpy(tensor: Any) -> Matrix:
+    """Return a tensor as a numpy array. From a GPU it is copied to pinned memory, which is several times faster."""
     if not tensor.is_cuda:
         return np.asarray(tensor.numpy())
     torch = need("torch", "torch")
-    landing = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return np.array(landing.copy_(tensor).numpy())
+    pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return np.array(pinned.copy_(tensor).numpy())
 
 
 def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
-    """Return predictions on the rows' device: computed in float64, given in the rows' dtype if that is floating."""
+    """Return predictions on the device of X, computed in float64, in the dtype of X if that is a floating dtype."""
     torch = need("torch", "torch")
     weights = torch.as_tensor(np.ascontiguousarray(coef.T), dtype=torch.float64, device=X.device)
     predicted = X.double() @ weights + torch.as_tensor(intercept, dtype=torch.float64, device=X.device)
@@ -205,17 +208,17 @@ def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
 
 
 class DeviceAlgebra:
-    """The operations that grow as D cubed, on a device."""
+    """The operations whose cost grows as D cubed, on a device."""
 
     def __init__(self, device: Any) -> None:
         self.torch: Any = need("torch", "torch")
         self.device = device
 
     def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
-        near = self.torch.as_tensor(root, device=self.device)
-        squares, V = self.torch.linalg.eigh(near.T @ near)
-        return fetched(squares.flip(0)), fetched(V.flip(1))
+        on_device = self.torch.as_tensor(root, device=self.device)
+        squares, V = self.torch.linalg.eigh(on_device.T @ on_device)
+        return copy_to_numpy(squares.flip(0)), copy_to_numpy(V.flip(1))
 
     def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
-        near, other, w = (self.torch.as_tensor(each, device=self.device) for each in (V, E, weights))
-        return fetched(w @ (near.T @ other).square_())
+        v, e, w = (self.torch.as_tensor(matrix, device=self.device) for matrix in (V, E, weights))
+        return copy_to_numpy(w @ (v.T @ e).square_())

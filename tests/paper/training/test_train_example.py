@@ -34,7 +34,7 @@ def test_every_setting_is_on_the_page():
 
     from pyspar.paper import TrainConfig
 
-    page = EXAMPLE.parents[1] / "docs" / "networks.md"
+    page = EXAMPLE.parents[1] / "docs" / "methods.md"
     if not page.is_file():
         pytest.skip("the documentation is not part of an installed package")
     text = page.read_text()

@@ -1,0 +1,166 @@
+"""The features of a loader are summed in one pass, with the precision they have; invalid rows are named."""
+
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pyspar.nn
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+adapt_head = partial(pyspar.nn.adapt_head, method="spar")
+
+
+def weights(adapted):
+    return adapted.model.get_submodule(adapted.head_name).weight.detach().double().numpy()
+
+
+def test_batches_of_any_size_give_the_same_weights(mlp, problem):
+    one = adapt_head(mlp(), [(problem.X, problem.y)], [problem.Z])
+    many = adapt_head(mlp(), list(zip(problem.X.split(7), problem.y.split(7))), iter(problem.Z.split(3)))
+    assert many.adaptation.n_source == 400
+    assert many.adaptation.n_target == 150
+    np.testing.assert_allclose(weights(many), weights(one), rtol=1e-4, atol=1e-5)
+
+
+def test_a_loader_may_reuse_one_tensor_for_all_batches(problem):
+    # The model is its own head, so the hook receives the tensor that the loader reuses.
+    def batches():
+        X, y = torch.empty(50, 6), torch.empty(50, dtype=torch.float64)
+        for rows, labels in zip(problem.X.split(50), problem.y.split(50)):
+            yield X.copy_(rows), y.copy_(labels)
+
+    model = nn.Linear(6, 1)
+    reused = adapt_head(model, batches(), [problem.Z])
+    np.testing.assert_allclose(weights(reused), weights(adapt_head(model, problem.source, [problem.Z])), atol=1e-5)
+    assert reused.head_name == ""
+
+
+def test_a_head_on_sequences_treats_each_step_with_a_label_as_a_row(problem):
+    X, Z = problem.X.reshape(100, 4, 6), problem.Z[:148].reshape(37, 4, 6)
+    steps = adapt_head(nn.Linear(6, 1), [(X, problem.y.reshape(100, 4))], [Z])
+    rows = adapt_head(nn.Linear(6, 1), [(problem.X, problem.y)], [problem.Z[:148]])
+    np.testing.assert_allclose(weights(steps), weights(rows), rtol=1e-6, atol=1e-7)
+    middle = adapt_head(nn.Linear(6, 1), [(problem.X[:, None], problem.y)], [problem.Z[:, None]])
+    assert middle.adaptation.n_source == 400
+
+
+def test_a_bfloat16_model_keeps_its_dtype_and_its_features_have_that_precision(mlp, problem):
+    model = mlp().bfloat16()
+    source = [(problem.X.bfloat16(), problem.y)]
+    adapted = adapt_head(model, source, [problem.Z.bfloat16()])
+    assert adapted.model.fc.weight.dtype == torch.bfloat16
+    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
+    np.testing.assert_allclose(weights(adapted)[0], adapted.estimator.coef_, rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_mixed_precision_limits_the_features_but_not_the_weights(mlp, problem, outer):
+    if outer:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            adapted = adapt_head(mlp(), problem.source, problem.target)
+    else:
+        adapted = adapt_head(mlp(), problem.source, problem.target, autocast=torch.bfloat16)
+    assert adapted.model.fc.weight.dtype == torch.float32
+    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
+
+
+def test_features_cast_to_float32_keep_the_precision_of_mixed_precision(problem):
+    class Cast(nn.Module):
+        def forward(self, x):
+            return x.float()
+
+    model = nn.Sequential(nn.Linear(6, 5), Cast(), nn.Linear(5, 1))
+    adapted = adapt_head(model, problem.source, problem.target, autocast=torch.bfloat16)
+    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
+
+
+def test_float64_features_with_directions_nine_decades_apart_are_resolved(rng):
+    # A product squares the nine decades, which float64 cannot represent. QR does not square them.
+    rotation = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X = rng.normal(size=(3000, 6)) @ np.diag(np.logspace(0, -9, 6)) @ rotation
+    y = X @ rotation.T @ np.logspace(0, 9, 6)
+    model = nn.Linear(6, 1, bias=False).double()
+    batches = zip(torch.tensor(X).split(100), torch.tensor(y).split(100))
+    adapted = adapt_head(model, batches, method="ols")
+    np.testing.assert_allclose(rotation @ weights(adapted)[0], np.logspace(0, 9, 6), rtol=1e-5)
+
+
+def test_the_batch_on_which_the_model_fails_is_named(mlp, problem):
+    with pytest.raises(ValueError, match=r"(?s)batch 1 of target_loader: .* Tensor of shape \(150, 5\).*inputs="):
+        adapt_head(mlp(), problem.source, [problem.Z, problem.Z[:, :5]])
+    with pytest.raises(ValueError, match=r"batch 0 of source_loader: .* Tensor of shape \(400, 6\)"):
+        adapt_head(mlp(), [(problem.X.double(), problem.y)], problem.target)
+
+
+def test_features_of_the_target_must_have_the_dimensions_of_the_source(problem):
+    with pytest.raises(ValueError, match=r"batch 0 of target_loader: .*2 dimensions.*\(30, 5, 6\)"):
+        adapt_head(nn.Linear(6, 1), [(problem.X, problem.y)], [problem.Z.reshape(30, 5, 6)])
+
+
+def test_a_head_that_does_not_run_in_every_batch_is_refused(make_network, problem):
+    model = make_network(lambda s, x: s.fc(s.body(x)) if len(x) == 64 else x[:, :1])
+    with pytest.raises(ValueError, match=r"batch 6 of source_loader: .*head.* 0 times"):
+        adapt_head(model, problem.source, problem.target)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_batch_with_features_or_labels_that_are_not_finite_is_named(mlp, problem, bad):
+    X, y, Z = problem.X.clone(), problem.y.clone(), problem.Z.clone()
+    X[250, 1] = y[390] = Z[149, 0] = bad
+    with pytest.raises(ValueError, match=r"batch 2 of source_loader: NaN or infinity .* layer 'fc'"):
+        adapt_head(mlp(), zip(X.split(100), problem.y.split(100)), [problem.Z])
+    with pytest.raises(ValueError, match=r"batch 3 of source_loader: NaN or infinity .* labels"):
+        adapt_head(mlp(), zip(problem.X.split(100), y.split(100)), [problem.Z])
+    with pytest.raises(ValueError, match=r"batch 1 of target_loader: NaN or infinity .* layer 'fc'"):
+        adapt_head(mlp(), problem.source, Z.split(100))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_rows_of_the_first_batch_that_are_not_finite_are_named(mlp, problem, bad):
+    X = problem.X.clone()
+    X[3, 1] = bad
+    with pytest.raises(ValueError, match=r"batch 0 of source_loader: NaN or infinity .* layer 'fc'"):
+        adapt_head(mlp(), [(X, problem.y)], [problem.Z])
+
+
+def test_float16_features_that_overflow_are_named_with_their_dtype(problem):
+    model = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 1)).half()
+    with pytest.raises(ValueError, match=r"batch 1 of source_loader: .*float16"):
+        adapt_head(
+            model, [(problem.X.half(), problem.y), (1e4 * problem.X.half() + 6e4, problem.y)], [problem.Z.half()]
+        )
+
+
+def test_labels_of_the_wrong_shape_are_refused_with_both_shapes(mlp, problem):
+    with pytest.raises(ValueError, match=r"\(400, 1\), got \(400, 2\)"):
+        adapt_head(mlp(), [(problem.X, torch.zeros(400, 2))], [problem.Z])
+    with pytest.raises(ValueError, match=r"\(400, 3\), got \(400,\).*class"):
+        adapt_head(mlp(outputs=3), [(problem.X, torch.zeros(400, dtype=torch.int64))], [problem.Z])
+    with pytest.raises(ValueError, match=r"\(400, 1\), got \(399,\).*labels="):
+        adapt_head(mlp(), [(problem.X, problem.y[:399])], [problem.Z])
+    with pytest.raises(ValueError, match=r"\(100, 4, 1\), got \(100,\).*pool"):
+        adapt_head(nn.Linear(6, 1), [(problem.X.reshape(100, 4, 6), problem.y[:100])], [problem.Z])
+
+
+MEMORY = """
+import resource, sys, torch
+from pyspar.nn import adapt_head
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(16, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+def run(rows):
+    X, y = torch.randn(rows, 16), torch.randn(rows)
+    adapt_head(model, zip(X.split(500), y.split(500)), X.split(500))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+small = run(2000)
+print((run(100_000) - small) / 1e6)
+"""
+
+
+def test_memory_does_not_grow_with_the_features_of_all_rows():
+    pytest.importorskip("resource", reason="measures the peak memory of a process")
+    output = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout
+    assert float(output) < 60.0  # MB; the rows take 7, and the features of the source would take 205

@@ -1,0 +1,180 @@
+"""The head is the linear layer whose output the model returns; other layers are refused with a reason."""
+
+import pytest
+
+from pyspar.nn import adapt_head
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+F = torch.nn.functional
+
+CHANGED, ADDED, EITHER = "changes its output", "adds something to its output", "(changes|adds something to) its output"
+
+
+@pytest.mark.parametrize("head", [None, "fc"])
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (lambda s, x: s.fc(s.body(x)) + x[:, :1], ADDED),
+        (lambda s, x: s.fc(s.body(x)) + x.mean(), ADDED),
+        (lambda s, x: s.fc(s.body(x)) + 1e-6, ADDED),
+        (lambda s, x: s.fc(s.body(x)) + s.fc2(x), ADDED),
+        (lambda s, x: torch.sigmoid(s.fc(s.body(x))), CHANGED),
+        (lambda s, x: F.relu(100 + s.fc(s.body(x))) - 100, EITHER),
+        (lambda s, x: s.fc(s.body(x)).clamp(-50, 50), CHANGED),
+        (lambda s, x: s.fc(s.body(x)).relu_(), CHANGED),
+        (lambda s, x: 2 * s.fc(s.body(x)), CHANGED),
+        (lambda s, x: s.fc(s.body(x)).flip(0), CHANGED),
+        (lambda s, x: s.norm(s.fc(s.body(x))), EITHER),
+        (lambda s, x: s.fc(s.body(x))[:-1], r"\(64, 1\).*\(63, 1\)"),
+    ],
+)
+def test_a_layer_whose_output_is_not_the_prediction_is_refused_with_the_reason(
+    problem, make_network, forward, reason, head
+):
+    model = make_network(forward, fc2=nn.Linear(6, 1), norm=nn.BatchNorm1d(1))
+    with pytest.raises(ValueError, match=rf"(?s)Network: layer '\w+' cannot be adapted: .*{reason}"):
+        adapt_head(model, problem.source, problem.target, head=head)
+
+
+def test_a_relu_is_detected_even_if_it_changes_nothing_in_the_first_batch(problem, make_network):
+    model = make_network(lambda s, x: torch.relu(s.fc(s.body(x))))
+    nn.init.constant_(model.fc.bias, 1e4)
+    with pytest.raises(ValueError, match=CHANGED):
+        adapt_head(model, problem.source, problem.target)
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda s, x: s.fc(s.body(x)).squeeze(-1),
+        lambda s, x: s.fc(s.body(x)).flatten(),
+        lambda s, x: s.fc(s.body(x)).view(1, -1),
+        lambda s, x: s.fc(s.body(x)).double(),
+        lambda s, x: (s.fc(s.body(x)), s.body(x)),
+        lambda s, x: F.dropout(s.fc(s.body(x)), training=s.training),
+        lambda s, x: {"prediction": s.fc(s.body(x)), "loss": None},
+    ],
+)
+def test_the_output_may_change_its_shape_or_dtype_or_be_part_of_a_structure(problem, make_network, forward):
+    adapted = adapt_head(make_network(forward), problem.source, problem.target, head="fc")
+    assert adapted.head_name == "fc"
+
+
+OPERATIONS = {
+    "clipping above one": lambda o: o.clamp(max=1.0),
+    "clipping far out": lambda o: o.clamp(-900.0, 900.0),
+    "sorting over the batch": lambda o: o.sort(dim=0).values,
+    "subtracting the batch mean": lambda o: o - 0.5 * o.mean(0),
+    "halving near zero": lambda o: torch.where(o.abs() < 1, 0.5 * o, o),
+    "adding a tiny offset": lambda o: o + 1e-6,
+}
+
+
+class NetworkWithOperation(nn.Module):
+    """A network that applies an operation to the output of its head."""
+
+    def __init__(self, operation):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.fc, self.operation = nn.Linear(3, 8), nn.Linear(8, 1), operation
+
+    def forward(self, x):
+        return self.operation(self.fc(torch.tanh(self.body(x))))
+
+
+def batches(size):
+    torch.manual_seed(0)
+    X = torch.randn(40 * size, 3)
+    return list(zip(X.split(size), X.sum(1).split(size), strict=True))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_an_operation_after_the_head_is_detected(operation):
+    with pytest.raises(ValueError, match=EITHER):
+        adapt_head(NetworkWithOperation(operation), batches(16), batches(16))
+
+
+@pytest.mark.parametrize("operation", [OPERATIONS["clipping above one"], lambda o: torch.relu(o)])
+def test_one_row_in_the_first_batch_is_enough_to_detect_an_operation(operation):
+    with pytest.raises(ValueError, match=EITHER):
+        adapt_head(NetworkWithOperation(operation), batches(1), batches(1))
+
+
+def test_a_reshaped_output_is_accepted():
+    assert adapt_head(NetworkWithOperation(lambda o: o.squeeze(-1)), batches(16), batches(16)).head_name == "fc"
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_model_without_a_linear_layer_is_refused(problem, make_network):
+    with pytest.raises(ValueError, match=r"Flatten .*torch.nn.Linear"):
+        adapt_head(nn.Flatten(), problem.source, problem.target)
+    with pytest.raises(ValueError, match=r"TorchScript"):
+        adapt_head(torch.jit.trace(nn.Linear(6, 1), problem.X[:2]), problem.source, problem.target)
+    with pytest.raises(ValueError, match=r"none of its linear layers.*'fc', 'body'"):
+        adapt_head(make_network(lambda s, x: x @ x.new_ones(6, 1)), problem.source, problem.target)
+
+
+def test_a_model_without_a_floating_point_output_is_refused(problem, make_network):
+    model = make_network(lambda s, x: s.fc(s.body(x)).long())
+    with pytest.raises(ValueError, match="floating-point"):
+        adapt_head(model, problem.source, problem.target)
+
+
+def test_an_unknown_layer_name_raises_an_error_with_the_last_linear_layers(mlp, problem):
+    with pytest.raises(ValueError, match=r"no layer named 'head'.*'fc', 'body.4', 'body.0'"):
+        adapt_head(mlp(), problem.source, problem.target, head="head")
+    with pytest.raises(ValueError, match=r"no linear layer named 'body.1'"):
+        adapt_head(mlp(), problem.source, problem.target, head="body.1")
+    deep = nn.Sequential(*[nn.Linear(6, 6) for _ in range(12)], nn.ReLU())
+    with pytest.raises(ValueError, match=r"'11', .*'4' and 4 more"):
+        adapt_head(deep, problem.source, problem.target, head="x")
+
+
+def test_a_named_layer_that_is_not_the_head_is_refused(mlp, make_network, problem):
+    with pytest.raises(ValueError, match=r"layer 'body.0' cannot be adapted.*\(64, 12\)"):
+        adapt_head(mlp(), problem.source, problem.target, head="body.0")
+    with pytest.raises(TypeError, match=r"head .*Linear"):
+        adapt_head(mlp(), problem.source, problem.target, head=mlp().fc)
+    model = make_network(lambda s, x: s.fc(s.body(x)), aux=nn.Linear(5, 1))
+    with pytest.raises(ValueError, match=r"'aux' cannot be adapted: .*does not run"):
+        adapt_head(model, problem.source, problem.target, head="aux")
+
+
+def test_a_layer_that_is_not_linear_in_its_own_weight_is_refused(make_network, problem):
+    normed = make_network(lambda s, x: s.fc(s.body(x)))
+    nn.utils.parametrizations.weight_norm(normed.fc)
+    with pytest.raises(ValueError, match=r"weight_norm"):
+        adapt_head(normed, problem.source, problem.target)
+
+    class Cosine(nn.Linear):
+        def forward(self, x):
+            return F.linear(F.normalize(x, dim=1), self.weight, self.bias)
+
+    with pytest.raises(ValueError, match=r"Cosine computes"):
+        adapt_head(nn.Sequential(nn.Linear(6, 5), Cosine(5, 1)), problem.source, problem.target)
+
+
+def test_a_layer_that_runs_twice_per_batch_is_refused(make_network, problem):
+    with pytest.raises(ValueError, match=r"2 times per batch"):
+        adapt_head(make_network(lambda s, x: (s.fc(s.body(x)), s.fc(s.body(-x)))), problem.source, problem.target)
+
+
+class TwoHeads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 5)
+        self.price, self.size = nn.Linear(5, 1), nn.Linear(5, 1)
+
+    def forward(self, x):
+        h = torch.tanh(self.body(x))
+        return {"price": self.price(h), "size": self.size(h), "rank": h.argmax(dim=1)}
+
+
+def test_one_of_several_heads_must_be_named(problem):
+    with pytest.raises(ValueError, match=r"'price', 'size'.*head="):
+        adapt_head(TwoHeads(), problem.source, problem.target)
+    model = TwoHeads()
+    adapted = adapt_head(model, problem.source, problem.target, head="size")
+    assert not torch.equal(adapted.model.size.weight, model.size.weight)
+    assert torch.equal(adapted.model.price.weight, model.price.weight)

@@ -1,0 +1,295 @@
+"""adapt_head: the paper's methods equal a fit on features in memory; wrappers, invalid options and progress."""
+
+import copy
+import io
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from pyspar import InputError, SpARRegressor, progress
+from pyspar.nn import AdaptedHead, adapt_head
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+spar_head = partial(adapt_head, method="spar")
+
+
+def weights(adapted):
+    layer = adapted.model.get_submodule(adapted.head_name)
+    return layer.weight.detach().double().numpy(), None if layer.bias is None else layer.bias.detach().double().numpy()
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_weights_equal_those_of_features_in_memory(mlp, problem, features_of, bias):
+    model = mlp(bias=bias)
+    adapted = spar_head(model, problem.source, problem.target)
+    features = features_of(model.body, problem.X).astype(np.float32)
+    expected = SpARRegressor(fit_intercept=bias).fit(features, problem.y.double().numpy())
+    expected.adapt(features_of(model.body, problem.Z).astype(np.float32))
+    assert adapted.adaptation.removed.any()
+    weight, intercept = weights(adapted)
+    np.testing.assert_allclose(weight[0], expected.coef_, rtol=1e-6, atol=1e-6)
+    if bias:
+        np.testing.assert_allclose(intercept, expected.intercept_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(adapted.adaptation.removed, expected.adaptation_.removed)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_adapted_model_and_its_estimator_make_the_same_predictions(mlp, make_problem, features_of, bias, dtype):
+    problem = make_problem(dtype=dtype)
+    model = mlp(bias=bias).to(problem.X.dtype)
+    adapted = spar_head(model, problem.source, problem.target)
+    features = features_of(adapted.model.body, problem.Z)
+    with torch.no_grad():
+        predicted = adapted.model.eval()(problem.Z)
+    assert predicted.dtype == problem.Z.dtype
+    # The weights are rounded to the head's dtype, and so is each product that the head sums.
+    rounding = 8 * np.finfo(dtype).eps * (np.abs(features) @ np.abs(adapted.estimator.coef_) + 1.0)
+    assert (np.abs(predicted.numpy()[:, 0] - adapted.estimator.predict(features)) <= rounding).all()
+    assert isinstance(adapted, AdaptedHead)
+    assert adapted.head_name == "fc"
+
+
+def test_float64_features_have_the_accuracy_of_a_fit_in_memory(mlp, make_problem, features_of):
+    problem = make_problem(dtype="float64", n=2500)
+    model = mlp(bias=True).double()
+    adapted = spar_head(model, problem.source, problem.target)
+    expected = SpARRegressor().fit(features_of(model.body, problem.X), problem.y.numpy())
+    expected.adapt(features_of(model.body, problem.Z))
+    np.testing.assert_allclose(weights(adapted)[0][0], expected.coef_, rtol=1e-9, atol=1e-10)
+
+
+def test_each_of_several_outputs_has_its_own_directions(mlp, make_problem, features_of):
+    problem = make_problem(outputs=3, dtype="float64")
+    model = mlp(outputs=3, bias=True).double()
+    adapted = spar_head(model, problem.source, problem.target)
+    expected = SpARRegressor().fit(features_of(model.body, problem.X), problem.y.numpy())
+    expected.adapt(features_of(model.body, problem.Z))
+    np.testing.assert_allclose(weights(adapted)[0], expected.coef_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(weights(adapted)[1], expected.intercept_, rtol=1e-6, atol=1e-6)
+    assert adapted.adaptation.removed.shape[1] == 3
+
+
+@pytest.mark.parametrize("squeeze", [False, True])
+def test_labels_may_have_one_dimension_or_two(mlp, problem, squeeze):
+    model = mlp(squeeze=squeeze)
+    flat = spar_head(model, problem.source, problem.target)
+    column = spar_head(model, [(problem.X, problem.y[:, None])], [problem.Z])
+    np.testing.assert_allclose(weights(flat)[0], weights(column)[0], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_ols_equals_linear_regression_and_needs_no_target(mlp, problem, features_of, bias):
+    model = mlp(bias=bias)
+    adapted = spar_head(model, problem.source, method="ols")
+    plain = LinearRegression(fit_intercept=bias).fit(features_of(model.body, problem.X), problem.y.double().numpy())
+    np.testing.assert_allclose(weights(adapted)[0][0], plain.coef_, rtol=1e-3, atol=1e-4)
+    assert adapted.adaptation is None
+    assert adapted.changed == (12, 12)
+
+
+def test_a_wrong_bias_is_refitted_even_if_the_weights_are_right(mlp, make_problem):
+    problem = make_problem(dtype="float64")
+    refitted = spar_head(mlp(bias=True).double(), problem.source, method="ols").model
+    spoiled = copy.deepcopy(refitted)
+    with torch.no_grad():
+        spoiled.fc.bias += 1.0
+    again = spar_head(spoiled, problem.source, method="ols")
+    assert torch.equal(again.model.fc.bias, refitted.fc.bias)
+
+
+def test_alpha_one_removes_every_direction_of_the_target(mlp, problem, features_of):
+    model = mlp()
+    adapted = spar_head(model, problem.source, problem.target, alpha=1)
+    assert adapted.adaptation.removed.all()
+    np.testing.assert_allclose(features_of(adapted.model, problem.Z), 0.0, atol=1e-4)
+
+
+def test_alpha_zero_is_least_squares_and_the_noise_estimate_is_passed_on(mlp, problem):
+    ols = spar_head(mlp(), problem.source, method="ols", noise="unbiased")
+    kept = spar_head(mlp(), problem.source, problem.target, alpha=0, noise="unbiased")
+    np.testing.assert_array_equal(weights(ols)[0], weights(kept)[0])
+    mle = spar_head(mlp(), problem.source, method="ols")
+    assert ols.estimator.sigma2_ > mle.estimator.sigma2_
+
+
+def test_the_estimator_can_be_adapted_to_another_target_without_another_pass(mlp, problem, features_of):
+    model = mlp(bias=True)
+    ols = spar_head(model, problem.source, method="ols")
+    again = ols.estimator.adapted(features_of(model.body, problem.Z).astype("f4"))
+    spar = spar_head(model, problem.source, problem.target)
+    np.testing.assert_allclose(again.coef_, spar.estimator.coef_, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_gpu_gives_the_same_weights(mlp, make_problem, bias):
+    problem = make_problem(dtype="float64")
+    on_cpu = spar_head(mlp(bias=bias).double(), problem.source, problem.target)
+    on_gpu = spar_head(mlp(bias=bias).double().cuda(), problem.source, problem.target)
+    assert on_gpu.model.fc.weight.is_cuda
+    np.testing.assert_allclose(on_gpu.model.fc.weight.detach().cpu(), on_cpu.model.fc.weight.detach(), atol=1e-8)
+
+
+@pytest.mark.parametrize(("method", "alpha"), [("bayes", 0.999), ("bayes", 1.0), ("spar", 0.999), ("ols", 0.999)])
+def test_the_representation_states_how_much_was_changed(mlp, problem, method, alpha):
+    adapted = adapt_head(mlp(), problem.source, problem.target, method=method, alpha=alpha)
+    text = repr(adapted)
+    for part in ("MLP", "'fc'", repr(method), f"{adapted.changed.directions} of {adapted.changed.total} directions"):
+        assert part in text
+    assert ("unchanged" in text) == (adapted.changed.directions == 0)
+    assert (repr(adapted.adaptation) in text) == (method == "spar")
+
+
+def test_a_head_that_shares_its_weight_is_refused(make_network, problem):
+    model = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
+    model.decoder.weight = model.fc.weight
+    with pytest.raises(ValueError, match=r"'fc' .*'decoder.weight'"):
+        adapt_head(model, problem.source, problem.target)
+    model = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
+    model.decoder.weight.data = model.fc.weight.data
+    with pytest.raises(ValueError, match=r"'fc' .*'decoder.weight'"):
+        adapt_head(model, problem.source, problem.target)
+    aliased = make_network(lambda s, x: s.fc(s.body(x)))
+    aliased.alias = aliased.fc  # one layer with two names does not share its weight with another layer
+    assert adapt_head(aliased, problem.source, problem.target).model.alias is not aliased.fc
+
+
+class NeverRun(nn.Module):
+    """A model that fails when it is run."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 1)
+
+    def forward(self, x):
+        raise AssertionError("a forward pass")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"alpha": 2}, ValueError, "alpha.* 2"),
+        ({"alpha": 1.5}, ValueError, "alpha.* 1.5"),
+        ({"alpha": float("nan")}, ValueError, "alpha.* nan"),
+        ({"alpha": "high"}, ValueError, "alpha.* 'high'"),
+        ({"noise": "none"}, ValueError, "noise.* 'none'"),
+        ({"method": "ridge"}, ValueError, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
+        ({"method": None}, ValueError, "method.* None"),
+        ({"cutoff": 1.0}, ValueError, "cutoff.* 1.0"),
+        ({"cutoff": "small"}, ValueError, "cutoff.* 'small'"),
+        ({"autocast": "bf16"}, TypeError, "autocast.* 'bf16'"),
+    ],
+)
+def test_options_are_checked_before_a_batch_is_read_or_the_model_is_run(never_read, options, error, words):
+    with pytest.raises(error, match=words):
+        adapt_head(NeverRun(), never_read, never_read, **options)
+
+
+def test_a_missing_target_and_an_object_that_is_not_a_model_are_refused_before_a_batch_is_read(never_read):
+    with pytest.raises(InputError, match=r"target_loader .*'ols'"):
+        adapt_head(NeverRun(), never_read)
+    with pytest.raises(TypeError, match=r"model .*function"):
+        adapt_head(lambda x: x, never_read, never_read)
+
+
+def test_one_iterator_cannot_be_both_source_and_target(mlp, problem):
+    both = iter(problem.source)
+    with pytest.raises(InputError, match=r"source_loader and target_loader are the same"):
+        adapt_head(mlp(), both, both)
+    adapted = adapt_head(mlp(), problem.source, problem.source)
+    assert adapted.adaptation.n_source == adapted.adaptation.n_target == 400
+
+
+def test_models_that_cannot_be_copied_or_are_not_initialised_are_refused(mlp, problem):
+    with pytest.raises(ValueError, match=r"LazyLinear"):
+        adapt_head(nn.LazyLinear(1), problem.source, problem.target)
+    model = mlp()
+    model.cache = model(problem.X)  # deepcopy only supports leaves of the graph
+    with pytest.raises(TypeError, match=r"copy.deepcopy.* MLP"):
+        adapt_head(model, problem.source, problem.target)
+
+
+def test_weights_that_overflow_the_dtype_of_the_head_are_refused(problem):
+    model = nn.Linear(6, 1, bias=False).half()
+    labels = 1e6 * problem.y.double()
+    with pytest.raises(ValueError, match=r"dtype torch.float16"):
+        adapt_head(model, [(problem.X.half(), labels)], [problem.Z.half()], method="ols")
+    assert np.isfinite(model.weight.detach().numpy()).all()
+
+
+def test_a_compiled_model_is_unwrapped(mlp, problem):
+    model = mlp()
+    compiled = torch.compile(model, backend="eager")
+    compiled.eval()(problem.X[:5])
+    adapted = adapt_head(compiled, problem.source, problem.target, head="_orig_mod.fc")
+    assert type(adapted.model) is type(model)
+    assert adapted.head_name == "fc"
+    expected = adapt_head(model, problem.source, problem.target)
+    torch.testing.assert_close(adapted.model.fc.weight, expected.model.fc.weight)
+
+
+def test_compiled_submodules_and_modules_compiled_in_place_are_supported(mlp, problem):
+    model = mlp()
+    expected = adapt_head(model, problem.source, problem.target)
+    compiled = []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    outer = nn.Sequential(torch.compile(mlp(), backend=backend))
+    outer.eval()(problem.X[:5])  # compiled before the hooks are added
+    before = len(compiled)
+    adapted = adapt_head(outer, problem.source, problem.target)
+    assert len(compiled) == before > 0  # the search for the head does not compile the model again
+    torch.testing.assert_close(adapted.model[0].fc.weight, expected.model.fc.weight)
+    model.compile(backend="eager")
+    model.eval()(problem.X[:5])
+    adapted = adapt_head(model, problem.source, problem.target)
+    torch.testing.assert_close(adapted.model.fc.weight, expected.model.fc.weight)
+
+
+def test_a_data_parallel_model_is_unwrapped(mlp, problem):
+    adapted = adapt_head(nn.DataParallel(mlp()), problem.source, problem.target, head="module.fc")
+    assert adapted.head_name == "fc"
+    assert not isinstance(adapted.model, nn.DataParallel)
+
+
+def test_progress_is_shown_on_request_and_not_without_a_terminal(mlp, problem, capfd):
+    pytest.importorskip("rich")
+    adapt_head(mlp(), problem.source, problem.target)
+    assert capfd.readouterr() == ("", "")
+    adapt_head(mlp(), problem.source, iter(problem.target), progress=True)
+    assert "target" in capfd.readouterr().err
+
+
+def test_progress_is_shown_on_a_terminal_after_a_delay(mlp, problem, monkeypatch):
+    pytest.importorskip("rich")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    for delay, shown in ((60.0, False), (-1.0, True)):
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setattr(progress, "DELAY", delay)
+        adapt_head(mlp(), problem.source, problem.target)
+        assert ("target" in sys.stderr.getvalue()) == shown
+        assert (sys.stderr.getvalue() != "") == shown
+
+
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(mlp, problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    adapt_head(mlp(), problem.source, problem.target)
+    with pytest.raises(ImportError, match=r"pip install 'pyspar\[cli\]'"):
+        adapt_head(mlp(), problem.source, problem.target, progress=True)
+    code = "import sys; sys.modules['torch'] = None; import pyspar.nn"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'pyspar[torch]'" in failed.stderr

@@ -1,0 +1,38 @@
+"""The full text of representative error messages for batches, sparse rows, Dask and tensors."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pyspar import SpARRegressor
+
+da = pytest.importorskip("dask.array", reason="needs: pip install 'pyspar[dask]'")
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+
+def test_error_messages(golden):
+    X, y = np.ones((3, 2)), np.ones(3)
+    lazy, tensor = da.ones((4, 2), chunks=(2, 2)), torch.ones(3, 2)
+    inputs = {
+        "a batch without labels": [X],
+        "batches of another width": [(X, y), (np.ones((3, 4)), y)],
+        "a batch with fewer labels than rows": [(X, y[:2])],
+        "a batch with one dimension": iter([(y, y)]),
+        "sparse labels": [(X, sp.csr_array(X))],
+        "sparse rows with NaN": (sp.csr_array(X * np.nan), y),
+        "sparse rows whose squares overflow": (sp.csr_array(X * 1e200), y),
+        "sparse rows whose squares underflow": (sp.csr_array(X * 1e-200), y),
+        "dask rows and other labels": (lazy, np.ones(4)),
+        "an empty dask array": (da.ones((0, 2)), da.ones(0)),
+        "a tensor with one dimension": (torch.ones(3), tensor[:, 0]),
+        "tensors of different length": (tensor, torch.ones(2)),
+        "negative weights": (tensor, torch.ones(3), -torch.ones(3)),
+        "a tensor with NaN": (tensor * float("nan"), torch.ones(3)),
+        "tensor batches of another width": [(tensor, torch.ones(3)), (torch.ones(3, 4), torch.ones(3))],
+    }
+    messages = []
+    for title, rows in inputs.items():
+        with pytest.raises((ValueError, TypeError)) as error:
+            SpARRegressor().fit(*rows) if isinstance(rows, tuple) else SpARRegressor().fit_batches(rows)
+        messages.append(f"{title}\n  {type(error.value).__name__}: {error.value}")
+    golden("source-messages", "\n".join(messages))
