@@ -64,8 +64,8 @@ sweethome3d-furniture`, or the `*.sh3f` files in your folder). It differs from t
   white background. At yaw 0° the chair faces the viewer. With increasing yaw it turns to the viewer's right.
 
 Compare methods on this data set, but do not compare its numbers with published ones. Rendering took
-{milliseconds:.1f} ms of one core per image when this page was written. The data set is cached ({megabytes:.1f} MB), and the same machine
-renders identical bytes. `load("{name}", rows=96)` renders a small version.
+{milliseconds:.1f} ms of one core per image when this page was written. The data set is cached ({megabytes:.1f} MB), and
+the same machine renders identical bytes. `load("{name}", rows=96)` renders a small version.
 
 ![Every chair at yaws 0°, 22.5°, 45°, 67.5° and 90°](figures/chairs.png)
 

@@ -128,3 +128,14 @@ def test_each_command_has_help_with_an_example(spar, command):
     shown = spar("data", *command, "--help")
     assert shown.exit_code == 0
     assert "Example: spar data" in shown.stdout
+
+
+def test_the_wording_of_the_commands(spar, nothing_installed, golden, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    commands = (["list"], ["where"], ["check"], ["where", "skillcraft"], ["check", "iris"])
+    outputs = []
+    for command in commands:
+        shown = spar("data", *command)
+        text = "\n".join(line.rstrip() for line in (shown.stdout + shown.stderr).splitlines())
+        outputs.append(f"$ spar data {' '.join(command)}\n{text}\nexit status {shown.exit_code}")
+    golden("cli_data", "\n\n".join(outputs))

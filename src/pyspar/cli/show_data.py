@@ -25,8 +25,8 @@ def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
     """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    columns = ("name", "train/val/test", "a row", "licence", "status", "about")
-    columns = columns if console.width >= _MIN_WIDTH_FOR_ABOUT else columns[:-1]
+    columns = ["name", "train/val/test", "a row", "licence", "status"]
+    columns += ["about"] if console.width >= _MIN_WIDTH_FOR_ABOUT else []
     for name in columns:
         table.add_column(name, overflow="fold")
     for entry, state in datasets:

@@ -38,7 +38,7 @@ def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
         return None
     path = _expand_user(text, origin)
     if not is_folder(path):
-        raise InputError(f"{origin} must be a folder with data sets, folder not found: {str(text)!r}")
+        raise InputError(f"{origin} must be a folder with data sets, not found: {str(text)!r}")
     check_folder_access(path)
     return path
 

@@ -126,9 +126,7 @@ class DAREGram(Alignment):
     def __init__(self, angle: float = 0.05, scale: float = 0.001, *, threshold: float = 0.9) -> None:
         self.angle = check_number("angle", angle, hint="the paper uses 0.05")
         self.scale = check_number("scale", scale, hint="the paper uses 0.001")
-        self.threshold = check_number(
-            "threshold", threshold, high=1.0, hint="it is a share of the trace; the paper uses 0.9"
-        )
+        self.threshold = check_number("threshold", threshold, high=1.0, hint="the paper uses 0.9 of the trace")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted differences in angle and scale."""

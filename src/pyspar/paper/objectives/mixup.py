@@ -99,7 +99,7 @@ class CMixup(Mixup):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("bandwidth", self.bandwidth, positive=True, hint="with large values it is Mixup")
+        check_number("bandwidth", self.bandwidth, positive=True, hint="large values give Mixup")
         check_choice("partners", self.partners, get_args(Pool))
 
     def prepare(self, y: NDArray[np.float64]) -> Partners | None:

@@ -238,8 +238,8 @@ def try_step(replica: Replica, epoch: EpochData, phase: str, config: TrainConfig
     shape = (*replica.seed_shape, config.batch_size, epoch.data.y.shape[1])
     if prediction.shape != shape:
         raise InputError(
-            f"{type(net).__name__} must return shape {shape} for a batch, with {shape[-1]} outputs per row, got "
-            f"{tuple(prediction.shape)}; change its last layer, or remove a squeeze"
+            f"{type(net).__name__} must return shape {shape} for a batch, got {tuple(prediction.shape)}; change the "
+            "number of outputs of its last layer, or remove a squeeze"
         )
     trial = Replica(net, module, replica.seeds, stacked=replica.stacked, objective=objective, config=config)
     trial.start_epoch(0, phase)
