@@ -2,6 +2,7 @@
 
 import copy
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -351,7 +352,8 @@ def test_divergence_without_a_checkpoint_raises_with_the_learning_rate(table_tas
         train(make_model(), ERM(), table_task(), config(lr=1e30), 0)
 
 
-def test_a_progress_bar_is_shown_only_on_request(capsys, table_task):
+def test_a_progress_bar_is_shown_only_on_request(capsys, table_task, monkeypatch):
+    monkeypatch.setattr(sys.modules["pyspar.paper.training.train"], "_REFRESH_SECONDS", 0.0)
     train(make_model(), ERM(), table_task(), CONFIG, 0)
     assert capsys.readouterr().err == ""
     pytest.importorskip("rich")

@@ -111,8 +111,8 @@ def train_seeds(
         replicas = _make_replicas(copies, seeds, objective, data, config)
         for replica in checks.choose_distinct(replicas):
             checks.try_step(replica, _draw_epoch(replica, data, 0), objective.phase(0), config)
-        with show_progress(progress) as shown:
-            return _fit(replicas, data, config, file, shown, on_epoch)
+        with show_progress(progress) as reporter:
+            return _fit(replicas, data, config, file, reporter, on_epoch)
 
 
 def _make_replicas(
