@@ -25,9 +25,7 @@ def test_a_stack_computes_its_networks_and_unstack_returns_them():
     x = torch.randn(3, 7, 5, dtype=torch.float64)
     expected = torch.stack([net(rows) for net, rows in zip(networks, x, strict=True)])
     torch.testing.assert_close(stacked(x), expected)
-    torch.testing.assert_close(
-        stacked(x[0]), torch.stack([net(x[0]) for net in networks])
-    )  # one batch for all networks
+    torch.testing.assert_close(stacked(x[0]), torch.stack([net(x[0]) for net in networks]))  # one batch for all
     assert stacked.features(x).shape == (3, 7, 16)
     assert {p.shape[0] for p in stacked.parameters()} == {3}
     for one, other in zip(unstack(stacked), networks, strict=True):

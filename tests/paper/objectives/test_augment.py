@@ -44,7 +44,7 @@ def test_a_seed_draws_the_same_alone_and_stacked_and_as_float32():
 
 def test_table_noise_is_proportional_to_the_spread_of_each_feature():
     x = torch.randn(4000, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor([1e-3, 1.0, 1e3])
-    x[:, 1] = 5.0  # a constant stays what it is
+    x[:, 1] = 5.0  # a constant feature must not change
     seed = torch.tensor(1)
     change = TableNoise(noise=0.2, mask=0.0)(x, seed) - x
     torch.testing.assert_close(change[:, [0, 2]].std(dim=0), 0.2 * x[:, [0, 2]].std(dim=0), rtol=0.06, atol=0)
@@ -67,9 +67,9 @@ def test_image_noise_shifts_and_mirrors_and_keeps_the_range():
     x = torch.rand(40, 1, 16, 16, generator=torch.Generator().manual_seed(0))
     mirrored = ImageNoise(crop=1.0, shift=0.0, flip=True, jitter=0.0)(x, torch.tensor(0))
     same = [torch.allclose(a, b, atol=1e-5) for a, b in zip(mirrored, x)]
-    turned = [torch.allclose(a, b.flip(-1), atol=1e-5) for a, b in zip(mirrored, x)]
-    assert all(s != t for s, t in zip(same, turned))
-    assert 8 < sum(turned) < 32  # of 40, five standard deviations would be 16
+    flipped = [torch.allclose(a, b.flip(-1), atol=1e-5) for a, b in zip(mirrored, x)]
+    assert all(s != t for s, t in zip(same, flipped))
+    assert 8 < sum(flipped) < 32  # 20 of 40 are expected; five standard deviations are 16
     pixels = (x * 255).to(torch.uint8)
     noisy = ImageNoise(jitter=2.0)(pixels, torch.tensor(0))
     assert noisy.dtype == torch.uint8

@@ -59,7 +59,7 @@ def test_an_epoch_of_the_critic_has_no_gradient_for_the_model(batch, net):
     assert all(p.grad is not None for p in critic.parameters())
 
 
-def test_the_model_minimises_what_the_critic_maximises(batch, net):
+def test_the_model_maximises_the_loss_of_the_critic(batch, net):
     objective, critic = DANN(0.3), DANN().module(16)
     parts = objective.loss(net, batch, critic, "model")
     entropy = domain_cross_entropy(critic(net.features(batch.x)), critic(net.features(batch.target)))
@@ -81,7 +81,7 @@ def test_reversal_gives_the_gradients_of_both_phases_of_alternation(batch, net):
         torch.testing.assert_close(one, other)
 
 
-def taken(objective, net, critic, batch, phases, lr=5e-3):
+def take_steps(objective, net, critic, batch, phases, lr=5e-3):
     adams = {
         "model": torch.optim.Adam(net.parameters(), lr=lr),
         "module": torch.optim.Adam(critic.parameters(), lr=objective.module_lr(lr)),
@@ -94,21 +94,21 @@ def taken(objective, net, critic, batch, phases, lr=5e-3):
             adams[part].step()
 
 
-def test_after_reversal_a_new_critic_has_a_higher_loss(batch):
+def test_reversal_raises_the_cross_entropy_of_the_critic(batch):
     entropies, errors = {}, {}
     for weight in (0.0, 1.0):
         torch.manual_seed(2)
         net, objective = MLP(4, hidden=16), DANN(weight, by="reversal", hidden=32, critic_lr=0.02)
         critic = objective.module(16)
-        taken(objective, net, critic, batch, ["train"] * 200)
+        take_steps(objective, net, critic, batch, ["train"] * 200)
         late = []
-        for _ in range(20):  # the two turn around each other: what counts is the mean
-            taken(objective, net, critic, batch, ["train"] * 5)
+        for _ in range(20):  # both oscillate, so the mean is compared
+            take_steps(objective, net, critic, batch, ["train"] * 5)
             parts = objective.loss(net, batch, critic, "train")
             late.append(float(parts["critic"].detach()))
         entropies[weight], errors[weight] = sum(late) / len(late), float(parts["mse"].detach())
     assert entropies[1.0] > entropies[0.0] + 0.1
-    assert errors[1.0] < 0.2  # the labels' variance is 1
+    assert errors[1.0] < 0.2  # the variance of the labels is 1
 
 
 def test_alternation_first_lowers_and_then_raises_the_loss_of_the_critic(batch, net):
@@ -121,9 +121,9 @@ def test_alternation_first_lowers_and_then_raises_the_loss_of_the_critic(batch, 
             return float(objective.loss(net, batch, critic, "critic")["critic"])
 
     start = entropy()
-    taken(objective, net, critic, batch, ["critic"] * 60)
+    take_steps(objective, net, critic, batch, ["critic"] * 60)
     learned = entropy()
-    taken(objective, net, critic, batch, ["model"] * 60)
+    take_steps(objective, net, critic, batch, ["model"] * 60)
     assert learned < start - 0.2
     assert entropy() > learned + 0.2
 

@@ -15,7 +15,7 @@ from pyspar.errors import InputError
 from pyspar.paper.objectives import partners as module
 from pyspar.paper.objectives.partners import Partners, draw_within_batches
 
-LEVEL = 1e-4  # the seeds are fixed: a sampler that is right fails one test in 10,000 when written, and never after
+LEVEL = 1e-4  # a correct sampler fails with probability 1e-4; the seeds are fixed, so it never fails later
 
 
 def brute_force(y, h, include_self):
@@ -38,7 +38,7 @@ def p_value(drawn, probabilities):
         common = expected >= 5
         seen = np.append(seen[common], seen[~common].sum())
         expected = np.append(expected[common], expected[~common].sum())
-        if expected[-1] < 5 and len(expected) > 1:  # too rare even together
+        if expected[-1] < 5 and len(expected) > 1:  # the pooled cell is still too rare
             seen, expected = np.append(seen[:-2], seen[-2:].sum()), np.append(expected[:-2], expected[-2:].sum())
         statistic += float(((seen - expected) ** 2 / expected).sum())
         freedom += len(expected) - 1
@@ -222,7 +222,7 @@ def test_memory_is_linear_in_the_number_of_rows(y, h):
 
 
 def test_memory_is_small_if_every_row_is_drawn_directly():
-    y = np.random.default_rng(0).normal(size=(3000, 8))  # in eight dimensions, hardly any row has a neighbour
+    y = np.random.default_rng(0).normal(size=(3000, 8))  # in eight dimensions, few rows have a neighbour
     tracemalloc.start()
     try:
         drawn = Partners.of(y, 0.05, include_self=False).draw(np.arange(500), np.random.default_rng(0))

@@ -70,7 +70,7 @@ def test_value_and_gradient_are_finite_where_the_published_ones_are_not(penalty,
 @pytest.mark.parametrize("penalty", ZERO_FOR_EQUAL)
 def test_the_penalty_of_a_batch_and_itself_is_zero(penalty, case, dtype):
     for batch in hard_pairs(dtype)[case]:
-        scale = 1 + float(batch.square().sum())  # of the eigenvalues and covariances that are compared
+        scale = 1 + float(batch.square().sum())  # the scale of the eigenvalues and covariances
         assert float(penalty(batch, batch.clone())) <= 100 * torch.finfo(dtype).eps * scale
 
 
@@ -102,7 +102,7 @@ def test_stacked_batches_have_the_penalties_of_each_alone(penalty, sizes):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_the_gradient_is_that_of_the_value(penalty):
     source, target = rows(5, 8), 2 * rows(5, 8, seed=1)
-    if penalty is norm_step_penalty:  # constant in value; its slope has a test of its own
+    if penalty is norm_step_penalty:  # its value is constant; its gradient has another test
         assert float(penalty(source, target)) == pytest.approx(2.0)
         return
     inputs = (source.requires_grad_(), target.requires_grad_())

@@ -32,9 +32,9 @@ def published_base(X, Z):
 
 
 def published_dare_gram(X, Z, threshold):
-    """The inverses by numpy's pinv of whole Gram matrices, truncated half way between the k-th eigenvalue and the next.
+    """Compute DARE-GRAM with numpy's pinv, truncated between the k-th and the next eigenvalue.
 
-    The published cut is at the next one itself, so that rounding decides whether that is kept.
+    The published cut is at the next eigenvalue, so rounding decides whether it is kept.
     """
     grams = [np.column_stack([np.ones(len(A)), A]) for A in (X, Z)]
     grams = [A.T @ A for A in grams]
@@ -180,7 +180,7 @@ def test_rounding_in_a_constant_feature_does_not_affect_dare_gram():
 PENALTIES = [principal_sines, base_mismatch, rsd_penalty, dare_gram_penalty]
 
 
-def slopes(penalty, X, Z, dtype):
+def compute_gradients(penalty, X, Z, dtype):
     rows = [torch.tensor(A).float().to(dtype).requires_grad_() for A in (X, Z)]
     return [slope.double() for slope in torch.autograd.grad(penalty(*rows).sum(), rows)]
 
@@ -188,8 +188,10 @@ def slopes(penalty, X, Z, dtype):
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("shape", [(8, 16), (32, 128), (64, 128)])
 def test_the_gradient_at_float32_features_equals_that_in_float64(penalty, shape):
-    for own, exact in zip(*(slopes(penalty, *pair(*shape), dtype) for dtype in (torch.float32, torch.float64))):
-        # The result's own rounding is 6e-8; DARE-GRAM's column of rounding is 3e-4 of a column, squared at its edge.
+    for own, exact in zip(
+        *(compute_gradients(penalty, *pair(*shape), dtype) for dtype in (torch.float32, torch.float64))
+    ):
+        # Rounding of the result is 6e-8. In DARE-GRAM, columns of rounding add about (3e-4)^2.
         assert float((own - exact).norm() / exact.norm()) < 1e-4
 
 
@@ -197,7 +199,7 @@ def test_the_gradient_at_float32_features_equals_that_in_float64(penalty, shape)
 @pytest.mark.parametrize("size", [1e-20, 1e-32, 1e-40, 0.0])
 def test_float32_features_near_zero_have_finite_gradients(penalty, size):
     X, Z = pair(8, 16)
-    for slope in slopes(penalty, X * size, Z, torch.float32):
+    for slope in compute_gradients(penalty, X * size, Z, torch.float32):
         assert torch.isfinite(slope).all()
 
 

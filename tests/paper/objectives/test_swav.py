@@ -57,11 +57,11 @@ def test_shifting_a_prototypes_scores_does_not_change_the_balanced_assignments(s
 
 def test_the_swapped_prediction_is_symmetric_and_at_least_the_entropy(scores):
     other = scores.roll(1, dims=0)
-    forth, back = swapped_prediction(scores, other), swapped_prediction(other, scores)
-    torch.testing.assert_close(forth, back)
+    forward, backward = swapped_prediction(scores, other), swapped_prediction(other, scores)
+    torch.testing.assert_close(forward, backward)
     q = sinkhorn_assignments(scores)
     entropy = -(q * q.clamp(min=1e-300).log()).sum(dim=-1).mean()
-    assert forth >= entropy  # Gibbs; both views have the same assignments, in another order of rows
+    assert forward >= entropy  # Gibbs' inequality; both views have equal assignments in another order of rows
     uniform = torch.zeros(12, 5)
     assert float(swapped_prediction(uniform, uniform)) == pytest.approx(math.log(5))
 

@@ -99,9 +99,8 @@ def _replace_layers(network: nn.Module, layers: dict[str, nn.Module]) -> nn.Modu
     """Return a copy of a network with the layers of these names replaced."""
     if "" in layers:  # the network itself is one layer
         return layers[""]
-    memo = {
-        id(network.get_submodule(name)): layer for name, layer in layers.items()
-    }  # deepcopy uses these instead of copies
+    # deepcopy uses the layers in memo instead of copies.
+    memo = {id(network.get_submodule(name)): layer for name, layer in layers.items()}
     return copy.deepcopy(network, memo)
 
 

@@ -32,9 +32,8 @@ def draw_uniforms(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tens
     >>> draw_uniforms(torch.tensor([5, 6]), (2,)).shape, bool((draw_uniforms(torch.tensor(6), (2,)) <= 1).all())
     (torch.Size([2, 2]), True)
     """
-    key = _hash_bits(
-        seed.long() + _hash_bits(stream + 1)
-    )  # stream is a number, because a CUDA graph cannot use a host tensor
+    # The stream is hashed as a Python number, because a CUDA graph cannot use a tensor of the host.
+    key = _hash_bits(seed.long() + _hash_bits(stream + 1))
     position = _hash_bits(torch.arange(math.prod(shape), device=seed.device))
     bits: Tensor = _hash_bits(key[..., None] ^ position) >> 8
     return ((bits.float() + 0.5) / MAX_SEED).reshape(*seed.shape, *shape)

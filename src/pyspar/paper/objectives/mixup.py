@@ -122,6 +122,5 @@ def mix_rows(one: Tensor, other: Tensor, mix: Tensor) -> Tensor:
     [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
     """
     weight = mix.to(one.dtype).reshape(*mix.shape, *(1,) * (one.ndim - mix.ndim))
-    return torch.lerp(
-        other, one, weight
-    )  # one kernel instead of four, because call overhead dominates in small networks
+    # One kernel instead of four, because call overhead dominates in small networks.
+    return torch.lerp(other, one, weight)
