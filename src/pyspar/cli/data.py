@@ -1,4 +1,4 @@
-"""The verbs of ``spar data``: what data sets there are, where they lie, whether they are whole."""
+"""The commands of ``spar data``: list the data sets of the paper, find them and check them."""
 
 from __future__ import annotations
 
@@ -13,37 +13,34 @@ from pyspar.errors import InputError
 
 app = typer.Typer(
     name="data",
-    help="List the data sets of the experiments, say where each lies, check that it is whole.",
+    help="List the data sets of the paper's experiments, print their locations, and check them.",
     no_args_is_help=True,
     epilog="Example: spar data check skillcraft --data ~/datasets",
 )
 
 Folder = Annotated[
     Path | None,
-    # readable=False: not "must not be read" but "do not ask here"; the data sets' own refusal says the cure.
+    # readable=False: typer does not check the permission, because the error of pyspar.paper.data has more information.
     typer.Option(
-        "--data", help="A folder to look in first; without it, PYSPAR_DATA.", show_default=False, readable=False
+        "--data", help="The folder to search first [default: PYSPAR_DATA].", show_default=False, readable=False
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 @app.command("list", epilog="Example: spar data list")
 def list_sets(data: Folder = None, debug: Debug = False) -> None:
-    """List all data sets with their rows, the shape of a row, the licence, and whether they were found."""
+    """List all data sets with the number of rows, the shape of a row, the licence and the state."""
     with show.guard(debug=debug):
-        from pyspar.paper.data.entries import ENTRIES
-        from pyspar.paper.data.files import require_places
-        from pyspar.paper.data.registry import state_of
+        from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.registry import where as find
 
-        require_places(data)  # a path that is no folder is refused once, not told of every set
-        states = {name: state_of(name, data) for name in ENTRIES}
-        show_data.listing([(entry, states[name]) for name, entry in ENTRIES.items()])
+        states = _find_states(data)
+        show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
         for name in (name for name, state in states.items() if state == "unreadable"):
             try:
                 find(name, data)
-            except InputError as error:  # one line each, beside the table: the path, and who can open it
+            except InputError as error:
                 typer.echo(show.printable(f"{name}: {error}"), err=True)
 
 
@@ -51,30 +48,25 @@ def list_sets(data: Folder = None, debug: Debug = False) -> None:
 def where(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="A data set, as in spar data list; all without it.", show_default=False),
+        typer.Argument(metavar="NAME", help="A data set, as in spar data list [default: all].", show_default=False),
     ] = None,
     data: Folder = None,
     debug: Debug = False,
 ) -> None:
-    """Print where a data set lies, or how to get it; exit with 2 if it is missing.
+    """Print the path of a data set. If it is missing, print how to get it and exit with 2.
 
-    Without a name, print a line for each set: its path, or what there is of it.
+    Without a name, print one line per data set with its path or its state.
     """
     with show.guard(debug=debug):
-        from pyspar.paper.data.entries import ENTRIES
-        from pyspar.paper.data.files import require_places
-        from pyspar.paper.data.registry import state_of
         from pyspar.paper.data.registry import where as find
 
         if name is not None:
-            show_data.place(find(name, data))
+            show_data.print_location(find(name, data))
             return
-        require_places(data)
-        states = {each: state_of(each, data) for each in ENTRIES}
-        show_data.places(
+        show_data.print_locations(
             [
-                (each, find(each, data).path if state in ("found", "incomplete") else None, state)
-                for each, state in states.items()
+                (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
+                for dataset, state in _find_states(data).items()
             ]
         )
 
@@ -82,31 +74,40 @@ def where(
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all without it.", show_default=False)
+        list[str] | None, typer.Argument(metavar="NAME", help="Data sets [default: all].", show_default=False)
     ] = None,
     data: Folder = None,
     debug: Debug = False,
 ) -> None:
-    """Check sums, rows and shapes of data sets.
+    """Check the checksums, rows and shapes of data sets.
 
-    Exits with 1 if anything is wrong, or if a set that you name is missing; without names, missing sets are only
-    listed. What has to be built is built, once.
+    Exits with 1 if a data set is wrong, or if a data set that you name is missing. Without names, missing data sets are
+    only listed. Data sets that pyspar builds are built and cached.
     """
     with show.guard(debug=debug):
-        from pyspar.paper.data.check import checked
-        from pyspar.paper.data.entries import ENTRIES
-        from pyspar.paper.data.files import require_places
+        from pyspar.paper.data.catalogue import DATASETS
+        from pyspar.paper.data.check import check_dataset
+        from pyspar.paper.data.files import check_folders
+        from pyspar.paper.data.registry import check_name
 
-        require_places(data)
-        unknown = [name for name in names or () if name not in ENTRIES]
-        if unknown:
-            raise InputError(f"there is no data set named {unknown[0]!r}. The names are {', '.join(ENTRIES)}.")
+        check_folders(data)
+        for name in names or ():
+            check_name(name)
         failed = False
-        for name in names or ENTRIES:
+        for name in names or DATASETS:
             with status() as line:
                 line(f"checking {name}")
-                found = checked(name, data)
-            show_data.verdict(found)
-            failed |= found.state == "wrong" or (found.state == "missing" and bool(names))
+                result = check_dataset(name, data)
+            show_data.print_check(result)
+            failed |= result.state == "wrong" or (result.state == "missing" and bool(names))
         if failed:
             raise typer.Exit(1)
+
+
+def _find_states(data: Path | None) -> dict[str, str]:
+    """Return the state of every data set."""
+    from pyspar.paper.data.files import check_folders
+    from pyspar.paper.data.registry import names, state_of
+
+    check_folders(data)  # raises once, instead of once per data set
+    return {name: state_of(name, data) for name in names()}

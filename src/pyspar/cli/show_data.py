@@ -1,4 +1,4 @@
-"""What the terminal sees of data sets: what there is, where it lies, whether it is whole."""
+"""Terminal output of ``spar data``: the table of data sets, their locations and the results of checks."""
 
 from __future__ import annotations
 
@@ -13,47 +13,48 @@ from rich.text import Text
 from pyspar.cli.show import printable
 
 if TYPE_CHECKING:
-    from pyspar.paper.data.check import Checked
-    from pyspar.paper.data.entries import Entry
-    from pyspar.paper.data.files import Found
+    from pyspar.paper.data.catalogue import DatasetEntry
+    from pyspar.paper.data.check import CheckResult
+    from pyspar.paper.data.files import Location
 
 _STYLES = {"good": "green", "missing": "yellow", "wrong": "red"}
-_WIDE = 130
+_MIN_WIDTH_FOR_ABOUT = 130
 
 
-def listing(sets: Iterable[tuple[Entry, str]]) -> None:
-    """Print a line for each data set, with what was found of it; what it is about only where there is room for it."""
+def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
+    """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    columns = ("name", "train/val/test", "a row", "licence", "status", "about")[: 6 if console.width >= _WIDE else 5]
+    columns = ["name", "train/val/test", "a row", "licence", "status"]
+    columns += ["about"] if console.width >= _MIN_WIDTH_FOR_ABOUT else []
     for name in columns:
         table.add_column(name, overflow="fold")
-    for entry, status in sets:
+    for entry, state in datasets:
         rows = "/".join(map(str, entry.parts)) or "depends"
-        cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, status, entry.about)
+        cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
         table.add_row(*cells[: len(columns)])
     console.print(table)
 
 
-def place(found: Found) -> None:
-    """Print where a data set lies: the path alone on stdout, so that it can be piped; the kind of place on stderr."""
-    Console(highlight=False, soft_wrap=True).print(Text(printable(str(found.path))))
-    Console(highlight=False, soft_wrap=True, stderr=True).print(
-        Text(f"in {found.place}{f'; incomplete: {found.lacks}' if found.lacks else ''}", style="dim")
-    )
+def print_location(location: Location) -> None:
+    """Print the path of a data set to stdout, for pipes, and the kind of place to stderr."""
+    Console(highlight=False, soft_wrap=True).print(Text(printable(str(location.path))))
+    incomplete = f"; incomplete: {location.missing}" if location.missing else ""
+    Console(highlight=False, soft_wrap=True, stderr=True).print(Text(f"in {location.place}{incomplete}", style="dim"))
 
 
-def places(sets: Iterable[tuple[str, Path | None, str]]) -> None:
-    """Print a line for each data set: where it lies, or in a word why no path is told."""
+def print_locations(datasets: Iterable[tuple[str, Path | None, str]]) -> None:
+    """Print one line per data set: its path, or its state if it has no path."""
     console = Console(highlight=False, soft_wrap=True)
-    sets = list(sets)
-    width = max(len(name) for name, _, _ in sets)
-    for name, path, state in sets:
+    datasets = list(datasets)
+    width = max(len(name) for name, _, _ in datasets)
+    for name, path, state in datasets:
         text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
         console.print(Text(printable(f"{name:<{width}}  {text}")))
 
 
-def verdict(found: Checked) -> None:
-    """Print what came of one check."""
+def print_check(result: CheckResult) -> None:
+    """Print the result of one check."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(Text.assemble((f"{found.state:8}", _STYLES[found.state]), f"{found.name}: {printable(found.detail)}"))
+    label = (f"{result.state:8}", _STYLES[result.state])
+    console.print(Text.assemble(label, f"{result.name}: {printable(result.detail)}"))

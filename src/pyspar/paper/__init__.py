@@ -1,6 +1,6 @@
-"""Everything that only the reproduction of the paper needs: data sets, networks, training methods, experiments.
+"""The reproduction of the paper: data sets, networks, training methods, experiments and their output.
 
-The library does not import this package; only the command line does.
+The library does not import this package. Only the command line does.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOME = {
+_MODULES = {
     "AFN": "objectives.alignment",
     "DANN": "objectives.dann",
     "ERM": "objectives.base",
@@ -19,7 +19,7 @@ _HOME = {
     "DAREGram": "objectives.alignment",
     "DeepCORAL": "objectives.alignment",
     "EpochPlan": "objectives.base",
-    "EpochRecord": "training.outcome",
+    "EpochRecord": "training.results",
     "ImageNoise": "objectives.augment",
     "Mixup": "objectives.mixup",
     "NoisyStudent": "objectives.noisy_student",
@@ -27,8 +27,8 @@ _HOME = {
     "SwAV": "objectives.swav",
     "TableNoise": "objectives.augment",
     "TrainConfig": "training.config",
-    "Trained": "training.outcome",
-    "TrainingError": "training.outcome",
+    "Trained": "training.results",
+    "TrainingError": "training.results",
     "load_checkpoint": "training.checkpoint",
     "multispectral_resnet18": "networks.resnet",
     "predict": "training.inference",
@@ -38,18 +38,18 @@ _HOME = {
     "train_seeds": "training.train",
     "unstack": "networks.stacked",
 }
-"""The public names that need torch, each with the module that defines it. They are imported on first use."""
+"""The public names, each with the module that defines it. They require torch and are imported at first use."""
 
-__all__ = list(_HOME)
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'pyspar.paper' has no attribute {name!r}")
     from pyspar.errors import need
 
     need("torch", "torch")
-    return getattr(import_module(f"pyspar.paper.{_HOME[name]}"), name)
+    return getattr(import_module(f"pyspar.paper.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Each test has a cache of its own and names no folder, so that it sees neither the user's files nor another test's."""
+"""Each test has its own cache and no user's folder, so that it is independent of other files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(scope="session")
 def real_povertymap() -> Path:
-    """The real metadata and a few real images, where they lie beside the repository."""
+    """The real metadata and a few real images, if they are beside the repository."""
     if not (SHARED / "dhs_metadata.csv").is_file():
         pytest.skip("the real PovertyMap files are not beside the repository")
     return SHARED

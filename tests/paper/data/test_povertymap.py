@@ -1,4 +1,4 @@
-"""PovertyMap: folds as WILDS counts them, images read from real files and from generated folders of the same layout."""
+"""PovertyMap: the folds of WILDS, and images from real files and from generated folders of the same layout."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, where
-from pyspar.paper.data.check import checked
+from pyspar.paper.data.check import check_dataset
 from pyspar.paper.data.image_files import ImageFiles
-from pyspar.paper.data.povertymap import FOLDS, PATTERN, RURAL, URBAN, countries_of, parts_of, read_metadata
+from pyspar.paper.data.povertymap import FOLDS, PATTERN, RURAL, URBAN, countries_of, read_metadata, split_rows
 from pyspar.paper.data.registry import state_of
 
 COUNTRIES = sorted({country for fold in FOLDS for country in countries_of(fold)[1]})
@@ -35,13 +35,13 @@ def write_set(folder: Path, table: str, rows: int, *, labelled: bool = True) -> 
 
 @pytest.fixture
 def small(tmp_path) -> Path:
-    """A folder as WILDS makes it, with five villages in each of the 23 countries, and an unlabelled pool of three."""
+    """A folder in the layout of WILDS, with five villages per country and an unlabelled pool of three per country."""
     write_set(tmp_path / "poverty_v1.1", "dhs_metadata.csv", 115)
     write_set(tmp_path / "poverty_unlabeled_v1.0", "unlabeled_metadata.csv", 69, labelled=False)
     return tmp_path
 
 
-# The rows of train, id_val, id_test, val and test; those of fold A are the published ones.
+# The rows of train, id_val, id_test, val and test. Those of fold A are published.
 ROWS = {
     "A": (9797, 1000, 1000, 3909, 3963),
     "B": (9820, 1000, 1000, 3940, 3909),
@@ -54,12 +54,12 @@ ROWS = {
 @pytest.mark.parametrize("fold", FOLDS)
 def test_the_folds_of_the_real_metadata_have_the_published_rows(real_povertymap, fold):
     metadata = read_metadata(real_povertymap / "dhs_metadata.csv")
-    parts = parts_of(metadata, fold)
+    parts = split_rows(metadata, fold)
     assert tuple(rows.size for rows in parts.values()) == ROWS[fold]
     np.testing.assert_array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(19_669))
-    seen = set(metadata.country[np.concatenate([parts["train"], parts["id_val"], parts["id_test"]])])
-    assert not seen & set(metadata.country[parts["val"]])
-    assert not seen & set(metadata.country[parts["test"]])
+    training = set(metadata.country[np.concatenate([parts["train"], parts["id_val"], parts["id_test"]])])
+    assert not training & set(metadata.country[parts["val"]])
+    assert not training & set(metadata.country[parts["test"]])
 
 
 def test_each_country_is_tested_in_one_fold_and_validated_in_another():
@@ -68,7 +68,7 @@ def test_each_country_is_tested_in_one_fold_and_validated_in_another():
         assert sorted(country for fold in FOLDS for country in countries_of(fold)[side]) == COUNTRIES
 
 
-def test_real_images_are_read_as_they_are_and_average_to_the_small_ones(real_povertymap):
+def test_real_images_are_not_changed_and_average_to_the_small_ones(real_povertymap):
     images = ImageFiles(real_povertymap / "images", np.arange(4), pattern=PATTERN)
     assert images.shape == (4, 8, 224, 224)
     assert images[:].dtype == np.float32
@@ -83,24 +83,24 @@ def test_real_images_are_read_as_they_are_and_average_to_the_small_ones(real_pov
 
 def test_the_real_folder_is_found_and_its_missing_images_are_counted(real_povertymap):
     assert where("povertymap", real_povertymap).path == real_povertymap
-    with pytest.raises(MissingDataError, match="lacks 9,797 of the 9,797 images of the part train"):
+    with pytest.raises(MissingDataError, match="9,797 of 9,797 images of the part 'train'"):
         load("povertymap", folder=real_povertymap)
-    assert checked("povertymap", real_povertymap).state == "wrong"
+    assert check_dataset("povertymap", real_povertymap).state == "wrong"
 
 
-def test_angola_is_learnt_in_towns_and_judged_in_villages_or_the_other_way_round(real_povertymap):
+def test_angola_is_split_between_towns_and_villages(real_povertymap):
     task = load("povertymap-angola", folder=real_povertymap)
     assert (len(task.train), len(task.val), len(task.test)) == (351, 87, 417)
     assert {*task.train.group.tolist(), *task.val.group.tolist()} == {URBAN}
     assert set(task.test.group.tolist()) == {RURAL}
     assert task.train.y.mean() > task.test.y.mean()  # towns are wealthier
-    back = load("povertymap-angola", folder=real_povertymap, train="rural")
-    assert len(back.test) == 351 + 87
+    reverse = load("povertymap-angola", folder=real_povertymap, train="rural")
+    assert len(reverse.test) == 351 + 87
     assert task.metric == "r"
     assert task.recreation
 
 
-def test_a_generated_folder_gives_each_row_its_own_image_label_and_group(small):
+def test_each_row_has_its_own_image_label_and_group(small):
     task = load("povertymap", folder=small, fold="B", verify=False)
     for part in (task.train, task.val, task.test):
         numbers = np.rint(part.y * 10).astype(int)
@@ -111,51 +111,51 @@ def test_a_generated_folder_gives_each_row_its_own_image_label_and_group(small):
     assert task.unlabeled is None
 
 
-def test_the_seed_chooses_the_fold(small):
+def test_the_seed_determines_the_fold(small):
     by_seed = load("povertymap", folder=small, seed=8, verify=False)
     np.testing.assert_array_equal(by_seed.test.y, load("povertymap", folder=small, fold="D", verify=False).test.y)
 
 
-def test_rows_held_out_of_the_countries_of_training_can_judge(small):
+def test_rows_of_the_training_countries_can_be_held_out(small):
     task = load("povertymap", folder=small, val="id", test="id", verify=False)
-    whole = load("povertymap", folder=small, verify=False)
-    np.testing.assert_array_equal(task.train.y, whole.train.y)
+    default = load("povertymap", folder=small, verify=False)
+    np.testing.assert_array_equal(task.train.y, default.train.y)
     labels = [set(part.y.tolist()) for part in (task.train, task.val, task.test)]
     assert not labels[0] & labels[1]
     assert not labels[1] & labels[2]
-    assert len(task.val) == len(task.test) == 6  # a tenth of the 65 rows in the 13 countries of training
+    assert len(task.val) == len(task.test) == 6  # a tenth of the 65 rows in the 13 training countries
 
 
-def test_the_unlabelled_pool_is_of_the_countries_of_the_test(small):
+def test_the_unlabelled_pool_is_from_the_test_countries(small):
     task = load("povertymap", folder=small, fold="A", unlabeled=True, verify=False)
     rows = [row for row in range(69) if COUNTRIES[row % 23] in countries_of("A")[1]]
     assert len(task.unlabeled) == len(rows) == 15
     np.testing.assert_array_equal(task.target_inputs[:], np.stack([image(row) for row in rows]))
 
 
-def test_without_the_unlabelled_pool_the_way_to_get_it_is_said(small):
+def test_a_missing_unlabelled_pool_raises_with_the_command(small):
     (small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv").unlink()
     with pytest.raises(MissingDataError, match="unlabeled=True, download=True"):
         load("povertymap", folder=small, unlabeled=True, verify=False)
 
 
-def test_other_metadata_is_refused_with_both_sums(small):
-    with pytest.raises(InputError, match=r"expected sha256 a9260aee\w+, got \w{64}.*verify=False"):
+def test_other_metadata_raises_with_both_checksums(small):
+    with pytest.raises(InputError, match=r"dhs_metadata\.csv.* a9260aee\w+, got \w{64}.*verify=False"):
         load("povertymap", folder=small)
 
 
-def test_a_missing_image_is_refused_or_its_row_left_out(small):
+def test_a_missing_image_raises_or_its_row_is_dropped(small):
     task = load("povertymap", folder=small, verify=False)
     lost = int(np.rint(task.val.y[3] * 10))
     (small / "poverty_v1.1" / "images" / PATTERN.format(lost)).unlink()
-    with pytest.raises(MissingDataError, match=f"lacks 1 of the .* the part val, the first of them .*_{lost}.npz"):
+    with pytest.raises(MissingDataError, match=rf"1 of .*'val'.*_{lost}\.npz"):
         load("povertymap", folder=small, verify=False)
     fewer = load("povertymap", folder=small, verify=False, incomplete=True)
     np.testing.assert_array_equal(fewer.val.y, np.delete(task.val.y, 3))
     np.testing.assert_array_equal(fewer.train.y, task.train.y)
 
 
-def test_a_row_without_a_label_is_left_out_and_moves_no_other(small):
+def test_a_row_without_a_label_is_dropped_and_the_others_do_not_move(small):
     table = small / "poverty_v1.1" / "dhs_metadata.csv"
     before = load("povertymap", folder=small, verify=False)
     row = int(np.rint(before.train.y[5] * 10))
@@ -168,17 +168,17 @@ def test_a_row_without_a_label_is_left_out_and_moves_no_other(small):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "match"),
     [
-        (b"no zip at all", "no whole npz file"),
-        (b"", "no whole npz file"),
-        (None, "no whole npz file"),
-        ("no archive", "no whole npz file"),
-        ("other key", "an array named 'x'"),
-        ("other shape", r"must have the shape \(8, 4, 4\)"),
+        (b"not a zip file", "cannot read"),
+        (b"", "cannot read"),
+        (None, "cannot read"),
+        ("no archive", "cannot read"),
+        ("other key", "array 'x'"),
+        ("other shape", r"\(8, 4, 4\).*\(8, 5, 5\)"),
     ],
 )
-def test_a_corrupt_image_is_refused_with_its_name(small, content, message):
+def test_a_damaged_image_raises_with_its_name(small, content, match):
     task = load("povertymap", folder=small, verify=False)
     path = task.test.X.path(int(task.test.X.numbers[2]))
     if content is None:
@@ -192,12 +192,12 @@ def test_a_corrupt_image_is_refused_with_its_name(small, content, message):
         np.savez(path, x=image(0, 5))
     else:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as refused:
+    with pytest.raises(InputError, match=match) as raised:
         _ = task.test.X[:]
-    assert path.name in str(refused.value)
+    assert path.name in str(raised.value)
 
 
-def test_images_are_rows_for_any_index_and_keep_the_last_few(small):
+def test_images_support_any_index_and_the_last_ones_stay_in_memory(small):
     images = load("povertymap", folder=small, verify=False, keep=3).test.X
     all_of_them = images[:]
     assert images.shape == all_of_them.shape == (len(images), 8, 4, 4)
@@ -211,13 +211,13 @@ def test_images_are_rows_for_any_index_and_keep_the_last_few(small):
     for number in images.numbers[1:4]:
         images.path(int(number)).unlink()
     np.testing.assert_array_equal(images[1:4], all_of_them[1:4])  # from memory
-    with pytest.raises(MissingDataError, match="is missing"):
-        pickle.loads(pickle.dumps(images))[1:4]  # a worker starts with none
+    with pytest.raises(MissingDataError, match="landsat_poverty_img"):
+        pickle.loads(pickle.dumps(images))[1:4]  # a worker starts without images in memory
     with pytest.raises(IndexError):
         images[len(images)]
 
 
-def test_what_is_kept_is_not_changed_by_the_caller(small):
+def test_images_in_memory_cannot_be_changed(small):
     images = load("povertymap", folder=small, verify=False, keep=9).test.X
     first = images[0].copy()
     images[np.array([0])][:] = 0
@@ -227,87 +227,87 @@ def test_what_is_kept_is_not_changed_by_the_caller(small):
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("table", "match"),
     [
-        ("wealthpooled,urban\n1,True\n", "with the columns country, wealthpooled, urban. Got wealthpooled, urban"),
-        ("country\nmali\n", "with the columns country, wealthpooled, urban. Got country"),
-        ("", "Got no rows"),
-        ("wealthpooled,country,urban\n1,atlantis,True\n", "of no fold: atlantis"),
-        ("wealthpooled,country,urban\nrich,mali,True\n", "numbers in the column wealthpooled"),
-        ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "finite numbers .* Got inf, line 3"),
+        ("wealthpooled,urban\n1,True\n", "country, wealthpooled, urban, got wealthpooled, urban"),
+        ("country\nmali\n", "country, wealthpooled, urban, got country"),
+        ("", "got no rows"),
+        ("wealthpooled,country,urban\n1,atlantis,True\n", "atlantis"),
+        ("wealthpooled,country,urban\nrich,mali,True\n", "wealthpooled .*'rich'"),
+        ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "line 3: .*wealthpooled .*inf"),
         (
             "wealthpooled,country,urban\n1,mali,True\n1,mali,suburb\n",
-            "line 3: urban must be True or False. Got 'suburb'",
+            "line 3: urban .*'suburb'",
         ),
-        ("wealthpooled,country,urban\n1,mali\n", "line 2: urban must be True or False. Got None"),
+        ("wealthpooled,country,urban\n1,mali\n", "line 2: urban .*None"),
     ],
 )
-def test_metadata_that_is_none_is_refused(small, table, message):
+def test_invalid_metadata_raises(small, table, match):
     (small / "poverty_v1.1" / "dhs_metadata.csv").write_text(table)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=match):
         load("povertymap", folder=small, verify=False)
 
 
-def test_wrong_options_are_refused(small):
-    with pytest.raises(InputError, match="fold must be one of A, B, C, D, E"):
+def test_invalid_options_raise(small):
+    with pytest.raises(InputError, match=r"fold .*'F'"):
         load("povertymap", folder=small, fold="F", verify=False)
-    with pytest.raises(InputError, match="val must be 'ood' or 'id'"):
+    with pytest.raises(InputError, match=r"val .*'iid'"):
         load("povertymap", folder=small, val="iid", verify=False)
-    with pytest.raises(InputError, match="keep must be"):
+    with pytest.raises(InputError, match=r"keep .*-1"):
         load("povertymap", folder=small, keep=-1, verify=False)
-    with pytest.raises(InputError, match="'urban' or 'rural'"):
+    with pytest.raises(InputError, match=r"train .*'sea'"):
         load("povertymap-angola", folder=small, train="sea")
 
 
-def test_without_the_files_the_way_to_get_them_is_said(tmp_path):
+def test_missing_files_raise_with_instructions(tmp_path):
     with pytest.raises(MissingDataError, match="pip install wilds"):
         load("povertymap", folder=tmp_path)
     with pytest.raises(MissingDataError, match=r"angola_56px\.npz beside dhs_metadata\.csv"):
         load("povertymap-angola", folder=tmp_path)
 
 
-def test_angola_images_that_are_no_images_are_refused(small):
+def test_angola_images_that_are_not_finite_raise(small):
     folder = small / "poverty_v1.1"
     np.savez(folder / "angola_56px.npz", x=np.full((20, 8, 2, 2), np.nan, np.float16))
-    with pytest.raises(InputError, match="must hold finite images"):
+    with pytest.raises(InputError, match=r"angola_56px\.npz.*640 of 640"):
         load("povertymap-angola", folder=folder, verify=False)
     np.savez(folder / "angola_56px.npz", x=np.ones((20, 8, 2, 2), np.float16))
     assert len(load("povertymap-angola", folder=folder, verify=False).test) == 13
 
 
-def test_angola_images_other_than_those_measured_are_refused_with_both_sums(real_povertymap, tmp_path):
+def test_other_angola_images_raise_with_both_checksums(real_povertymap, tmp_path):
     (tmp_path / "dhs_metadata.csv").write_bytes((real_povertymap / "dhs_metadata.csv").read_bytes())
     np.savez(tmp_path / "angola_56px.npz", x=np.zeros((855, 8, 56, 56), np.float16))
-    with pytest.raises(InputError, match=r"angola_56px\.npz .*expected sha256 46c527a7\w+, got \w{64}.*verify=False"):
+    with pytest.raises(InputError, match=r"angola_56px\.npz.* 46c527a7\w+, got \w{64}.*verify=False"):
         load("povertymap-angola", folder=tmp_path)
-    found = checked("povertymap-angola", tmp_path)
-    assert found.state == "wrong"
-    assert "46c527a7" in found.detail
-    assert checked("povertymap-angola", real_povertymap).state == "good"
+    result = check_dataset("povertymap-angola", tmp_path)
+    assert result.state == "wrong"
+    assert "46c527a7" in result.detail
+    assert check_dataset("povertymap-angola", real_povertymap).state == "good"
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "match"),
     [
-        (np.where(np.arange(128).reshape(8, 4, 4) == 7, np.nan, 1), "finite images. Got 1 of 128 values"),
-        (np.where(np.arange(128).reshape(8, 4, 4) < 2, -np.inf, 1), "finite images. Got 2 of 128 values"),
-        (np.full((8, 4, 4), 1e300), "finite images. Got 128 of 128 values .* too large for float32"),
-        (np.full((8, 4, 4), 1 + 2j), "real numbers. Got the type complex128"),
-        (np.full((8, 4, 4), np.datetime64("2026-01-01")), r"real numbers. Got the type datetime64\[D\]"),
-        (np.full((8, 4, 4), "1.5"), "real numbers. Got the type <U3"),
+        (np.where(np.arange(128).reshape(8, 4, 4) == 7, np.nan, 1), "1 of 128 values"),
+        (np.where(np.arange(128).reshape(8, 4, 4) < 2, -np.inf, 1), "2 of 128 values"),
+        (np.full((8, 4, 4), 1e300), "128 of 128 values"),
+        (np.full((8, 4, 4), 1 + 2j), "complex128"),
+        (np.full((8, 4, 4), np.datetime64("2026-01-01")), r"datetime64\[D\]"),
+        (np.full((8, 4, 4), "1.5"), "<U3"),
     ],
 )
-def test_an_image_that_holds_no_finite_numbers_is_refused_by_its_name(small, content, message):
+def test_an_image_without_finite_real_numbers_raises_with_its_name(small, content, match):
     images = load("povertymap", folder=small, verify=False).test.X
     path = images.path(int(images.numbers[2]))
     np.savez(path, x=content)
-    with pytest.raises(InputError, match=message) as refused:
+    with pytest.raises(InputError, match=match) as raised:
         _ = images[:]
-    assert str(refused.value).startswith(str(path))
+    assert str(path) in str(raised.value)
     assert np.isfinite(images[:2]).all()
 
 
-def test_a_byte_order_mark_before_the_metadata_changes_nothing(small):
+def test_a_byte_order_mark_in_the_metadata_has_no_effect(small):
     tables = small / "poverty_v1.1" / "dhs_metadata.csv", small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
     before = load("povertymap", folder=small, unlabeled=True, verify=False)
     for table in tables:
@@ -317,25 +317,25 @@ def test_a_byte_order_mark_before_the_metadata_changes_nothing(small):
     np.testing.assert_array_equal(after.unlabeled.numbers, before.unlabeled.numbers)
 
 
-def test_an_unlabelled_row_without_a_country_is_refused_by_its_line(small):
+def test_an_unlabelled_row_without_a_country_raises_with_its_line(small):
     table = small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
     table.write_text("lat,country\n1,mali\n2\n")
-    with pytest.raises(InputError, match=r"line 3: expected a country. Got a row without one"):
+    with pytest.raises(InputError, match=r"line 3: .*country"):
         load("povertymap", folder=small, unlabeled=True, verify=False)
 
 
-def test_metadata_that_is_not_utf_8_is_refused(small):
+def test_metadata_that_is_not_utf_8_raises(small):
     (small / "poverty_v1.1" / "dhs_metadata.csv").write_bytes(
         "wealthpooled,country,urban\n1,côte,True\n".encode("latin-1")
     )
-    with pytest.raises(InputError, match="in UTF-8"):
+    with pytest.raises(InputError, match=r"dhs_metadata\.csv.*UTF-8"):
         load("povertymap", folder=small, verify=False)
 
 
-def test_a_folder_that_lacks_images_is_found_incomplete(small):
-    assert where("povertymap", small).lacks == ""
+def test_a_folder_with_missing_images_is_incomplete(small):
+    assert where("povertymap", small).missing == ""
     assert state_of("povertymap", small) == "found"
     for row in range(111):
         (small / "poverty_v1.1" / "images" / PATTERN.format(row)).unlink()
-    assert where("povertymap", small).lacks == "4 of 115 images"
+    assert where("povertymap", small).missing == "4 of 115 images"
     assert state_of("povertymap", small) == "incomplete"

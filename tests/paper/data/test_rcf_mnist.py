@@ -1,4 +1,4 @@
-"""RCF-MNIST: what is drawn is what is said, byte by byte, and files that are not what they were are refused."""
+"""RCF-MNIST: rotation, colours and split as documented, the cache, and errors for damaged files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from pyspar.errors import InputError, MissingDataError, SparWarning
 from pyspar.paper.data import load, rcf_mnist, where
-from pyspar.paper.data.built import kept_file
-from pyspar.paper.data.rcf_mnist import AGAINST_LABEL, ANY_COLOUR, DEBIAN, LIKE_LABEL, build, coloured, turned
+from pyspar.paper.data.cache import cache_file
+from pyspar.paper.data.rcf_mnist import AGAINST_LABEL, ANY_COLOUR, DEBIAN, LIKE_LABEL, build, colour_images, rotate
 
 debian = pytest.mark.skipif(not DEBIAN.is_dir(), reason="needs the Debian package dataset-fashion-mnist")
 
 
-def idx(images: np.ndarray, magic: int = 0x0803) -> bytes:
+def encode_idx(images: np.ndarray, magic: int = 0x0803) -> bytes:
     return b"".join(int(n).to_bytes(4, "big") for n in (magic, *images.shape)) + images.tobytes()
 
 
@@ -28,53 +28,52 @@ def images() -> np.ndarray:
 
 @pytest.fixture
 def small(images, tmp_path, monkeypatch) -> Path:
-    """A folder with a small file of images in place of the real one, which is out of reach."""
-    monkeypatch.setattr(rcf_mnist, "IMAGES_SHA256", hashlib.sha256(idx(images)).hexdigest())
+    """A folder with a small file of images instead of the real one, which is not available."""
+    monkeypatch.setattr(rcf_mnist, "IMAGES_SHA256", hashlib.sha256(encode_idx(images)).hexdigest())
     monkeypatch.setattr(rcf_mnist, "DEBIAN", tmp_path / "no-debian")
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "train-images-idx3-ubyte").write_bytes(idx(images))
+    (tmp_path / "data" / "train-images-idx3-ubyte").write_bytes(encode_idx(images))
     return tmp_path / "data"
 
 
 @debian
-def test_the_real_images_make_40000_10000_and_10000_and_are_kept_as_built():
-    built, kept = load("rcf-mnist"), load("rcf-mnist")
+def test_the_real_data_set_has_60000_images_and_the_cache_returns_equal_arrays():
+    built, cached = load("rcf-mnist"), load("rcf-mnist")
     assert [len(part) for part in (built.train, built.val, built.test)] == [40_000, 10_000, 10_000]
     assert built.train.X.shape == (40_000, 3, 28, 28)
     assert built.train.X.dtype == np.uint8
-    for part, again in ((built.train, kept.train), (built.val, kept.val), (built.test, kept.test)):
+    for part, again in ((built.train, cached.train), (built.val, cached.val), (built.test, cached.test)):
         assert 0 <= part.y.min() < part.y.max() < 1
         assert abs(part.y.mean() - 0.5) < 5 / np.sqrt(12 * len(part))  # five standard errors of a uniform draw
         assert np.array_equal(part.X, again.X)
         assert np.array_equal(part.y, again.y)
 
 
-def test_a_quarter_turn_is_a_quarter_turn(images):
+def test_rotations_by_90_degrees_equal_those_of_numpy(images):
     for interpolation in ("nearest", "bilinear"):
         for quarters in range(4):
-            found = turned(images, np.full(120, 90.0 * quarters), interpolation)
-            # numpy turns counter-clockwise too
-            np.testing.assert_array_equal(found, np.rot90(images, quarters, axes=(1, 2)))
+            rotated = rotate(images, np.full(120, 90.0 * quarters), interpolation)
+            np.testing.assert_array_equal(rotated, np.rot90(images, quarters, axes=(1, 2)))
 
 
-def test_turning_agrees_with_an_independent_library(images):
+def test_rotations_equal_those_of_pillow(images):
     image = pytest.importorskip("PIL.Image")
     degrees = np.random.default_rng(0).uniform(0, 360, 120)
     theirs = np.array([image.fromarray(x).rotate(d) for x, d in zip(images, degrees, strict=True)])
-    # Pillow counts in 1/65536 of a pixel: a place that near to the middle of two pixels may go to the other.
-    assert (turned(images, degrees) != theirs).mean() < 1e-3
+    # Pillow computes in 1/65536 of a pixel, so positions between two pixels may be rounded differently.
+    assert (rotate(images, degrees) != theirs).mean() < 1e-3
 
 
-def test_bilinear_turning_keeps_a_constant_image_constant_inside():
+def test_bilinear_rotation_keeps_the_inside_of_a_constant_image():
     flat = np.full((40, 28, 28), 200, np.uint8)
-    found = turned(flat, np.linspace(0, 359, 40), "bilinear")
-    assert (found[:, 8:20, 8:20] == 200).all()
+    rotated = rotate(flat, np.linspace(0, 359, 40), "bilinear")
+    assert (rotated[:, 8:20, 8:20] == 200).all()
 
 
-def test_colour_is_red_by_the_share_and_blue_by_the_rest_and_dark_pixels_stay_grey():
+def test_images_are_red_by_the_share_and_blue_by_the_rest_and_dark_pixels_stay_grey():
     grey = np.array([[[5, 6, 100, 200]]], np.uint8)
-    found = coloured(grey, np.array([0.25]))[0, :, 0]
-    assert found.tolist() == [[5, 2, 25, 50], [5, 0, 0, 0], [5, 4, 75, 150]]
+    coloured = colour_images(grey, np.array([0.25]))[0, :, 0]
+    assert coloured.tolist() == [[5, 2, 25, 50], [5, 0, 0, 0], [5, 4, 75, 150]]
 
 
 def test_label_angle_and_colour_agree_in_each_part(images):
@@ -82,7 +81,7 @@ def test_label_angle_and_colour_agree_in_each_part(images):
     for part, share in (("train", 0.8), ("test", 0.2)):
         label, group = arrays[f"{part}_y"], arrays[f"{part}_group"]
         X = arrays[f"{part}_X"].astype(np.float64)
-        # The middle of a turned image is never from outside it, so it shows the colour alone.
+        # The centre of a rotated image never comes from outside, so it shows only the colour.
         red = (X[:, 0] / np.maximum(X[:, 0] + X[:, 2], 1))[:, 12:16, 12:16].mean(axis=(1, 2))
         expected = np.where(group == LIKE_LABEL, label, 1 - label)
         np.testing.assert_allclose(red, expected, atol=0.01)  # half a grey level of 50 or more
@@ -92,19 +91,19 @@ def test_label_angle_and_colour_agree_in_each_part(images):
     assert (arrays["train_X"][:, 1] <= 5).all()
 
 
-def test_no_image_is_in_two_parts_and_none_is_lost():
+def test_each_image_is_in_exactly_one_part():
     labelled = np.zeros((60, 28, 28), np.uint8)
     labelled[:, 13:15, 13:15] = np.arange(60)[:, None, None] * 4 + 7
     arrays = build(labelled, 0)
-    # Red and blue add up to the grey value, to within the rounding of each.
+    # The sum of red and blue is the grey value, up to rounding.
     middles = [arrays[f"{part}_X"].astype(int).sum(axis=1)[:, 13:15, 13:15] for part in ("train", "val", "test")]
-    seen = np.concatenate(middles).max(axis=(1, 2))
-    assert sorted(np.rint((seen - 7) / 4).astype(int).tolist()) == list(range(60))
+    values = np.concatenate(middles).max(axis=(1, 2))
+    assert sorted(np.rint((values - 7) / 4).astype(int).tolist()) == list(range(60))
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not(small, cache):
+def test_equal_seeds_give_equal_bytes_and_different_seeds_do_not(small, cache):
     load("rcf-mnist", folder=small)
-    path = kept_file("rcf-mnist", "v1-nearest-seed0")
+    path = cache_file("rcf-mnist", "v1-nearest-seed0")
     first = path.read_bytes()
     path.unlink()
     load("rcf-mnist", folder=small)
@@ -117,35 +116,35 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(small, cache):
     ]
 
 
-def test_a_damaged_build_is_made_again_and_said(small):
+def test_a_damaged_cache_file_is_rebuilt_with_a_warning(small):
     before = load("rcf-mnist", folder=small)
-    path = kept_file("rcf-mnist", "v1-nearest-seed0")
+    path = cache_file("rcf-mnist", "v1-nearest-seed0")
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.warns(SparWarning, match="does not have the checksum"):
+    with pytest.warns(SparWarning, match="v1-nearest-seed0.*checksum"):
         after = load("rcf-mnist", folder=small)
     np.testing.assert_array_equal(after.train.X, before.train.X)
     np.testing.assert_array_equal(load("rcf-mnist", folder=small).test.y, before.test.y)
 
 
-def test_a_build_without_its_checksum_is_made_again(small):
+def test_a_cache_file_without_its_checksum_is_rebuilt(small):
     load("rcf-mnist", folder=small)
-    kept_file("rcf-mnist", "v1-nearest-seed0").with_suffix(".sha256").unlink()
-    with pytest.warns(SparWarning, match="building it again"):
+    cache_file("rcf-mnist", "v1-nearest-seed0").with_suffix(".sha256").unlink()
+    with pytest.warns(SparWarning, match="v1-nearest-seed0.*checksum"):
         load("rcf-mnist", folder=small)
 
 
-def test_a_cache_that_cannot_be_written_costs_no_result(small, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_causes_a_warning(small, tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("PYSPAR_CACHE", str(blocked))
-    with pytest.warns(SparWarning, match="could not be written"):
+    with pytest.warns(SparWarning, match="cannot write .*v1-nearest-seed0"):
         task = load("rcf-mnist", folder=small)
     assert len(task.train) == 80
 
 
-def test_what_was_built_is_enough_when_the_images_are_gone(small):
+def test_the_cache_is_enough_without_the_original_images(small):
     before = load("rcf-mnist", folder=small)
     (small / "train-images-idx3-ubyte").unlink()
     np.testing.assert_array_equal(load("rcf-mnist").train.X, before.train.X)
@@ -156,64 +155,64 @@ def test_what_was_built_is_enough_when_the_images_are_gone(small):
 
 @pytest.mark.parametrize("layout", ["", "rcf-mnist", "fashion-mnist", "FashionMNIST/raw"])
 @pytest.mark.parametrize("zipped", [True, False])
-def test_each_layout_is_read_zipped_or_not(images, small, tmp_path, layout, zipped):
+def test_each_layout_is_read_compressed_or_not(images, small, tmp_path, layout, zipped):
     folder = tmp_path / "layout" / layout
     folder.mkdir(parents=True)
     if zipped:
-        (folder / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+        (folder / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(encode_idx(images)))
     else:
-        (folder / "train-images-idx3-ubyte").write_bytes(idx(images))
+        (folder / "train-images-idx3-ubyte").write_bytes(encode_idx(images))
     task = load("rcf-mnist", folder=tmp_path / "layout")
     np.testing.assert_array_equal(task.test.X, build(images, 0)["test_X"])
 
 
-def test_a_miniature_has_so_many_rows_and_is_not_kept(small, cache):
+def test_a_small_version_has_the_requested_rows_and_is_not_cached(small, cache):
     task = load("rcf-mnist", folder=small, rows=60)
     assert [len(part) for part in (task.train, task.val, task.test)] == [40, 10, 10]
     assert not (cache / "rcf-mnist").exists()
-    with pytest.raises(InputError, match=r"rows must lie in \[6, 120\]"):
+    with pytest.raises(InputError, match=r"rows .*\[6, 120\].*121"):
         load("rcf-mnist", folder=small, rows=121)
 
 
-def test_progress_is_told_and_ends_with_all_images(images):
-    told = []
-    build(images, 0, watch=lambda done, total: told.append((done, total)))
-    assert told == sorted(told)
-    assert told[-1] == (120, 120)
+def test_watch_is_called_until_all_images_are_done(images):
+    calls = []
+    build(images, 0, watch=lambda done, total: calls.append((done, total)))
+    assert calls == sorted(calls)
+    assert calls[-1] == (120, 120)
 
 
-def test_a_wrong_magic_number_is_refused(images, small):
-    (small / "train-images-idx3-ubyte").write_bytes(idx(images, 0x0801))
-    with pytest.raises(InputError, match=r"magic number 0x0803\. Got 0x0801"):
+def test_a_wrong_magic_number_raises(images, small):
+    (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images, 0x0801))
+    with pytest.raises(InputError, match="0x0803, got 0x0801"):
         load("rcf-mnist", folder=small)
 
 
-def test_a_short_file_is_refused(images, small):
-    (small / "train-images-idx3-ubyte").write_bytes(idx(images)[:-1])
-    with pytest.raises(InputError, match="must hold 120 images of 28 x 28"):
+def test_a_truncated_file_raises(images, small):
+    (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images)[:-1])
+    with pytest.raises(InputError, match=r"94096 bytes for 120 images of 28 x 28 .*94095"):
         load("rcf-mnist", folder=small)
 
 
-def test_changed_images_are_refused_with_both_sums_even_if_the_set_was_built_before(images, small):
+def test_changed_images_raise_with_both_checksums_even_if_the_data_set_is_cached(images, small):
     load("rcf-mnist", folder=small)
-    other = idx(255 - images)
+    other = encode_idx(255 - images)
     (small / "train-images-idx3-ubyte").write_bytes(other)
-    both = f"{hashlib.sha256(idx(images)).hexdigest()}.*{hashlib.sha256(other).hexdigest()}"
+    both = f"{hashlib.sha256(encode_idx(images)).hexdigest()}.*{hashlib.sha256(other).hexdigest()}"
     with pytest.raises(InputError, match=both):
         load("rcf-mnist", folder=small)
 
 
-def test_a_broken_gzip_file_is_refused(images, small):
-    (small / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images))[:-20])
-    with pytest.raises(InputError, match="no whole gzip file"):
+def test_a_truncated_gzip_file_raises(images, small):
+    (small / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(encode_idx(images))[:-20])
+    with pytest.raises(InputError, match=r"train-images-idx3-ubyte\.gz.*gzip"):
         load("rcf-mnist", folder=small)
 
 
-def test_without_images_the_way_to_get_them_is_said(small, monkeypatch):
+def test_missing_images_raise_with_the_install_command(small, monkeypatch):
     with pytest.raises(MissingDataError, match="apt install dataset-fashion-mnist"):
         load("rcf-mnist")
 
 
-def test_an_unknown_interpolation_is_refused(small):
-    with pytest.raises(InputError, match="'nearest' or 'bilinear'"):
+def test_an_unknown_interpolation_raises(small):
+    with pytest.raises(InputError, match=r"interpolation .*'cubic'"):
         load("rcf-mnist", folder=small, interpolation="cubic")

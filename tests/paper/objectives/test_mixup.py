@@ -1,4 +1,4 @@
-"""Mixup and C-Mixup: the loss by hand, the limits where they are something else, and seeds that do not mingle."""
+"""Mixup and C-Mixup: the loss against a plain formula, limiting cases, stacked seeds and plans."""
 
 import copy
 from types import SimpleNamespace
@@ -12,11 +12,11 @@ from torch import nn  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.paper.objectives.base import ERM, Batch, EpochPlan  # noqa: E402
-from pyspar.paper.objectives.mixup import CMixup, Mixup, mixed  # noqa: E402
+from pyspar.paper.objectives.mixup import CMixup, Mixup, mix_rows  # noqa: E402
 
 
 class Net(nn.Module):
-    """Float64 and small; ``shape`` is that of one input."""
+    """A small float64 network. ``shape`` is that of one input."""
 
     def __init__(self, shape=(5,), outputs=2, linear_stem=False, seed=0):
         super().__init__()
@@ -36,7 +36,7 @@ class Net(nn.Module):
 
 
 def batch_of(objective, n=40, shape=(5,), outputs=2, seed=0, mix=None, steps=3, size=8):
-    """A training set, and its first batch as the loop would make it from the objective's plan."""
+    """Return a training set, and its first batch according to the objective's plan."""
     rng = np.random.default_rng(seed)
     x, y = torch.tensor(rng.normal(size=(n, *shape))), torch.tensor(rng.normal(size=(n, outputs)))
     order = rng.permutation(n)[: steps * size].reshape(steps, size)
@@ -65,8 +65,8 @@ OBJECTIVES = [
 
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 3)])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_the_loss_is_the_formula(objective, shape):
-    """Row by row in plain Python; float64, so that only the order of sums differs."""
+def test_the_loss_equals_the_formula(objective, shape):
+    """The formula is evaluated row by row in float64, so only the order of sums differs."""
     net = Net(shape)
     batch = batch_of(objective, shape=shape)
     total = 0.0
@@ -83,7 +83,7 @@ def test_the_loss_is_the_formula(objective, shape):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_a_mixing_weight_of_one_is_plain_training_to_the_last_bit(objective):
+def test_a_mixing_weight_of_one_equals_erm_bit_for_bit(objective):
     net = Net()
     mix = np.ones(8) if objective.mix == "sample" else 1.0
     batch = batch_of(objective, mix=mix)
@@ -91,7 +91,7 @@ def test_a_mixing_weight_of_one_is_plain_training_to_the_last_bit(objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_a_mixing_weight_of_zero_is_plain_training_on_the_partners(objective):
+def test_a_mixing_weight_of_zero_equals_erm_on_the_partners(objective):
     net = Net()
     mix = np.zeros(8) if objective.mix == "sample" else 0.0
     batch = batch_of(objective, mix=mix)
@@ -99,7 +99,7 @@ def test_a_mixing_weight_of_zero_is_plain_training_on_the_partners(objective):
 
 
 @pytest.mark.parametrize("mix", ["batch", "sample"])
-def test_after_a_linear_stem_mixing_there_is_mixing_inputs(mix):
+def test_mixing_after_a_linear_stem_equals_mixing_inputs(mix):
     net = Net(linear_stem=True)
     batch = batch_of(Mixup(mix=mix))
     inputs, manifold = (loss(Mixup(mix=mix, where=where), net, batch) for where in ("input", "manifold"))
@@ -107,20 +107,20 @@ def test_after_a_linear_stem_mixing_there_is_mixing_inputs(mix):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_seeds_side_by_side_have_the_losses_and_gradients_they_have_alone(objective):
+def test_stacked_seeds_have_the_losses_and_gradients_of_each_alone(objective):
     nets = [Net(seed=s) for s in range(3)]
     batches = [batch_of(objective, seed=s) for s in range(3)]
     alone = [loss(objective, net, batch) for net, batch in zip(nets, batches)]
     for one in alone:
         one.backward()
 
-    lanes = SimpleNamespace(
+    parts = SimpleNamespace(
         stem=lambda x: torch.stack([net.stem(v) for net, v in zip(nets, x)]),
         trunk=lambda h: torch.stack([net.trunk(v) for net, v in zip(nets, h)]),
         head=lambda h: torch.stack([net.head(v) for net, v in zip(nets, h)]),
     )
 
-    class Lanes(SimpleNamespace):
+    class StackedNet(SimpleNamespace):
         def __call__(self, x):
             return self.head(self.trunk(self.stem(x)))
 
@@ -131,7 +131,7 @@ def test_seeds_side_by_side_have_the_losses_and_gradients_they_have_alone(object
         *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "partner_x", "partner_y")),
         draws={"mix": torch.stack([b.draws["mix"] for b in batches])},
     )
-    together = loss(objective, Lanes(**vars(lanes)), stacked)
+    together = loss(objective, StackedNet(**vars(parts)), stacked)
     together.sum().backward()
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-12, atol=0)
     for net, wanted in zip(nets, gradients):
@@ -139,7 +139,7 @@ def test_seeds_side_by_side_have_the_losses_and_gradients_they_have_alone(object
             torch.testing.assert_close(parameter.grad, gradient, rtol=1e-10, atol=1e-14)
 
 
-def test_plans_have_the_shapes_of_the_epoch_and_name_training_rows():
+def test_plans_have_the_shapes_of_the_epoch_and_contain_training_rows():
     y = np.random.default_rng(0).normal(size=(50, 1))
     order = np.random.default_rng(0).permutation(50)[:48].reshape(6, 8)
     for objective in OBJECTIVES:
@@ -152,7 +152,7 @@ def test_plans_have_the_shapes_of_the_epoch_and_name_training_rows():
         assert ((drawn["mix"] > 0) & (drawn["mix"] < 1)).all()
 
 
-def test_partners_within_the_batch_are_of_the_batch_and_never_the_sample_itself_unless_allowed():
+def test_partners_within_the_batch_are_other_rows_of_the_batch_unless_include_self():
     y = np.random.default_rng(0).normal(size=(48, 1))
     order = np.random.default_rng(0).permutation(48).reshape(6, 8)
     objective = CMixup(0.3, partners="within-batch", include_self=False)
@@ -171,8 +171,8 @@ def test_mixing_weights_are_beta_distributed():
         assert mix["mix"].var() == pytest.approx(variance, rel=0.02)
 
 
-def test_c_mixup_with_a_wide_kernel_draws_as_mixup_does():
-    """The mean distance of labels between a sample and its partner, to five standard errors of 40,000 draws."""
+def test_c_mixup_with_a_wide_kernel_draws_like_mixup():
+    """The mean label distance between a row and its partner, to five standard errors of 40,000 draws."""
     y = np.random.default_rng(0).normal(size=(400, 1))
     order = np.tile(np.arange(400), (100, 1))
 
@@ -194,28 +194,29 @@ def test_two_plans_of_one_seed_are_equal_and_the_objective_is_not_changed():
     assert objective == before
 
 
-def test_half_precision_activations_take_a_single_precision_weight():
-    found = mixed(torch.ones(2, 3, dtype=torch.bfloat16), torch.zeros(2, 3, dtype=torch.bfloat16), torch.tensor(0.5))
-    assert found.dtype == torch.bfloat16
-    assert (found == 0.5).all()
+def test_half_precision_activations_are_mixed_with_a_single_precision_weight():
+    ones, zeros = torch.ones(2, 3, dtype=torch.bfloat16), torch.zeros(2, 3, dtype=torch.bfloat16)
+    rows = mix_rows(ones, zeros, torch.tensor(0.5))
+    assert rows.dtype == torch.bfloat16
+    assert (rows == 0.5).all()
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "match"),
     [
-        (lambda: CMixup(0.0), "bandwidth must be a positive, finite number. Got 0.0"),
-        (lambda: CMixup(float("nan")), "Got nan"),
-        (lambda: Mixup(mix_alpha=-1), "mix_alpha must be"),
-        (lambda: CMixup(1.0, where="output"), "where must be one of 'input', 'manifold'. Got 'output'"),
-        (lambda: CMixup(1.0, partners="all"), "partners must be one of 'whole-set', 'within-batch'"),
-        (lambda: CMixup(1.0, mix="epoch"), "mix must be one of 'batch', 'sample'"),
+        (lambda: CMixup(0.0), r"bandwidth .*0\.0"),
+        (lambda: CMixup(float("nan")), "bandwidth .*nan"),
+        (lambda: Mixup(mix_alpha=-1), "mix_alpha .*-1"),
+        (lambda: CMixup(1.0, where="output"), "where .*'output'"),
+        (lambda: CMixup(1.0, partners="all"), "partners .*'all'"),
+        (lambda: CMixup(1.0, mix="epoch"), "mix .*'epoch'"),
     ],
 )
-def test_bad_settings_are_refused_with_what_is_allowed(make, said):
-    with pytest.raises(InputError, match=said):
+def test_invalid_settings_raise(make, match):
+    with pytest.raises(InputError, match=match):
         make()
 
 
-def test_a_batch_without_partners_is_refused():
+def test_a_batch_without_partners_raises():
     with pytest.raises(ValueError, match="partner_x, partner_y and draws"):
         Mixup().loss(Net(), Batch(torch.zeros(2, 5), torch.zeros(2, 2)), None, "train")

@@ -1,4 +1,4 @@
-"""C-Mixup's partners: the distribution of the kernel itself, by goodness of fit against all N x N weights."""
+"""The partners of C-Mixup follow the kernel: goodness of fit against all N x N weights."""
 
 import tracemalloc
 
@@ -13,13 +13,13 @@ pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
 from pyspar.errors import InputError
 from pyspar.paper.objectives import partners as module
-from pyspar.paper.objectives.partners import Partners, within_batches
+from pyspar.paper.objectives.partners import Partners, draw_within_batches
 
-LEVEL = 1e-4  # the seeds are fixed: a sampler that is right fails one test in 10,000 when written, and never after
+LEVEL = 1e-4  # a correct sampler fails with probability 1e-4; the seeds are fixed, so it never fails later
 
 
 def brute_force(y, h, include_self):
-    """All N x N probabilities, in extended precision and relative to the largest weight of each row."""
+    """Return all N x N probabilities, in extended precision and relative to the largest weight of each row."""
     y = np.asarray(y, dtype=np.longdouble).reshape(len(y), -1)
     log = -0.5 * (((y[:, None] - y[None]) / np.longdouble(h)) ** 2).sum(axis=2)
     if not include_self:
@@ -29,7 +29,7 @@ def brute_force(y, h, include_self):
 
 
 def p_value(drawn, probabilities):
-    """Pearson's chi-square of draws (rows, times) against probabilities (rows, N), rare cells of a row pooled."""
+    """Return the p-value of Pearson's chi-square test of draws (rows, times), pooling the rare cells of a row."""
     times = drawn.shape[1]
     statistic, freedom = 0.0, 0
     for one, p in zip(drawn, probabilities):
@@ -38,7 +38,7 @@ def p_value(drawn, probabilities):
         common = expected >= 5
         seen = np.append(seen[common], seen[~common].sum())
         expected = np.append(expected[common], expected[~common].sum())
-        if expected[-1] < 5 and len(expected) > 1:  # too rare even together
+        if expected[-1] < 5 and len(expected) > 1:  # the pooled cell is still too rare
             seen, expected = np.append(seen[:-2], seen[-2:].sum()), np.append(expected[:-2], expected[-2:].sum())
         statistic += float(((seen - expected) ** 2 / expected).sum())
         freedom += len(expected) - 1
@@ -82,7 +82,7 @@ def test_partners_follow_the_kernel(kind, h, include_self):
     assert p_value(drawn, brute_force(y, h, include_self)[rows]) > LEVEL
 
 
-def test_the_goodness_of_fit_test_notices_a_bandwidth_that_is_two_per_cent_off():
+def test_the_goodness_of_fit_test_detects_a_bandwidth_that_is_two_per_cent_off():
     y = labels("normal")
     drawn = Partners.of(y, 0.51).draw(np.repeat(np.arange(20)[:, None], 20_000, axis=1), np.random.default_rng(0))
     assert p_value(drawn, brute_force(y, 0.5, True)[:20]) < LEVEL
@@ -90,11 +90,11 @@ def test_the_goodness_of_fit_test_notices_a_bandwidth_that_is_two_per_cent_off()
 
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("kind", ["normal", "ties", "two dimensions", "outliers"])
-def test_rows_that_rejection_leaves_over_are_drawn_from_the_same_distribution(kind, include_self, monkeypatch):
+def test_rows_that_are_drawn_directly_follow_the_kernel(kind, include_self, monkeypatch):
     y = labels(kind)
     partners = Partners.of(y, 0.3, include_self=include_self)
     monkeypatch.setattr(Partners, "_propose", lambda self, i, rng: (i, np.zeros(len(i), dtype=bool)))
-    monkeypatch.setattr(module, "_CELLS", 1000)  # several parts
+    monkeypatch.setattr(module, "_MAX_CELLS", 1000)  # several chunks
     drawn = partners.draw(np.repeat(np.arange(6)[:, None], 4000, axis=1), np.random.default_rng(3))
     assert p_value(drawn, brute_force(y, 0.3, include_self)[:6]) > LEVEL
 
@@ -106,7 +106,7 @@ def test_partners_within_a_batch_follow_the_kernel_on_the_batch(kind, h, include
     y = labels(kind)
     batches = np.random.default_rng(1).permutation(len(y))[:60].reshape(5, 12)
     order = np.repeat(batches[None], 3000, axis=0)
-    drawn = within_batches(y, order.reshape(-1, 12), h, np.random.default_rng(2), include_self=include_self)
+    drawn = draw_within_batches(y, order.reshape(-1, 12), h, np.random.default_rng(2), include_self=include_self)
     drawn = drawn.reshape(order.shape)
     for b, batch in enumerate(batches):
         column = np.argsort(batch)[np.searchsorted(np.sort(batch), drawn[:, b]) % 12]
@@ -135,30 +135,30 @@ def test_one_row_is_its_own_partner():
     drawn = Partners.of(np.array([2.0]), 1.0).draw(np.zeros((2, 3), dtype=int), np.random.default_rng(0))
     assert drawn.shape == (2, 3)
     assert not drawn.any()
-    assert within_batches(np.array([2.0]), np.zeros((2, 1), dtype=int), 1.0, np.random.default_rng(0)).sum() == 0
+    assert draw_within_batches(np.array([2.0]), np.zeros((2, 1), dtype=int), 1.0, np.random.default_rng(0)).sum() == 0
 
 
-def test_no_partner_other_than_itself_in_one_row_is_refused():
-    with pytest.raises(InputError, match="needs two rows in the training set"):
+def test_excluding_the_row_itself_requires_two_rows():
+    with pytest.raises(InputError, match=r"include_self=False .*training set, got 1"):
         Partners.of(np.array([2.0]), 1.0, include_self=False)
-    with pytest.raises(InputError, match="needs two rows in a batch"):
-        within_batches(np.arange(3.0), np.arange(3)[:, None], 1.0, np.random.default_rng(0), include_self=False)
+    with pytest.raises(InputError, match=r"include_self=False .*batch, got 1"):
+        draw_within_batches(np.arange(3.0), np.arange(3)[:, None], 1.0, np.random.default_rng(0), include_self=False)
 
 
 @pytest.mark.parametrize("h", [0, -1.0, np.inf, np.nan, "wide", None])
-def test_a_bandwidth_that_is_no_distance_is_refused(h):
-    with pytest.raises(ValueError, match="positive and finite"):
+def test_an_invalid_bandwidth_raises(h):
+    with pytest.raises(ValueError, match=r"^bandwidth "):
         Partners.of(np.arange(3.0), h)
 
 
-def test_labels_of_a_wrong_shape_are_refused():
+def test_labels_of_a_wrong_shape_raise():
     with pytest.raises(InputError, match=r"shape \(2, 2, 2\)"):
         Partners.of(np.zeros((2, 2, 2)), 1.0)
-    with pytest.raises(InputError, match="at least one row"):
+    with pytest.raises(InputError, match=r"shape \(0,"):
         Partners.of(np.zeros(0), 1.0)
 
 
-def test_the_generator_decides_the_draw():
+def test_the_generator_determines_the_draw():
     partners = Partners.of(labels("normal"), 0.2)
     once, again = (partners.draw(np.arange(150), np.random.default_rng(9)) for _ in range(2))
     assert (once == again).all()
@@ -170,7 +170,7 @@ small = arrays(np.float64, st.integers(2, 30), elements=st.integers(-30, 30).map
 
 @settings(max_examples=60, deadline=None)
 @given(y=small, h=st.sampled_from([0.5, 3.0, 100.0]), power=st.integers(-40, 40), shift=st.integers(-(10**6), 10**6))
-def test_shifting_and_scaling_labels_with_the_bandwidth_changes_no_draw(y, h, power, shift):
+def test_shifting_and_scaling_labels_and_bandwidth_does_not_change_the_draws(y, h, power, shift):
     """Integers and powers of two are exact in float64, so the draws are equal and not only their distribution."""
     factor = 2.0**power
     one = Partners.of(y, h).draw(np.arange(len(y)), np.random.default_rng(0))
@@ -181,7 +181,7 @@ def test_shifting_and_scaling_labels_with_the_bandwidth_changes_no_draw(y, h, po
 @settings(max_examples=60, deadline=None)
 @given(y=small, seed=st.integers(0, 99), include_self=st.booleans())
 def test_permuting_the_training_set_permutes_the_partners(y, seed, include_self):
-    """Compared by label, for rows of equal labels may stand either way in the sorted order."""
+    """Partners are compared by label, because the order of equal labels is arbitrary."""
     where = np.random.default_rng(seed).permutation(len(y))
     one = Partners.of(y, 2.0, include_self=include_self).draw(where, np.random.default_rng(0))
     other = Partners.of(y[where], 2.0, include_self=include_self).draw(np.arange(len(y)), np.random.default_rng(0))
@@ -211,8 +211,8 @@ def test_rings_are_disjoint_cover_all_candidates_and_bound_their_weights(y, h, i
 
 @pytest.mark.parametrize("y", [np.random.default_rng(0).normal(size=40_000), np.repeat(np.arange(10.0), 4000)])
 @pytest.mark.parametrize("h", [1e-6, 0.1, 100.0])
-def test_memory_grows_with_the_rows_and_not_with_their_square(y, h):
-    """64 numbers a row: the rings are 12 x (8 + 8) bytes, a draw needs a dozen vectors. All pairs are 40,000 a row."""
+def test_memory_is_linear_in_the_number_of_rows(y, h):
+    """At most 64 numbers per row: rings take 12 x (8 + 8) bytes, a draw a dozen vectors. All pairs: 40,000 per row."""
     tracemalloc.start()
     try:
         Partners.of(y, h).draw(np.arange(len(y)), np.random.default_rng(0))
@@ -221,8 +221,8 @@ def test_memory_grows_with_the_rows_and_not_with_their_square(y, h):
         tracemalloc.stop()
 
 
-def test_memory_stays_small_when_every_row_is_drawn_directly():
-    y = np.random.default_rng(0).normal(size=(3000, 8))  # in eight dimensions, hardly any row has a neighbour
+def test_memory_is_small_if_every_row_is_drawn_directly():
+    y = np.random.default_rng(0).normal(size=(3000, 8))  # in eight dimensions, few rows have a neighbour
     tracemalloc.start()
     try:
         drawn = Partners.of(y, 0.05, include_self=False).draw(np.arange(500), np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""What every penalty must do, and the moments, norms and critics among them; subspaces have a file of their own."""
+"""Properties of every penalty, and the values of the penalties on moments, norms and critics."""
 
 import math
 
@@ -25,7 +25,7 @@ def rows(*shape, seed=0, dtype=torch.float64):
 
 
 def hard_pairs(dtype):
-    """Pairs of batches where singular values repeat, vanish or are missing."""
+    """Pairs of batches whose singular values are repeated, zero or missing."""
     whole = rows(6, 10, seed=1, dtype=dtype)
     turned = torch.linalg.qr(rows(6, 6, seed=2, dtype=dtype))[0] @ whole
     flat = rows(6, 2, seed=3, dtype=dtype) @ rows(2, 10, seed=4, dtype=dtype)
@@ -55,7 +55,7 @@ def hard_pairs(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("case", hard_pairs(torch.float64))
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_value_and_slope_are_finite_where_the_published_ones_are_not(penalty, case, dtype):
+def test_value_and_gradient_are_finite_where_the_published_ones_are_not(penalty, case, dtype):
     source, target = (batch.clone().requires_grad_() for batch in hard_pairs(dtype)[case])
     value = penalty(source, target)
     slopes = torch.autograd.grad(value, (source, target))
@@ -68,9 +68,9 @@ def test_value_and_slope_are_finite_where_the_published_ones_are_not(penalty, ca
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("case", hard_pairs(torch.float64))
 @pytest.mark.parametrize("penalty", ZERO_FOR_EQUAL)
-def test_a_batch_is_at_distance_zero_from_itself(penalty, case, dtype):
+def test_the_penalty_of_a_batch_and_itself_is_zero(penalty, case, dtype):
     for batch in hard_pairs(dtype)[case]:
-        scale = 1 + float(batch.square().sum())  # of the eigenvalues and covariances that are compared
+        scale = 1 + float(batch.square().sum())  # the scale of the eigenvalues and covariances
         assert float(penalty(batch, batch.clone())) <= 100 * torch.finfo(dtype).eps * scale
 
 
@@ -83,26 +83,26 @@ def test_the_order_of_rows_does_not_matter(penalty):
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("sizes", [(7, 7), (5, 8)])
-def test_lanes_are_single_batches_side_by_side(penalty, sizes):
+def test_stacked_batches_have_the_penalties_of_each_alone(penalty, sizes):
     source = rows(3, sizes[0], 9) * torch.tensor([1.0, 5.0, 0.1])[:, None, None]
     target = rows(3, sizes[1], 9, seed=1)
-    source[1, :, 3:] = 0  # lanes of different rank
+    source[1, :, 3:] = 0  # seeds of different rank
     source, target = source.requires_grad_(), target.requires_grad_()
     together = penalty(source, target)
     slopes = torch.autograd.grad(together.sum(), (source, target))
     assert together.shape == (3,)
-    for lane in range(3):
-        s, t = source[lane].detach().requires_grad_(), target[lane].detach().requires_grad_()
+    for seed in range(3):
+        s, t = source[seed].detach().requires_grad_(), target[seed].detach().requires_grad_()
         alone = penalty(s, t)
-        torch.testing.assert_close(together[lane], alone, rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(together[seed], alone, rtol=1e-12, atol=1e-13)
         for slope, own in zip(slopes, torch.autograd.grad(alone, (s, t))):
-            torch.testing.assert_close(slope[lane], own, rtol=1e-8, atol=1e-10)
+            torch.testing.assert_close(slope[seed], own, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_slope_is_that_of_the_value(penalty):
+def test_the_gradient_is_that_of_the_value(penalty):
     source, target = rows(5, 8), 2 * rows(5, 8, seed=1)
-    if penalty is norm_step_penalty:  # constant in value; its slope has a test of its own
+    if penalty is norm_step_penalty:  # its value is constant; its gradient has another test
         assert float(penalty(source, target)) == pytest.approx(2.0)
         return
     inputs = (source.requires_grad_(), target.requires_grad_())
@@ -110,22 +110,22 @@ def test_the_slope_is_that_of_the_value(penalty):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_half_precision_is_lifted_and_autocast_left(penalty):
+def test_half_precision_is_converted_and_autocast_is_disabled(penalty):
     source, target = rows(6, 10, dtype=torch.bfloat16), rows(6, 10, seed=1, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = penalty(source, target)
-    assert found.dtype == torch.float32
-    assert torch.equal(found, penalty(source.float(), target.float()))
+        value = penalty(source, target)
+    assert value.dtype == torch.float32
+    assert torch.equal(value, penalty(source.float(), target.float()))
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_features_that_are_not_finite_show_in_the_value_of_their_lane_only(penalty, bad):
+def test_features_that_are_not_finite_affect_only_their_seed(penalty, bad):
     source, target = rows(2, 6, 10), rows(2, 6, 10, seed=1)
     source[1, 2, 3] = bad
-    found = penalty(source, target)
-    assert math.isfinite(found[0])
-    assert not math.isfinite(found[1])
+    values = penalty(source, target)
+    assert math.isfinite(values[0])
+    assert not math.isfinite(values[1])
 
 
 def test_coral_is_the_averaged_squared_difference_of_means_and_covariances():
@@ -136,12 +136,12 @@ def test_coral_is_the_averaged_squared_difference_of_means_and_covariances():
     assert float(coral_penalty(source, target)) == pytest.approx(by_hand, rel=1e-12)
 
 
-def test_coral_does_not_see_where_both_batches_are():
+def test_coral_is_invariant_to_a_common_shift():
     source, target = rows(12, 5), rows(9, 5, seed=1)
     torch.testing.assert_close(coral_penalty(source + 7, target + 7), coral_penalty(source, target))
 
 
-def test_a_step_on_the_norm_penalty_lengthens_features_by_the_same_slope_wherever_they_are():
+def test_the_norm_step_penalty_lengthens_all_features_with_equal_gradients():
     source = (rows(4, 3) * torch.tensor([0.1, 1.0, 10.0, 100.0])[:, None]).requires_grad_()
     (slope,) = torch.autograd.grad(norm_step_penalty(source, source.detach(), step=0.5), source)
     inward = -slope / slope.norm(dim=1, keepdim=True)
@@ -149,18 +149,18 @@ def test_a_step_on_the_norm_penalty_lengthens_features_by_the_same_slope_whereve
     torch.testing.assert_close(slope.norm(dim=1), torch.full((4,), 2 * 0.5 / 4, dtype=torch.float64))
 
 
-def test_the_hard_norm_penalty_is_zero_on_the_sphere_only():
+def test_the_norm_radius_penalty_is_zero_only_on_the_sphere():
     sphere = 25 * torch.nn.functional.normalize(rows(6, 4), dim=1)
     assert float(norm_radius_penalty(sphere, sphere)) == pytest.approx(0, abs=1e-20)
     assert float(norm_radius_penalty(sphere, 2 * sphere)) == pytest.approx(625)
 
 
-def test_cross_entropy_of_a_critic_that_knows_nothing_is_log_two():
+def test_the_cross_entropy_of_zero_logits_is_log_two():
     zeros = torch.zeros(5, 1)
     assert float(domain_cross_entropy(zeros, torch.zeros(9, 1))) == pytest.approx(math.log(2))
 
 
-def test_cross_entropy_agrees_with_torch_and_survives_a_sure_critic():
+def test_the_cross_entropy_equals_torchs_and_is_finite_for_large_logits():
     source, target = rows(6, 1), rows(6, 1, seed=1)
     labels = torch.cat([torch.zeros(6, 1), torch.ones(6, 1)]).double()
     theirs = torch.nn.functional.binary_cross_entropy_with_logits(torch.cat([source, target]), labels)
@@ -169,7 +169,7 @@ def test_cross_entropy_agrees_with_torch_and_survives_a_sure_critic():
     assert float(domain_cross_entropy(source * 0 - 1e4, target * 0 + 1e4)) == 0
 
 
-def test_the_reversed_gradient_is_the_gradient_times_minus_the_scale():
+def test_the_reversed_gradient_is_minus_the_scale_times_the_gradient():
     x = rows(4, 3).requires_grad_()
     (plain,) = torch.autograd.grad((x**3).sum(), x)
     (turned,) = torch.autograd.grad((reverse_gradient(x, 0.3) ** 3).sum(), x)
@@ -178,7 +178,7 @@ def test_the_reversed_gradient_is_the_gradient_times_minus_the_scale():
     torch.testing.assert_close(by_map, turned)
 
 
-def test_under_vmap_each_penalty_is_what_it_is_with_lanes():
+def test_vmap_gives_the_penalties_of_stacked_batches():
     source, target = rows(3, 6, 10), rows(3, 6, 10, seed=1)
     for penalty in (*PENALTIES, lambda s, t: principal_sines(s, t).sum(dim=-1)):
         torch.testing.assert_close(torch.vmap(penalty)(source, target), penalty(source, target))

@@ -1,4 +1,4 @@
-"""RSD and DARE-GRAM against float64 brute force, their invariances, and the places where the published losses fail."""
+"""RSD and DARE-GRAM against brute force in float64, their invariances, and cases where the published losses fail."""
 
 import numpy as np
 import pytest
@@ -32,9 +32,9 @@ def published_base(X, Z):
 
 
 def published_dare_gram(X, Z, threshold):
-    """The inverses by numpy's pinv of whole Gram matrices, truncated half way between the k-th eigenvalue and the next.
+    """Compute DARE-GRAM with numpy's pinv, truncated between the k-th and the next eigenvalue.
 
-    The published cut is at the next one itself, so that rounding decides whether that is kept.
+    The published cut is at the next eigenvalue, so rounding decides whether it is kept.
     """
     grams = [np.column_stack([np.ones(len(A)), A]) for A in (X, Z)]
     grams = [A.T @ A for A in grams]
@@ -54,39 +54,39 @@ def published_dare_gram(X, Z, threshold):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_sines_are_those_of_scipys_subspace_angles(shape):
+def test_sines_equal_those_of_scipys_subspace_angles(shape):
     X, Z = pair(*shape)
-    found = principal_sines(*tensors(X, Z)).numpy()
-    np.testing.assert_allclose(found, np.sin(scipy.linalg.subspace_angles(X.T, Z.T)), atol=1e-12)
+    sines = principal_sines(*tensors(X, Z)).numpy()
+    np.testing.assert_allclose(sines, np.sin(scipy.linalg.subspace_angles(X.T, Z.T)), atol=1e-12)
 
 
-def test_small_angles_keep_their_digits():
-    """The published root of 1 - cos^2 has none of them left: cos is 1 to the last bit."""
+def test_small_angles_are_accurate():
+    """The published root of 1 - cos^2 loses all digits, because cos is 1 to the last bit."""
     basis, tilt = np.eye(6)[:2], np.diag([1e-7, 1e-4])
     Z = basis.copy()
     Z[:, 2:4] = tilt
-    found = principal_sines(*tensors(basis, Z)).numpy()
-    np.testing.assert_allclose(found, [1e-4, 1e-7], rtol=1e-6)
+    sines = principal_sines(*tensors(basis, Z)).numpy()
+    np.testing.assert_allclose(sines, [1e-4, 1e-7], rtol=1e-6)
 
 
 @pytest.mark.parametrize("ranks", [(2, 2), (2, 4), (4, 2), (1, 5)])
-def test_batches_of_low_rank_have_the_angles_of_what_they_span(ranks):
+def test_batches_of_low_rank_have_the_angles_of_their_spans(ranks):
     rng = np.random.default_rng(5)
     X, Z = (rng.normal(size=(6, r)) @ rng.normal(size=(r, 15)) for r in ranks)
-    found = principal_sines(*tensors(X, Z)).numpy()
-    np.testing.assert_allclose(found[: min(ranks)], np.sin(scipy.linalg.subspace_angles(X.T, Z.T)), atol=1e-10)
-    assert (found[min(ranks) :] == 0).all()
+    sines = principal_sines(*tensors(X, Z)).numpy()
+    np.testing.assert_allclose(sines[: min(ranks)], np.sin(scipy.linalg.subspace_angles(X.T, Z.T)), atol=1e-10)
+    assert (sines[min(ranks) :] == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(6, 20), (4, 9)])
-def test_rsd_is_the_published_value(shape):
+def test_rsd_equals_the_published_value(shape):
     X, Z = pair(*shape)
     by_hand = np.sin(scipy.linalg.subspace_angles(X.T, Z.T)).sum() + 0.01 * published_base(X, Z)
     assert float(rsd_penalty(*tensors(X, Z))) == pytest.approx(by_hand, rel=1e-10)
     assert float(base_mismatch(*tensors(X, Z))) == pytest.approx(published_base(X, Z), rel=1e-10)
 
 
-def test_rsd_has_the_published_slope_where_there_is_one():
+def test_rsd_has_the_published_gradient_where_it_exists():
     source, target = (t.requires_grad_() for t in tensors(*pair(6, 20)))
     U_s, U_t = (torch.linalg.svd(f.mT, full_matrices=False)[0] for f in (source, target))
     P_s, cosines, P_t = torch.linalg.svd(U_s.mT @ U_t)
@@ -96,7 +96,7 @@ def test_rsd_has_the_published_slope_where_there_is_one():
         torch.testing.assert_close(own, other, rtol=1e-9, atol=1e-10)
 
 
-def test_the_published_root_fails_where_two_batches_span_one_subspace_and_ours_does_not():
+def test_the_gradient_is_finite_for_equal_subspaces_where_the_published_one_is_not():
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(3, 16))
     source, target = tensors(rng.normal(size=(8, 3)) @ basis, rng.normal(size=(8, 3)) @ basis)
@@ -121,17 +121,17 @@ def test_rotating_or_scaling_the_features_does_not_change_rsd(shape):
     assert float(rsd_penalty(*tensors(1e3 * X, 1e-3 * Z))) == pytest.approx(before, rel=1e-9)
 
 
-def test_batches_with_as_many_rows_as_features_have_no_angles():
+def test_batches_with_as_many_rows_as_features_have_zero_angles():
     assert principal_sines(*tensors(*pair(20, 6))).max() < 1e-14
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.999])
-def test_dare_gram_is_the_published_value(shape, threshold):
+def test_dare_gram_equals_the_published_value(shape, threshold):
     X, Z = pair(*shape)
     angle, scale = published_dare_gram(X, Z, threshold)
-    found = dare_gram_penalty(*tensors(X, Z), threshold=threshold)
-    assert float(found) == pytest.approx(0.05 * angle + 0.001 * scale, rel=1e-9)
+    value = dare_gram_penalty(*tensors(X, Z), threshold=threshold)
+    assert float(value) == pytest.approx(0.05 * angle + 0.001 * scale, rel=1e-9)
 
 
 def test_permuting_and_negating_features_does_not_change_dare_gram():
@@ -141,7 +141,7 @@ def test_permuting_and_negating_features_does_not_change_dare_gram():
     assert float(dare_gram_penalty(*tensors((X * signs)[:, order], (Z * signs)[:, order]))) == pytest.approx(before)
 
 
-def test_rotating_the_features_changes_only_the_angle_of_dare_gram():
+def test_rotating_the_features_changes_only_the_angle_term_of_dare_gram():
     X, Z = pair(10, 7)
     R = rotation(7)
     plain, turned = tensors(X, Z), tensors(X @ R, Z @ R)
@@ -159,7 +159,7 @@ def test_repeating_every_row_of_the_target_does_not_change_dare_gram():
 
 
 def test_equal_eigenvalues_at_the_cut_are_kept_together():
-    """The inverse must not depend on which of them the decomposition happens to list first."""
+    """The inverse must not depend on the order of equal eigenvalues in the decomposition."""
     X = np.vstack([np.eye(6), -np.eye(6)]) * 3
     R = rotation(6)
     Z = pair(12, 6)[1]
@@ -169,7 +169,7 @@ def test_equal_eigenvalues_at_the_cut_are_kept_together():
     assert nudged == pytest.approx(before, rel=1e-6)
 
 
-def test_a_dead_feature_is_not_judged_by_the_direction_of_its_rounding():
+def test_rounding_in_a_constant_feature_does_not_affect_dare_gram():
     X, Z = pair(10, 7)
     X[:, 2], Z[:, 4] = 0, 0
     dead = float(dare_gram_penalty(*tensors(X, Z)))
@@ -180,29 +180,31 @@ def test_a_dead_feature_is_not_judged_by_the_direction_of_its_rounding():
 PENALTIES = [principal_sines, base_mismatch, rsd_penalty, dare_gram_penalty]
 
 
-def slopes(penalty, X, Z, dtype):
+def compute_gradients(penalty, X, Z, dtype):
     rows = [torch.tensor(A).float().to(dtype).requires_grad_() for A in (X, Z)]
     return [slope.double() for slope in torch.autograd.grad(penalty(*rows).sum(), rows)]
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("shape", [(8, 16), (32, 128), (64, 128)])
-def test_the_slope_at_float32_features_is_that_of_the_same_numbers_in_float64(penalty, shape):
-    for own, exact in zip(*(slopes(penalty, *pair(*shape), dtype) for dtype in (torch.float32, torch.float64))):
-        # The result's own rounding is 6e-8; DARE-GRAM's column of rounding is 3e-4 of a column, squared at its edge.
+def test_the_gradient_at_float32_features_equals_that_in_float64(penalty, shape):
+    for own, exact in zip(
+        *(compute_gradients(penalty, *pair(*shape), dtype) for dtype in (torch.float32, torch.float64))
+    ):
+        # Rounding of the result is 6e-8. In DARE-GRAM, columns of rounding add about (3e-4)^2.
         assert float((own - exact).norm() / exact.norm()) < 1e-4
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("size", [1e-20, 1e-32, 1e-40, 0.0])
-def test_float32_features_near_zero_have_finite_slopes(penalty, size):
+def test_float32_features_near_zero_have_finite_gradients(penalty, size):
     X, Z = pair(8, 16)
-    for slope in slopes(penalty, X * size, Z, torch.float32):
+    for slope in compute_gradients(penalty, X * size, Z, torch.float32):
         assert torch.isfinite(slope).all()
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.__name__)
-def test_results_have_the_features_dtype_and_float32_at_least(penalty):
+def test_results_are_float64_for_float64_features_and_else_float32(penalty):
     rows = tensors(*pair(6, 20))
     for dtype, expected in ((torch.float64,) * 2, (torch.float32,) * 2, (torch.bfloat16, torch.float32)):
         assert penalty(*(row.to(dtype) for row in rows)).dtype == expected

@@ -1,4 +1,4 @@
-"""The file of a checkpoint: any name, every bit of it checked, errors that name it, and weights read from it alone."""
+"""The checkpoint file: names, damage, write errors, and reading the best weights."""
 
 import errno
 import os
@@ -13,51 +13,51 @@ from torch import nn  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.paper import ERM, MLP, Objective, TrainConfig, TrainingError, load_checkpoint, train, train_seeds  # noqa: E402
 from pyspar.paper.training import checkpoint as checkpoint_module  # noqa: E402
-from pyspar.paper.training.replica import put  # noqa: E402
+from pyspar.paper.training.replica import copy_tensors  # noqa: E402
 
 
 def config(**changes):
     return TrainConfig(**{"epochs": 2, "batch_size": 8, "lr": 1e-2, "device": "cpu", **changes})
 
 
-def fresh(seed=0):
+def make_model(seed=0):
     torch.manual_seed(seed)
     return MLP(5, hidden=8)
 
 
 @pytest.mark.parametrize("name", ["run", ".run", "run.pt", "a run.of mine"])
 def test_a_checkpoint_may_have_any_name(name, tmp_path, table_task):
-    first = train(fresh(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
-    again = train(fresh(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
+    first = train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
+    again = train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
     assert first.history == again.history
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_no_flipped_bit_and_no_missing_end_goes_unnoticed(tmp_path, table_task):
-    """torch's own reader takes one in fifteen such flips for weights."""
+def test_every_flipped_bit_and_every_truncation_is_detected(tmp_path, table_task):
+    """Torch's reader does not detect one in fifteen of these flips."""
     path = tmp_path / "run.pt"
-    train(fresh(), ERM(), table_task(), config(), 0, checkpoint=path)
+    train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
     written = path.read_bytes()
     rng = np.random.default_rng(0)
-    for place in [0, len(written) - 1, *rng.integers(0, len(written), 60).tolist()]:
+    for position in [0, len(written) - 1, *rng.integers(0, len(written), 60).tolist()]:
         broken = bytearray(written)
-        broken[place] ^= 1 << int(rng.integers(8))
+        broken[position] ^= 1 << int(rng.integers(8))
         path.write_bytes(broken)
-        with pytest.raises(InputError, match=r"run\.pt', which cannot be read .*digest.*delete it to start over"):
-            load_checkpoint(path, fresh())
+        with pytest.raises(InputError, match=r"run\.pt' .*digest"):
+            load_checkpoint(path, make_model())
     for length in [0, 10, len(written) // 2, len(written) - 1]:
         path.write_bytes(written[:length])
-        with pytest.raises(InputError, match=r"no digest at its end: it is cut off.*delete it to start over"):
-            train(fresh(), ERM(), table_task(), config(), 0, checkpoint=path)
+        with pytest.raises(InputError, match=r"run\.pt' .*no digest"):
+            train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
     path.write_bytes(written)
-    assert train(fresh(), ERM(), table_task(), config(), 0, checkpoint=path).history
+    assert train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path).history
 
 
-def test_a_full_disk_is_told_with_the_path_and_the_epoch_and_leaves_the_file_before(tmp_path, table_task, monkeypatch):
-    monkeypatch.setattr(checkpoint_module, "_SHARE", float("inf"))  # write after every epoch
+def test_a_full_disk_raises_with_path_and_epoch_and_leaves_no_partial_file(tmp_path, table_task, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "_MAX_WRITING_SHARE", float("inf"))  # write after every epoch
     path, writes = tmp_path / "run.pt", []
 
-    class Full:
+    class FullDisk:
         def __init__(self, file):
             self.file = file
 
@@ -68,19 +68,19 @@ def test_a_full_disk_is_told_with_the_path_and_the_epoch_and_leaves_the_file_bef
             return self.file.write(content)
 
     plain = checkpoint_module._write
-    monkeypatch.setattr(checkpoint_module, "_write", lambda state, file: plain(state, Full(file)))
-    with pytest.raises(OSError, match=r"could not be written after epoch \d+: No space left.*make room") as told:
-        train(fresh(), ERM(), table_task(), config(epochs=30), 0, checkpoint=path)
-    assert told.value.errno == errno.ENOSPC
-    assert told.value.filename == str(path)
-    assert [found.name for found in tmp_path.iterdir()] in ([], ["run.pt"])
+    monkeypatch.setattr(checkpoint_module, "_write", lambda state, file: plain(state, FullDisk(file)))
+    with pytest.raises(OSError, match=r"after epoch \d+: No space left") as raised:
+        train(make_model(), ERM(), table_task(), config(epochs=30), 0, checkpoint=path)
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.filename == str(path)
+    assert [file.name for file in tmp_path.iterdir()] in ([], ["run.pt"])
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_the_first_epoch(tmp_path, table_task, monkeypatch):
+def test_a_folder_that_is_not_writable_raises_before_the_first_epoch(tmp_path, table_task, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    class Never(ERM):
+    class NeverTrained(ERM):
         def phase(self, epoch):
             assert not trained
             return "train"
@@ -91,49 +91,51 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_the_first_epoch(tm
 
     trained = []
     monkeypatch.setattr(checkpoint_module.tempfile, "TemporaryFile", refuse)
-    with pytest.raises(PermissionError, match=r"could not be written before training.*another folder"):
-        train(fresh(), Never(), table_task(), config(), 0, checkpoint=tmp_path / "run.pt")
-    with pytest.raises(InputError, match="must be the path of a file"):
-        train(fresh(), Never(), table_task(), config(), 0, checkpoint=tmp_path)
+    with pytest.raises(PermissionError, match=r"before training.*run\.pt"):
+        train(make_model(), NeverTrained(), table_task(), config(), 0, checkpoint=tmp_path / "run.pt")
+    with pytest.raises(InputError, match="folder"):
+        train(make_model(), NeverTrained(), table_task(), config(), 0, checkpoint=tmp_path)
 
 
-def test_tensors_of_other_shapes_or_names_are_never_spread_over_ours():
+def test_tensors_with_other_names_or_shapes_are_not_copied():
     into = {"a": torch.zeros(2, 3), "b": torch.zeros(3)}
-    with pytest.raises(ValueError, match=r"'b' has shape \(1,\) there and \(3,\) here"):
-        put(into, {"a": torch.ones(2, 3), "b": torch.ones(1)})
-    with pytest.raises(ValueError, match="'c' is in one of them"):
-        put(into, {"a": torch.ones(2, 3), "b": torch.ones(3), "c": torch.ones(1)})
+    with pytest.raises(ValueError, match=r"'b' .*\(1,\).*\(3,\)"):
+        copy_tensors(into, {"a": torch.ones(2, 3), "b": torch.ones(1)})
+    with pytest.raises(ValueError, match=r"unexpected.*'c'"):
+        copy_tensors(into, {"a": torch.ones(2, 3), "b": torch.ones(3), "c": torch.ones(1)})
+    with pytest.raises(ValueError, match="'b' is missing"):
+        copy_tensors(into, {"a": torch.ones(2, 3)})
     assert not into["a"].any()
 
 
 @pytest.mark.parametrize("kind", [MLP, nn.Linear], ids=["stacked", "in turn"])
-def test_the_best_weights_are_read_from_the_file_alone(kind, tmp_path, table_task):
+def test_load_checkpoint_returns_the_best_weights(kind, tmp_path, table_task):
     path = tmp_path / "run.pt"
 
-    class Alone(ERM):
+    class MaybeStackable(ERM):
         stackable = kind is MLP
 
     build = (lambda seed: MLP(5, hidden=8)) if kind is MLP else (lambda seed: nn.Linear(5, 1))
-    trained = train_seeds(build, Alone(), table_task(), config(epochs=5, lr=0.1), [3, 8], checkpoint=path)
-    given = build(0)
-    before = [p.clone() for p in given.parameters()]
+    trained = train_seeds(build, MaybeStackable(), table_task(), config(epochs=5, lr=0.1), [3, 8], checkpoint=path)
+    original = build(0)
+    before = [p.clone() for p in original.parameters()]
     for one in trained:
-        found = load_checkpoint(path, given, seed=one.seed)
-        assert not found.training
-        assert all(torch.equal(a, b) for a, b in zip(found.parameters(), one.model.parameters(), strict=True))
-    assert all(torch.equal(a, b) for a, b in zip(given.parameters(), before, strict=True))
-    with pytest.raises(InputError, match=r"seed must be one of \[3, 8\].*Got None; pass seed="):
-        load_checkpoint(path, given)
-    with pytest.raises(InputError, match=r"is not the model of .* has shape .* there and .* here"):
+        loaded = load_checkpoint(path, original, seed=one.seed)
+        assert not loaded.training
+        assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), one.model.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(original.parameters(), before, strict=True))
+    with pytest.raises(InputError, match=r"seed .*\[3, 8\].*None"):
+        load_checkpoint(path, original)
+    with pytest.raises(InputError, match=r"(MLP|Linear) .*run\.pt.* has shape"):
         load_checkpoint(path, MLP(5, hidden=9) if kind is MLP else nn.Linear(4, 1), seed=3)
-    with pytest.raises(InputError, match="which is no file"):
-        load_checkpoint(tmp_path / "other", given)
-    with pytest.raises(TypeError, match=r"must be a torch\.nn\.Module"):
+    with pytest.raises(InputError, match=r"not found: .*other"):
+        load_checkpoint(tmp_path / "other", original)
+    with pytest.raises(TypeError, match=r"model .*str"):
         load_checkpoint(path, "MLP")
 
 
 class Poisoned(Objective):
-    """Its own part is NaN after epoch 1, while losses and the model stay fine."""
+    """Its module becomes NaN after epoch 1, while the losses and the model remain finite."""
 
     name = "Poisoned"
 
@@ -148,17 +150,19 @@ class Poisoned(Objective):
         return "train"
 
     def loss(self, net, batch, module, phase):
-        told = torch.nan_to_num(module.weight).square().sum()
-        return {**super().loss(net, batch, module, phase), "told": told}
+        penalty = torch.nan_to_num(module.weight).square().sum()
+        return {**super().loss(net, batch, module, phase), "penalty": penalty}
 
 
-def test_a_part_of_the_objective_that_is_lost_ends_the_run_before_it_is_written(tmp_path, table_task, monkeypatch):
-    monkeypatch.setattr(checkpoint_module, "_SHARE", float("inf"))  # write after every epoch
+def test_a_module_that_is_not_finite_raises_before_it_is_written(tmp_path, table_task, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "_MAX_WRITING_SHARE", float("inf"))  # write after every epoch
     path = tmp_path / "run.pt"
-    with pytest.raises(TrainingError, match=r"the objective's part, after epoch 2.*load_checkpoint\(path, model\)"):
-        train(fresh(), Poisoned(), table_task(), config(epochs=5), 0, checkpoint=path)
+    with pytest.raises(TrainingError, match=r"after epoch 2 .*run\.pt"):
+        train(make_model(), Poisoned(), table_task(), config(epochs=5), 0, checkpoint=path)
     state = torch.load(path, weights_only=True)
     assert state["epoch"] == 2
     assert all(torch.isfinite(t).all() for t in state["lanes"][0]["tensors"]["module"].values())
-    again = train(load_checkpoint(path, fresh()), ERM(), table_task(), config(lr=1e-3), 0, checkpoint=tmp_path / "b.pt")
+    again = train(
+        load_checkpoint(path, make_model()), ERM(), table_task(), config(lr=1e-3), 0, checkpoint=tmp_path / "b.pt"
+    )
     assert np.isfinite(again.validation)

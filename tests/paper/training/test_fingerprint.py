@@ -1,4 +1,4 @@
-"""What tells one run from another, and what does not."""
+"""The fingerprint of a run: equal for equal runs, different for different ones."""
 
 import functools
 
@@ -15,13 +15,13 @@ from pyspar.paper.training.fingerprint import fingerprint  # noqa: E402
 CONFIG = TrainConfig(epochs=2, batch_size=8, lr=1e-2, device="cpu")
 
 
-class Given(ERM):
-    def __init__(self, thing):
-        self.thing = thing
+class WithAttribute(ERM):
+    def __init__(self, value):
+        self.value = value
 
 
 class Net(nn.Module):
-    """A buffer that no state_dict holds, a setting that no repr shows, and weights that may be tied."""
+    """A buffer that is not in the state_dict, a setting that is not in the repr, and weights that may be tied."""
 
     def __init__(self, scale=1.0, tied=False, mask=1.0):
         super().__init__()
@@ -47,9 +47,9 @@ OtherForward.__qualname__ = "Net"
 
 
 @pytest.fixture
-def told(table_task):
+def make_fingerprint(table_task):
     task = table_task()
-    return lambda thing=None, models=(): fingerprint(CONFIG, Given(thing), [0], task, models or [MLP(5)])
+    return lambda value=None, models=(): fingerprint(CONFIG, WithAttribute(value), [0], task, models or [MLP(5)])
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def told(table_task):
     [lambda: Net(2.0), lambda: Net(tied=True), lambda: Net().requires_grad_(False), lambda: OtherForward()],
     ids=["scale", "tied", "frozen", "forward"],
 )
-def test_models_that_compute_otherwise_with_the_same_tensors_are_told_apart(other, told):
-    base, found = told(models=[Net()]), told(models=[other()])
-    assert {name for name in base if base[name] != found[name]} - {"initial weights"} == {"model"}
-    assert base == told(models=[Net()])
+def test_models_with_equal_tensors_and_different_computations_differ(other, make_fingerprint):
+    base, changed = make_fingerprint(models=[Net()]), make_fingerprint(models=[other()])
+    assert {name for name in base if base[name] != changed[name]} - {"initial weights"} == {"model"}
+    assert base == make_fingerprint(models=[Net()])
 
 
-def test_every_model_counts_and_so_does_a_buffer_that_no_state_dict_holds(told):
-    base = told(models=[Net(), Net()])
-    assert told(models=[Net(), Net(2.0)])["model"] != base["model"]
-    assert told(models=[Net(), Net(mask=0.5)])["initial weights"] != base["initial weights"]
+def test_every_model_and_every_buffer_is_included(make_fingerprint):
+    base = make_fingerprint(models=[Net(), Net()])
+    assert make_fingerprint(models=[Net(), Net(2.0)])["model"] != base["model"]
+    assert make_fingerprint(models=[Net(), Net(mask=0.5)])["initial weights"] != base["initial weights"]
 
 
 def scaled(factor):
@@ -93,17 +93,21 @@ class Callable:
     ],
     ids=["code", "closure", "object", "method", "partial", "array"],
 )
-def test_functions_given_to_an_objective_are_known_by_what_they_do(one, same, other, told):
-    assert told(one)["objective"] == told(same or one)["objective"] != told(other)["objective"]
-    assert " at 0x" not in told(one)["objective"]
+def test_functions_of_an_objective_are_identified_by_their_code_and_values(one, same, other, make_fingerprint):
+    assert (
+        make_fingerprint(one)["objective"]
+        == make_fingerprint(same or one)["objective"]
+        != make_fingerprint(other)["objective"]
+    )
+    assert " at 0x" not in make_fingerprint(one)["objective"]
 
 
-def test_groups_of_texts_are_known_by_their_texts_and_not_by_where_these_lie(table_task):
+def test_groups_of_strings_are_identified_by_their_text(table_task):
     task = table_task()
-    found = []
+    digests = []
     for letters in ("ab", "ab", "ac"):
         group = np.array(["".join([letters[i % 2], "x"]) for i in range(24)], dtype=object)
         val = type(task.val)(task.val.X, task.val.y, group)
-        found.append(fingerprint(CONFIG, ERM(), [0], type(task)(**{**vars(task), "val": val}), [MLP(5)])["data"])
+        digests.append(fingerprint(CONFIG, ERM(), [0], type(task)(**{**vars(task), "val": val}), [MLP(5)])["data"])
         torch.manual_seed(0)
-    assert found[0] == found[1] != found[2]
+    assert digests[0] == digests[1] != digests[2]

@@ -1,7 +1,8 @@
-"""The training loop against one written out by hand, and what its settings mean."""
+"""The training loop, compared with a loop in plain torch, and the effect of its settings."""
 
 import copy
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from torch import nn  # noqa: E402
 from pyspar.paper import ERM, MLP, Objective, TrainConfig, TrainingError, predict, train  # noqa: E402
 from pyspar.paper.data.task import Part  # noqa: E402
 from pyspar.paper.objectives.base import mean_squared_error  # noqa: E402
-from pyspar.paper.training.order import target_order, train_order  # noqa: E402
+from pyspar.paper.training.epoch_data import draw_target_order, draw_train_order  # noqa: E402
 
 CONFIG = TrainConfig(epochs=4, batch_size=8, lr=1e-2, device="cpu")
 
@@ -22,7 +23,7 @@ def config(**changes):
     return TrainConfig(**{"epochs": 4, "batch_size": 8, "lr": 1e-2, "device": "cpu", **changes})
 
 
-def fresh(outputs=1, dtype=torch.float32):
+def make_model(outputs=1, dtype=torch.float32):
     torch.manual_seed(0)
     return MLP(5, hidden=16, outputs=outputs).to(dtype)
 
@@ -31,8 +32,8 @@ def weights(model):
     return [p.detach().clone() for p in model.parameters()]
 
 
-def by_hand(model, task, seed, *, epochs=4, lr=1e-2, batch=8, wd=0.0, lr_at=lambda e: 1.0, shuffle="once"):
-    """Plain torch: Adam on the mean squared error; return the weights of the epoch with the lowest validation error."""
+def train_with_torch(model, task, seed, *, epochs=4, lr=1e-2, batch=8, wd=0.0, lr_at=lambda e: 1.0, shuffle="once"):
+    """Train with Adam on the mean squared error. Return the weights, number and validation error of the best epoch."""
     model = copy.deepcopy(model)
     dtype = next(model.parameters()).dtype
     X, V = (torch.tensor(part.X, dtype=dtype) for part in (task.train, task.val))
@@ -42,7 +43,7 @@ def by_hand(model, task, seed, *, epochs=4, lr=1e-2, batch=8, wd=0.0, lr_at=lamb
     for epoch in range(epochs):
         for group in adam.param_groups:
             group["lr"] = lr * lr_at(epoch)
-        for rows in train_order(seed, epoch, len(X), batch, shuffle):
+        for rows in draw_train_order(seed, epoch, len(X), batch, shuffle):
             adam.zero_grad()
             nn.functional.mse_loss(model(X[rows]), y[rows]).backward()
             adam.step()
@@ -54,19 +55,19 @@ def by_hand(model, task, seed, *, epochs=4, lr=1e-2, batch=8, wd=0.0, lr_at=lamb
 
 
 @pytest.mark.parametrize("outputs", [None, 3])
-def test_it_is_the_loop_one_would_write(outputs, table_task):
-    task, model = table_task(outputs=outputs), fresh(outputs or 1, torch.float64)
-    found = train(model, ERM(), task, CONFIG, 4)
-    expected, epoch, error = by_hand(model, task, 4)
-    assert found.best_epoch == epoch
-    assert found.validation == pytest.approx(error, rel=1e-10)
-    for ours, theirs in zip(found.model.parameters(), expected, strict=True):
+def test_training_equals_a_loop_in_plain_torch(outputs, table_task):
+    task, model = table_task(outputs=outputs), make_model(outputs or 1, torch.float64)
+    trained = train(model, ERM(), task, CONFIG, 4)
+    expected, epoch, error = train_with_torch(model, task, 4)
+    assert trained.best_epoch == epoch
+    assert trained.validation == pytest.approx(error, rel=1e-10)
+    for ours, theirs in zip(trained.model.parameters(), expected, strict=True):
         torch.testing.assert_close(ours.detach(), theirs, rtol=0, atol=1e-11)  # float64; another Adam kernel
 
 
-def test_it_is_that_loop_in_float32_too(table_task):
-    task, model = table_task(), fresh()
-    expected, _, _ = by_hand(model, task, 1)
+def test_training_equals_a_loop_in_plain_torch_in_float32(table_task):
+    task, model = table_task(), make_model()
+    expected, _, _ = train_with_torch(model, task, 1)
     for ours, theirs in zip(train(model, ERM(), task, CONFIG, 1).model.parameters(), expected, strict=True):
         torch.testing.assert_close(ours.detach(), theirs, rtol=0, atol=1e-6)
 
@@ -78,45 +79,45 @@ def test_it_is_that_loop_in_float32_too(table_task):
         ({"schedule": "cosine"}, lambda e: (1 + math.cos(math.pi * e / 4)) / 2),
     ],
 )
-def test_schedules_set_the_rate_of_each_epoch(settings, lr_at, table_task):
-    task, model = table_task(), fresh(dtype=torch.float64)
-    found = train(model, ERM(), task, config(**settings), 0)
-    expected, _, _ = by_hand(model, task, 0, lr_at=lr_at)
-    assert [record.lr for record in found.history] == pytest.approx([1e-2 * lr_at(e) for e in range(4)])
-    for ours, theirs in zip(found.model.parameters(), expected, strict=True):
+def test_schedules_set_the_learning_rate_of_each_epoch(settings, lr_at, table_task):
+    task, model = table_task(), make_model(dtype=torch.float64)
+    trained = train(model, ERM(), task, config(**settings), 0)
+    expected, _, _ = train_with_torch(model, task, 0, lr_at=lr_at)
+    assert [record.lr for record in trained.history] == pytest.approx([1e-2 * lr_at(e) for e in range(4)])
+    for ours, theirs in zip(trained.model.parameters(), expected, strict=True):
         torch.testing.assert_close(ours.detach(), theirs, rtol=0, atol=1e-11)
 
 
-def test_weight_decay_and_reshuffling_are_as_by_hand(table_task):
-    task, model = table_task(), fresh(dtype=torch.float64)
-    found = train(model, ERM(), task, config(weight_decay=0.1, shuffle="epoch"), 0)
-    expected, _, _ = by_hand(model, task, 0, wd=0.1, shuffle="epoch")
-    for ours, theirs in zip(found.model.parameters(), expected, strict=True):
+def test_weight_decay_and_reshuffling_are_as_train_with_torch(table_task):
+    task, model = table_task(), make_model(dtype=torch.float64)
+    trained = train(model, ERM(), task, config(weight_decay=0.1, shuffle="epoch"), 0)
+    expected, _, _ = train_with_torch(model, task, 0, wd=0.1, shuffle="epoch")
+    for ours, theirs in zip(trained.model.parameters(), expected, strict=True):
         torch.testing.assert_close(ours.detach(), theirs, rtol=0, atol=1e-11)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others(table_task):
+def test_equal_seeds_give_equal_bits_and_different_seeds_do_not(table_task):
     task = table_task()
-    first, again, other = (weights(train(fresh(), ERM(), task, CONFIG, seed).model) for seed in (3, 3, 4))
+    first, again, other = (weights(train(make_model(), ERM(), task, CONFIG, seed).model) for seed in (3, 3, 4))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-def test_the_callers_model_and_random_state_are_untouched(table_task):
-    task, model = table_task(), fresh()
+def test_the_original_model_and_the_random_state_do_not_change(table_task):
+    task, model = table_task(), make_model()
     before, state, threads = weights(model), torch.get_rng_state(), torch.get_num_threads()
-    found = train(model, ERM(), task, CONFIG, 0)
-    assert found.model is not model
+    trained = train(model, ERM(), task, CONFIG, 0)
+    assert trained.model is not model
     assert model.training
-    assert not found.model.training
+    assert not trained.model.training
     assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
     assert all(p.grad is None for p in model.parameters())
     assert torch.equal(state, torch.get_rng_state())
     assert threads == torch.get_num_threads()
 
 
-class Drops(nn.Module):
-    """Batch norm and dropout: what a step draws and what it counts."""
+class NormAndDropout(nn.Module):
+    """A network with running statistics and random draws."""
 
     def __init__(self):
         super().__init__()
@@ -129,113 +130,113 @@ class Drops(nn.Module):
 def test_a_network_with_batch_norm_and_dropout_trains_and_is_deterministic(table_task):
     task = table_task()
     torch.manual_seed(0)
-    model = Drops()
+    model = NormAndDropout()
     first = train(model, ERM(), task, config(epochs=6), 2)
-    torch.manual_seed(99)  # the caller's generator has no part in it
+    torch.manual_seed(99)  # the global generator must not matter
     again = train(model, ERM(), task, config(epochs=6), 2)
     assert all(torch.equal(a, b) for a, b in zip(weights(first.model), weights(again.model), strict=True))
-    # 70 rows are 8 batches of 8; the statistics are those of the epoch that was kept
+    # 70 rows are 8 batches of 8; the statistics are those of the best epoch
     assert int(first.model.layers[1].num_batches_tracked) == 8 * (first.best_epoch + 1)
     assert first.history[-1].losses["mse"] < first.history[0].losses["mse"]
 
 
-def test_the_last_epoch_is_kept_when_asked_for_and_needs_no_validation(table_task):
+def test_selecting_the_last_epoch_requires_no_validation_rows(table_task):
     task = table_task()
     no_val = Part(task.val.X[:0], task.val.y[:0], task.val.group[:0])
     task = type(task)(**{**vars(task), "val": no_val})
-    found = train(fresh(), ERM(), task, config(select="last"), 0)
-    assert found.best_epoch == 3
-    assert math.isnan(found.validation)
+    trained = train(make_model(), ERM(), task, config(select="last"), 0)
+    assert trained.best_epoch == 3
+    assert math.isnan(trained.validation)
 
 
-def test_the_epoch_with_the_highest_worst_group_r_is_kept(table_task):
+def test_the_epoch_with_the_highest_worst_group_r_is_selected(table_task):
     task = table_task(groups=3)
-    found = train(fresh(), ERM(), task, config(select="worst-group-r", epochs=6), 0)
-    guess = predict(found.model, task.val.X)[:, 0]
+    trained = train(make_model(), ERM(), task, config(select="worst-group-r", epochs=6), 0)
+    guess = predict(trained.model, task.val.X)[:, 0]
     r = [np.corrcoef(guess[task.val.group == g], task.val.y[task.val.group == g])[0, 1] for g in range(3)]
-    assert found.validation == pytest.approx(min(r), rel=1e-6)
-    assert found.validation == max(record.validation for record in found.history)
+    assert trained.validation == pytest.approx(min(r), rel=1e-6)
+    assert trained.validation == max(record.validation for record in trained.history)
 
 
-def test_history_holds_the_mean_of_each_part_of_the_loss(table_task):
-    class Two(Objective):
+def test_the_history_has_the_mean_of_each_loss_term(table_task):
+    class TwoTerms(Objective):
         def loss(self, net, batch, module, phase):
             return {"mse": mean_squared_error(net(batch.x), batch.y), "constant": batch.y.new_tensor(2.5)}
 
-    found = train(fresh(), Two(), table_task(), CONFIG, 0)
-    assert len(found.history) == 4
-    for record in found.history:
+    trained = train(make_model(), TwoTerms(), table_task(), CONFIG, 0)
+    assert len(trained.history) == 4
+    for record in trained.history:
         assert set(record.losses) == {"mse", "constant"}
         assert record.losses["constant"] == 2.5
         assert record.seconds > 0
-    assert found.seconds == pytest.approx(sum(record.seconds for record in found.history))
+    assert trained.seconds == pytest.approx(sum(record.seconds for record in trained.history))
 
 
 class Recorder(Objective):
-    """Notes what the loop gives to a step."""
+    """Record the batch of each step."""
 
     name = "Recorder"
     uses_target = True
 
     def __init__(self):
-        self.seen = []
+        self.batches = []
 
     def plan(self, plan):
         rng = plan.rng
         return {"partner": rng.integers(0, len(plan.y), plan.order.shape), "mix": rng.random(len(plan.order))}
 
     def loss(self, net, batch, module, phase):
-        self.seen.append(batch)
+        self.batches.append(batch)
         return super().loss(net, batch, module, phase)
 
 
-def test_a_step_sees_its_rows_its_partners_its_draws_and_the_target_in_turn(table_task):
+def test_a_batch_has_its_rows_partners_draws_and_target_rows(table_task):
     task, objective = table_task(n=30, m=7), Recorder()
-    train(fresh(dtype=torch.float64), objective, task, config(epochs=2), 5)
-    seen = objective.seen[1:]  # the first was a trial
-    assert len(seen) == 6
-    order = train_order(5, 0, 30, 8, "once")
+    train(make_model(dtype=torch.float64), objective, task, config(epochs=2), 5)
+    batches = objective.batches[1:]  # the first is that of the trial step
+    assert len(batches) == 6
+    order = draw_train_order(5, 0, 30, 8, "once")
     for epoch in range(2):
-        target = target_order(5, epoch, 7, 3, 8)
+        target = draw_target_order(5, epoch, 7, 3, 8)
         for step in range(3):
-            batch = seen[3 * epoch + step]
+            batch = batches[3 * epoch + step]
             np.testing.assert_array_equal(batch.x.numpy(), task.train.X[order[step]])
             np.testing.assert_array_equal(batch.y.numpy(), task.train.y[order[step], None])
             np.testing.assert_array_equal(batch.target.numpy(), task.test.X[target[step]])
             partner = [np.flatnonzero((row == task.train.X).all(axis=1))[0] for row in batch.partner_x.numpy()]
             np.testing.assert_array_equal(batch.partner_y.numpy(), task.train.y[partner, None])
             assert 0 <= float(batch.draws["mix"]) < 1
-    assert len({float(batch.draws["mix"]) for batch in seen}) == 6
+    assert len({float(batch.draws["mix"]) for batch in batches}) == 6
 
 
 class Lazy:
-    """Rows that are read as needed."""
+    """Rows that are read when they are indexed."""
 
     def __init__(self, X):
-        self.X, self.shape, self.asked = X, X.shape, []
+        self.X, self.shape, self.sizes = X, X.shape, []
 
     def __len__(self):
         return len(self.X)
 
     def __getitem__(self, rows):
-        self.asked.append(np.size(rows))
+        self.sizes.append(np.size(rows))
         return self.X[rows]
 
 
-def test_rows_read_as_needed_give_the_same_network(table_task):
+def test_rows_that_are_read_as_needed_give_the_same_network(table_task):
     task = table_task()
     lazy = Lazy(task.train.X)
     parts = {
         "train": Part(lazy, task.train.y, task.train.group),
         "val": Part(Lazy(task.val.X), task.val.y, task.val.group),
     }
-    found = train(fresh(), ERM(), type(task)(**{**vars(task), **parts}), CONFIG, 0)
-    expected = train(fresh(), ERM(), task, CONFIG, 0)
-    assert max(lazy.asked) == 8
-    assert all(torch.equal(a, b) for a, b in zip(weights(found.model), weights(expected.model), strict=True))
+    trained = train(make_model(), ERM(), type(task)(**{**vars(task), **parts}), CONFIG, 0)
+    expected = train(make_model(), ERM(), task, CONFIG, 0)
+    assert max(lazy.sizes) == 8
+    assert all(torch.equal(a, b) for a, b in zip(weights(trained.model), weights(expected.model), strict=True))
 
 
-def test_uint8_images_are_scaled_by_the_model_or_by_255(table_task):
+def test_uint8_images_are_scaled_by_the_model_or_by_1_over_255(table_task):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 256, size=(40, 3, 4, 4), dtype=np.uint8)
     y = X.mean(axis=(1, 2, 3)) / 255
@@ -266,16 +267,19 @@ def test_uint8_images_are_scaled_by_the_model_or_by_255(table_task):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
-def test_mixed_precision_trains_and_is_coarser(table_task):
+def test_mixed_precision_changes_the_loss_only_a_little(table_task):
     task = table_task()
-    exact, coarse = train(fresh(), ERM(), task, CONFIG, 0), train(fresh(), ERM(), task, config(autocast="bfloat16"), 0)
+    exact, coarse = (
+        train(make_model(), ERM(), task, CONFIG, 0),
+        train(make_model(), ERM(), task, config(autocast="bfloat16"), 0),
+    )
     assert all(p.dtype == torch.float32 for p in coarse.model.parameters())
     assert coarse.history[-1].losses["mse"] != exact.history[-1].losses["mse"]
     assert coarse.history[-1].losses["mse"] == pytest.approx(exact.history[-1].losses["mse"], rel=0.1)
 
 
 class Alternates(Objective):
-    """A critic that is trained in odd epochs."""
+    """A critic is trained in odd epochs, the model in even epochs."""
 
     name = "Alternates"
 
@@ -295,76 +299,91 @@ class Alternates(Objective):
         return {"sum": mean_squared_error(module(net.features(batch.x)), batch.y)}
 
 
-def test_an_epoch_trains_only_what_its_phase_says(table_task):
-    seen = {}
+def test_an_epoch_trains_only_the_parts_of_its_phase(table_task):
+    weights_by_phase = {}
 
-    class Watched(Alternates):
+    class Recorded(Alternates):
         def loss(self, net, batch, module, phase):
-            seen.setdefault(phase, []).append(
+            weights_by_phase.setdefault(phase, []).append(
                 (net.head.weight.clone(), net.stem[0].weight.clone(), module.weight.clone())
             )
             return super().loss(net, batch, module, phase)
 
-    train(fresh(), Watched(), table_task(), config(select="last"), 0)
-    (_, stem, critic), (_, stem2, critic2) = seen["model"][1], seen["model"][8]
+    train(make_model(), Recorded(), table_task(), config(select="last"), 0)
+    (_, stem, critic), (_, stem2, critic2) = weights_by_phase["model"][1], weights_by_phase["model"][8]
     assert not torch.equal(stem, stem2)
     assert torch.equal(critic, critic2)
-    (_, stem, critic), (_, stem2, critic2) = seen["module"][0], seen["module"][7]
+    (_, stem, critic), (_, stem2, critic2) = weights_by_phase["module"][0], weights_by_phase["module"][7]
     assert torch.equal(stem, stem2)
     assert not torch.equal(critic, critic2)
 
 
-def test_frozen_parameters_stay_and_stay_frozen(table_task):
-    model = fresh()
+def test_frozen_parameters_do_not_change_and_remain_frozen(table_task):
+    model = make_model()
     model.stem.requires_grad_(False)
-    found = train(model, Alternates(), table_task(), CONFIG, 0).model
-    assert torch.equal(found.stem[0].weight, model.stem[0].weight)
-    assert [p.requires_grad for p in found.parameters()] == [False, False, True, True, True]
+    trained = train(model, Alternates(), table_task(), CONFIG, 0).model
+    assert torch.equal(trained.stem[0].weight, model.stem[0].weight)
+    assert [p.requires_grad for p in trained.parameters()] == [False, False, True, True, True]
 
 
-def test_a_rate_that_diverges_stops_with_its_place_and_keeps_the_last_good_checkpoint(tmp_path, table_task):
+def test_divergence_raises_with_its_epoch_and_keeps_the_last_good_checkpoint(tmp_path, table_task):
     path = tmp_path / "run.pt"
 
-    class Bomb(Objective):
-        """Fine for two epochs, then the loss explodes at step 3."""
+    class Exploding(Objective):
+        """The loss overflows in epoch 2, step 3."""
 
         def plan(self, plan):
-            grown = np.ones(len(plan.order))
-            grown[3:] = 1e30 if plan.epoch == 2 else 1.0
-            return {"grown": grown}
+            factor = np.ones(len(plan.order))
+            factor[3:] = 1e30 if plan.epoch == 2 else 1.0
+            return {"factor": factor}
 
         def loss(self, net, batch, module, phase):
-            return {"mse": super().loss(net, batch, module, phase)["mse"] * batch.draws["grown"] ** 2}
+            return {"mse": super().loss(net, batch, module, phase)["mse"] * batch.draws["factor"] ** 2}
 
-    with pytest.raises(TrainingError, match=r"loss \(mse\) of epoch 2, step 3 of 8,.*seed 7, lr 0.01.*run.pt") as error:
-        train(fresh(), Bomb(), table_task(), CONFIG, 7, checkpoint=path)
-    assert "Lower lr" in str(error.value)
-    found = torch.load(path, weights_only=True)
-    assert found["epoch"] in (1, 2)
-    assert all(torch.isfinite(t).all() for t in found["lanes"][0]["tensors"]["model"].values())
-
-
-def test_a_huge_rate_is_named_where_no_checkpoint_was_asked_for(table_task):
-    with pytest.raises(TrainingError, match=r"lr 1e\+30.*No checkpoint was written"):
-        train(fresh(), ERM(), table_task(), config(lr=1e30), 0)
+    with pytest.raises(TrainingError, match=r"\(mse\) .*epoch 2, step 3 of 8 .*seed 7, lr 0.01.*run\.pt"):
+        train(make_model(), Exploding(), table_task(), CONFIG, 7, checkpoint=path)
+    saved = torch.load(path, weights_only=True)
+    assert saved["epoch"] in (1, 2)
+    assert all(torch.isfinite(t).all() for t in saved["lanes"][0]["tensors"]["model"].values())
 
 
-def test_a_bar_is_shown_only_where_asked_for(capsys, table_task):
-    train(fresh(), ERM(), table_task(), CONFIG, 0)
+def test_divergence_without_a_checkpoint_raises_with_the_learning_rate(table_task):
+    with pytest.raises(TrainingError, match=r"seed 0, lr 1e\+30"):
+        train(make_model(), ERM(), table_task(), config(lr=1e30), 0)
+
+
+def test_a_progress_bar_is_shown_only_on_request(capsys, table_task, monkeypatch):
+    monkeypatch.setattr(sys.modules["pyspar.paper.training.train"], "_REFRESH_SECONDS", 0.0)
+    train(make_model(), ERM(), table_task(), CONFIG, 0)
     assert capsys.readouterr().err == ""
     pytest.importorskip("rich")
-    train(fresh(), ERM(), table_task(n=300), config(epochs=40), 0, progress=True)
-    shown = capsys.readouterr().err
+    trained = train(make_model(), ERM(), table_task(), CONFIG, 0, progress=True)
+    shown = " ".join(capsys.readouterr().err.split())
     assert "training ERM" in shown
-    assert "loss" in shown
-    assert "steps/s" in shown
+    assert "32 of 32 steps" in shown
+    assert f"loss {trained.history[-1].losses['mse']:.4g}" in shown
 
 
-def test_predictions_are_those_of_the_model_in_evaluation_mode(table_task):
+def test_on_epoch_is_called_with_the_number_of_finished_epochs_also_after_resuming(tmp_path, table_task):
+    done, path = [], tmp_path / "run.pt"
+
+    def stop(epochs):
+        done.append(epochs)
+        if epochs == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(make_model(), ERM(), table_task(), CONFIG, 0, checkpoint=path, on_epoch=stop)
+    assert torch.load(path, weights_only=True)["epoch"] == 1  # written before the call
+    train(make_model(), ERM(), table_task(), CONFIG, 0, checkpoint=path, on_epoch=stop)
+    assert done == [1, 2, 3, 4]
+
+
+def test_predictions_are_made_in_evaluation_mode_and_the_mode_is_restored(table_task):
     torch.manual_seed(0)
-    model, X = Drops(), table_task().train.X
-    found = predict(model, X, batch_size=7)
+    model, X = NormAndDropout(), table_task().train.X
+    prediction = predict(model, X, batch_size=7)
     assert model.training
     with torch.no_grad():
         expected = model.eval()(torch.tensor(X, dtype=torch.float32))
-    np.testing.assert_allclose(found, expected.numpy(), atol=1e-6)
+    np.testing.assert_allclose(prediction, expected.numpy(), atol=1e-6)

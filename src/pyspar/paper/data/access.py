@@ -1,6 +1,6 @@
-"""Look at paths that may be shut: what one is not allowed to read is neither there nor missing, and is said as such.
+"""Access to paths that may be unreadable. A missing permission raises an error and is not reported as a missing file.
 
-``Path.is_file`` raises or answers False for a file in a folder that is shut, by the version of Python; these do not.
+``Path.is_file`` raises or returns False for a file in an unreadable folder, depending on the version of Python.
 """
 
 from __future__ import annotations
@@ -16,63 +16,63 @@ from pyspar.errors import InputError
 
 
 class UnreadableError(InputError):
-    """A file or folder is there, or may be, but we are not allowed to read it; the text says who can change that."""
+    """A file or folder cannot be read because of its permissions. The message has the chmod command."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        shut = _shut(Path(path))
+        blocked = _find_blocked(Path(path))
         super().__init__(
-            f"expected to be able to read {str(path)!r}. Got: permission denied at {str(shut)!r}. Its owner can allow "
-            f"it with: chmod -R {_grant(shut)} {shlex.quote(str(shut))}"
+            f"cannot read {str(path)!r}: permission denied at {str(blocked)!r}; its owner can allow it with: "
+            f"chmod -R {_choose_mode(blocked)} {shlex.quote(str(blocked))}"
         )
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether a path is a file; refuse to guess where one may not look."""
-    return stat.S_ISREG(_mode(path))
+    """Return whether a path is a file. Raise ``UnreadableError`` if the permissions do not allow to find out."""
+    return stat.S_ISREG(_read_mode(path))
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether a path is a folder; refuse to guess where one may not look."""
-    return stat.S_ISDIR(_mode(path))
+    """Return whether a path is a folder. Raise ``UnreadableError`` if the permissions do not allow to find out."""
+    return stat.S_ISDIR(_read_mode(path))
 
 
-def require_entry(folder: Path) -> None:
-    """Refuse a folder that may not be entered."""
+def check_folder_access(folder: Path) -> None:
+    """Raise ``UnreadableError`` if a folder cannot be entered."""
     try:
         os.stat(os.path.join(folder, "."))
     except PermissionError as error:
         raise UnreadableError(folder) from error
 
 
-def names_in(folder: Path) -> list[str]:
-    """Return the sorted names in a folder, none where there is no folder."""
-    with permitted(folder):
+def list_names(folder: Path) -> list[str]:
+    """Return the sorted names in a folder, or an empty list if it does not exist."""
+    with convert_permission_errors(folder):
         return sorted(os.listdir(folder)) if is_folder(folder) else []
 
 
 @contextmanager
-def permitted(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Raise ``UnreadableError`` in place of a PermissionError, of ``path`` where the error itself names none."""
+def convert_permission_errors(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Raise ``UnreadableError`` instead of PermissionError. ``path`` is used if the error has no file name."""
     try:
         yield
     except PermissionError as error:
-        named = error.filename or path
-        if named is None:
+        file = error.filename or path
+        if file is None:
             raise
-        raise UnreadableError(os.fsdecode(named)) from error
+        raise UnreadableError(os.fsdecode(file)) from error
 
 
-def _mode(path: Path) -> int:
+def _read_mode(path: Path) -> int:
     try:
         return os.stat(path).st_mode
     except PermissionError as error:
         raise UnreadableError(path) from error
-    except (OSError, ValueError):  # nothing there, or no path at all
+    except (OSError, ValueError):  # it does not exist, or is not a valid path
         return 0
 
 
-def _shut(path: Path) -> Path:
-    """Return the outermost folder on the way to a path that may not be entered, or else the path."""
+def _find_blocked(path: Path) -> Path:
+    """Return the outermost parent folder that cannot be entered, else the path."""
     for folder in reversed(path.absolute().parents):
         try:
             os.stat(os.path.join(folder, "."))
@@ -83,9 +83,9 @@ def _shut(path: Path) -> Path:
     return path
 
 
-def _grant(path: Path) -> str:
-    """Say what to allow: the owner's own files to the owner, somebody else's to be read by all."""
+def _choose_mode(path: Path) -> str:
+    """Return the chmod mode: full access for the owner, or read access for everyone if the user is not the owner."""
     try:
         return "u+rwX" if os.stat(path).st_uid == os.geteuid() else "a+rX"
-    except (OSError, AttributeError):  # AttributeError: Windows has no user numbers
+    except (OSError, AttributeError):  # AttributeError: Windows has no geteuid
         return "a+rX"

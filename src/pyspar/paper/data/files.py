@@ -1,8 +1,8 @@
-"""Find a data set's files, in a fixed order, and refuse a file whose content is not what was measured.
+"""Find the files of a data set in a fixed order, and compare their checksums.
 
-The order: a folder that the user names (an argument, or the environment variable ``PYSPAR_DATA``), the package that
-ships the file, and the cache folder. In a named folder ``F``, the files of the set ``NAME`` lie in ``F/NAME`` or
-in ``F``.
+The order is: the user's folder (an argument, or the environment variable ``PYSPAR_DATA``), the package that contains
+the file, and the cache folder. In a user's folder ``F``, the files of the data set ``NAME`` are in ``F/NAME`` or in
+``F``.
 """
 
 from __future__ import annotations
@@ -16,87 +16,86 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import is_file, is_folder, require_entry
+from pyspar.paper.data.access import check_folder_access, is_file, is_folder
 
-NAMED, CACHED = "a folder you named", "the cache"
+USER_FOLDER, CACHE = "a folder you named", "the cache"
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where a data set lies: a file or a folder, the kind of place it is in, and what it lacks there, if anything."""
+class Location:
+    """The location of a data set: a file or folder, the kind of place, and a description of missing files."""
 
     path: Path
     place: str
-    lacks: str = ""
+    missing: str = ""
 
 
 def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    """Return the folder that the user names: the argument, or else ``PYSPAR_DATA``, or else None."""
-    asked, by = (folder, "folder") if folder is not None else (os.environ.get("PYSPAR_DATA") or None, "PYSPAR_DATA")
-    if asked is None:
+    """Return the user's folder: the argument, else ``PYSPAR_DATA``, else None. Raise if it is not a folder."""
+    variable = os.environ.get("PYSPAR_DATA") or None
+    text, origin = (folder, "folder") if folder is not None else (variable, "PYSPAR_DATA")
+    if text is None:
         return None
-    path = _expanded(asked, by)
+    path = _expand_user(text, origin)
     if not is_folder(path):
-        raise InputError(f"{by} must be a folder with data sets. Got {str(asked)!r}, which is none; check the path.")
-    require_entry(path)  # here, once, and not for every file that it might hold
+        raise InputError(f"{origin} must be a folder with data sets, not found: {str(text)!r}")
+    check_folder_access(path)
     return path
 
 
-def require_places(folder: str | os.PathLike[str] | None) -> None:
-    """Refuse places that the user names and that cannot be, once, so that it is not told of every data set."""
+def check_folders(folder: str | os.PathLike[str] | None) -> None:
+    """Raise if the user's folder or cache folder is invalid, so that the error is not repeated for every data set."""
     named_folder(folder)
     if os.environ.get("PYSPAR_CACHE"):
         cache_folder()
 
 
 def cache_folder() -> Path:
-    """Return the folder for what was built or downloaded once: ``PYSPAR_CACHE``, or the user's cache folder."""
-    asked = os.environ.get("PYSPAR_CACHE")
-    if asked:
-        return _expanded(asked, "PYSPAR_CACHE")
+    """Return the folder for data that pyspar builds: ``PYSPAR_CACHE``, or ``pyspar`` in the user's cache folder."""
+    variable = os.environ.get("PYSPAR_CACHE")
+    if variable:
+        return _expand_user(variable, "PYSPAR_CACHE")
     if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
+        home = Path(os.environ.get("LOCALAPPDATA") or _find_home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        home = _home() / "Library" / "Caches"
+        home = _find_home() / "Library" / "Caches"
     else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
+        home = Path(os.environ.get("XDG_CACHE_HOME") or _find_home() / ".cache")
     return home / "pyspar"
 
 
-def _expanded(asked: str | os.PathLike[str], by: str) -> Path:
+def _expand_user(text: str | os.PathLike[str], origin: str) -> Path:
     try:
-        return Path(asked).expanduser()
+        return Path(text).expanduser()
     except RuntimeError as error:
-        raise InputError(
-            f"{by} must be the path of a folder. Got {str(asked)!r}, and there is no such user; write the path in full."
-        ) from error
+        raise InputError(f"{origin} has an unknown user: {str(text)!r}; use an absolute path") from error
 
 
-def _home() -> Path:
+def _find_home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
         raise MissingDataError(
-            "expected a home folder for the cache. Got none; name a folder by the environment variable PYSPAR_CACHE."
+            "the user has no home folder for the cache; set the environment variable PYSPAR_CACHE to a folder"
         ) from error
 
 
-def folders_for(name: str, folder: str | os.PathLike[str] | None) -> Iterator[Found]:
-    """Yield the folders in which files of the set ``name`` may lie, first those that the user names."""
+def candidate_folders(name: str, folder: str | os.PathLike[str] | None) -> Iterator[Location]:
+    """Yield the subfolder ``name`` of the user's folder, then the user's folder, if there is one."""
     named = named_folder(folder)
     if named is not None:
-        yield Found(named / name, NAMED)
-        yield Found(named, NAMED)
+        yield Location(named / name, USER_FOLDER)
+        yield Location(named, USER_FOLDER)
 
 
-def cached_folder_for(name: str) -> Found:
-    """Return the folder of the set ``name`` in the cache."""
-    return Found(cache_folder() / name, CACHED)
+def cache_location(name: str) -> Location:
+    """Return the folder of the data set ``name`` in the cache."""
+    return Location(cache_folder() / name, CACHE)
 
 
 @dataclass(frozen=True)
-class ShippedFile:
-    """One file with a known content, the package that ships it, and how to get that."""
+class PackagedFile:
+    """A file with a known checksum, the package that contains it, and the command that installs the package."""
 
     name: str
     package: str
@@ -104,25 +103,25 @@ class ShippedFile:
     sha256: str
     install: str
 
-    def find(self, folder: str | os.PathLike[str] | None) -> Found:
-        """Return the first place that holds the file, after checking what is in it."""
+    def find(self, folder: str | os.PathLike[str] | None) -> Location:
+        """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
-        for place in folders_for(self.name, folder):
-            if is_file(place.path / base):
-                return Found(self._checked(place.path / base), place.place)
-        shipped = package_folder(self.package)
-        if shipped is not None and is_file(shipped / self.relative):
-            return Found(self._checked(shipped / self.relative), f"the package {self.package}")
-        cached = cached_folder_for(self.name)
+        for folder_location in candidate_folders(self.name, folder):
+            if is_file(folder_location.path / base):
+                return Location(self._check(folder_location.path / base), folder_location.place)
+        package = package_folder(self.package)
+        if package is not None and is_file(package / self.relative):
+            return Location(self._check(package / self.relative), f"the package {self.package}")
+        cached = cache_location(self.name)
         if is_file(cached.path / base):
-            return Found(self._checked(cached.path / base), CACHED)
+            return Location(self._check(cached.path / base), CACHE)
         raise MissingDataError(
-            f"The data set {self.name!r} was not found. Get it with: {self.install}\n"
-            f"or put the file {base} into a folder and name that by PYSPAR_DATA, --data or folder=."
+            f"data set not found: {self.name!r}. Get it with: {self.install}\n"
+            f"or put the file {base} into a folder and pass the folder as PYSPAR_DATA, --data or folder=."
         )
 
-    def _checked(self, path: Path) -> Path:
-        require_sum(path, self.sha256, cure=f"Take the file from: {self.install}")
+    def _check(self, path: Path) -> Path:
+        check_sha256(path, self.sha256, fix=f"get the file with: {self.install}")
         return path
 
 
@@ -132,14 +131,14 @@ def package_folder(package: str) -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
+def compute_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, without reading it into memory at once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def require_sum(path: Path, sha256: str, *, cure: str) -> None:
-    """Refuse a file with another content than the one that was measured."""
-    found = sha256_of(path)
-    if found != sha256:
-        raise InputError(f"{path} has changed: expected sha256 {sha256}, got {found}. {cure}")
+def check_sha256(path: Path, sha256: str, *, fix: str) -> None:
+    """Raise if a file does not have this checksum."""
+    actual = compute_sha256(path)
+    if actual != sha256:
+        raise InputError(f"wrong content: {str(path)!r}, expected sha256 {sha256}, got {actual}; {fix}")

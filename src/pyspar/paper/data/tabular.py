@@ -1,8 +1,8 @@
-"""Tables cut by their groups: preprocessing and split of Yao et al. (2022), which the paper uses.
+"""Preprocessing and split of tables by groups, as in Yao et al. (2022) and in the paper.
 
-Missing values become the column's mean and columns are scaled to [0, 1], both over all rows; labels stay as they are.
-Groups are taken whole and in the order of their numbers: the first to training, the next to validation, the last to the
-test.
+Missing values are imputed with the column mean and columns are scaled to [0, 1], both over all rows. Labels are not
+changed. Groups are not divided. In the order of their numbers, the first are for training, the next for validation and
+the last for the test.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.paper.data.task import Part
-
-Rows = NDArray[np.int64]
+from pyspar.paper.data.task import Part, RowIndices
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,31 +24,33 @@ class Table:
     y: Vector
     group: NDArray[np.int64]
 
-    def part(self, rows: Rows) -> Part:
-        """Return some of the rows."""
+    def part(self, rows: RowIndices) -> Part:
+        """Return the part with these rows."""
         return Part(self.X[rows], self.y[rows], self.group[rows])
 
 
-def filled_and_scaled(X: Matrix) -> Matrix:
-    """Replace NaN by the column's mean, then scale each column to [0, 1]; a constant column becomes 0."""
+def impute_and_scale(X: Matrix) -> Matrix:
+    """Replace NaN by the column mean, then scale each column to [0, 1]. A constant column becomes 0."""
     X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     low, high = X.min(axis=0), X.max(axis=0)
     return np.asarray((X - low) / np.where(high > low, high - low, 1.0))
 
 
-def cut_by_groups(group: NDArray[np.int64], *, train: float = 0.7, val: float = 0.1) -> tuple[Rows, Rows, Rows]:
-    """Return the rows of training, validation and test, in the order of the file; no group is cut in two.
+def split_by_groups(
+    group: NDArray[np.int64], *, train: float = 0.7, val: float = 0.1
+) -> tuple[RowIndices, RowIndices, RowIndices]:
+    """Return the rows of training, validation and test, in the order of the file. Groups are not divided.
 
-    Training takes the groups before the one with which the rows counted so far reach the share ``train``. Validation
-    starts with that one, and ends before the group with which a further share ``val`` of the rows is reached.
+    Training has the groups before the one in which the cumulative number of rows reaches the share ``train``.
+    Validation starts with that group and ends before the group in which a further share ``val`` is reached.
 
-    >>> [rows.tolist() for rows in cut_by_groups(np.array([1, 1, 1, 2, 2, 2, 3, 4, 4, 4]))]
+    >>> [rows.tolist() for rows in split_by_groups(np.array([1, 1, 1, 2, 2, 2, 3, 4, 4, 4]))]
     [[0, 1, 2, 3, 4, 5], [6], [7, 8, 9]]
     """
     numbers, sizes = np.unique(group, return_counts=True)
-    reached = np.cumsum(sizes)
-    first_val = int(np.argmax(reached >= int(train * group.size)))
-    first_test = int(np.argmax(reached >= reached[first_val] + int(val * group.size)))
-    place = np.searchsorted(numbers, group)
-    in_train, in_test = place < first_val, place >= first_test
+    cumulative = np.cumsum(sizes)
+    first_val = int(np.argmax(cumulative >= int(train * group.size)))
+    first_test = int(np.argmax(cumulative >= cumulative[first_val] + int(val * group.size)))
+    position = np.searchsorted(numbers, group)
+    in_train, in_test = position < first_val, position >= first_test
     return np.flatnonzero(in_train), np.flatnonzero(~in_train & ~in_test), np.flatnonzero(in_test)

@@ -1,4 +1,4 @@
-"""ShiftTask: a data set cut by a natural rule into the world one learns in and the world one is judged in."""
+"""A data set with a natural shift: training, validation and test parts with labels and groups."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from pyspar.core.arrays import Vector
 
 Metric = Literal["rmse", "r"]
+RowIndices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows with their labels and the group each belongs to.
+    """Rows with their labels and groups.
 
-    ``X`` is an array, rows first (a table's columns or an image's channels, height and width after them), or anything
-    with ``shape``, ``len`` and ``X[array of row numbers]``, for images that do not fit into memory.
+    ``X`` is an array whose first axis is the row, or an object with ``shape``, ``len`` and ``X[array of row indices]``
+    for images that do not fit into memory. The other axes are columns, or channels, height and width.
     """
 
     X: Any
@@ -31,16 +32,16 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class ShiftTask:
-    """A source, a validation part, and a target; a table's features may hold NaN.
+    """A training, a validation and a test part. The features of tables may contain NaN.
 
     Attributes
     ----------
     unlabeled : rows like ``test.X``, optional
-        More inputs of the target's world, none of them in ``test``.
+        More inputs from the target, which are not in ``test``.
     metric : {"rmse", "r"}
-        How the task is judged: root mean squared error, or Pearson's correlation.
+        The metric of the task: root mean squared error, or Pearson's correlation.
     recreation : str
-        What differs from the data set of the paper; empty where nothing does.
+        The differences from the paper's data set. Empty if there are none.
     """
 
     name: str
@@ -57,5 +58,5 @@ class ShiftTask:
 
     @property
     def target_inputs(self) -> Any:
-        """The unlabelled rows that a method may adapt to: the unlabelled pool, or else the test inputs."""
+        """The rows that a method may adapt to: the unlabelled pool if there is one, else the test inputs."""
         return self.test.X if self.unlabeled is None else self.unlabeled

@@ -1,4 +1,4 @@
-"""MLP: the paper's network for tables."""
+"""The paper's network for tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class MLP(nn.Module):
     ----------
     n_features : int
     hidden : int
-        Width of both hidden layers; the paper's text says one layer, the code that made its numbers has two.
+        Width of both hidden layers. The paper's text has one layer, the authors' code has two.
     outputs : int
 
     >>> MLP(17)
@@ -27,10 +27,11 @@ class MLP(nn.Module):
         self.sizes = (n_features, hidden, hidden, outputs)
 
     def features(self, x: Tensor) -> Tensor:
-        """Return what enters the head."""
-        found: Tensor = self.trunk(self.stem(x))
-        return found
+        """Return the inputs of the head."""
+        features: Tensor = self.trunk(self.stem(x))
+        return features
 
+    # The fingerprint of a checkpoint includes the code of `forward`: changing it invalidates existing checkpoints.
     def forward(self, x: Tensor) -> Tensor:
         found: Tensor = self.head(self.features(x))
         return found

@@ -1,7 +1,7 @@
 """ResNet: the paper's networks for images, ResNet-18 and -34, with a linear head without bias.
 
 He et al. (2016), "Deep Residual Learning for Image Recognition": basic blocks of two 3 x 3 convolutions in four stages
-of 64, 128, 256 and 512 channels. The names inside the stages are torchvision's, so its weights can be taken over.
+of 64, 128, 256 and 512 channels. The layers have torchvision's names, so that its weights can be loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.errors import InputError, need
-from pyspar.paper.objectives.limits import one_of, whole
+from pyspar.paper.parameters import check_choice, check_integer
 
 Stem = Literal["imagenet", "small"]
 Normalise = Literal["symmetric", "imagenet", "none"]
@@ -21,8 +21,7 @@ Normalise = Literal["symmetric", "imagenet", "none"]
 BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 WIDTHS = (64, 128, 256, 512)
 
-# Mean and standard deviation that pixels in [0, 1] are standardised by; of ImageNet's three channels, and so that the
-# result lies in [-1, 1].
+# Mean and standard deviation that standardise pixels in [0, 1]: to [-1, 1], by ImageNet's channels, or not at all.
 SCALES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "symmetric": ((0.5,), (0.5,)),
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -31,7 +30,7 @@ SCALES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions, and the input added to what they return."""
+    """Two 3 x 3 convolutions with a residual connection."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -50,9 +49,9 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network with stem, trunk and head; build it with :func:`resnet`.
+    """A residual network with stem, trunk and head. Create it with :func:`resnet`.
 
-    Images have the shape (B, C, H, W). ``normalise`` turns those of uint8 into floats; floats are taken as they are.
+    Images have shape (B, C, H, W). ``normalise`` converts uint8 images to floats. Float images are not scaled.
     """
 
     pixel_mean: Tensor
@@ -64,22 +63,23 @@ class ResNet(nn.Module):
         mean, std = (torch.tensor(values).reshape(-1, 1, 1) for values in SCALES[normalise])
         self.register_buffer("pixel_mean", mean, persistent=False)
         self.register_buffer("pixel_std", std, persistent=False)
-        self.stem = nn.Sequential(_stem(channels, stem))
-        self.trunk = nn.Sequential(_stages(BLOCKS[depth]))
+        self.stem = nn.Sequential(_make_stem(channels, stem))
+        self.trunk = nn.Sequential(_make_stages(BLOCKS[depth]))
         self.head = nn.Linear(WIDTHS[-1], outputs, bias=False)
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
     def normalise(self, x: Tensor) -> Tensor:
-        """Return uint8 pixels as floats on the scale that the network was built for."""
+        """Return uint8 pixels as floats, standardised as chosen when the network was created."""
         return (x.to(self.pixel_mean.dtype) / 255 - self.pixel_mean) / self.pixel_std
 
     def features(self, x: Tensor) -> Tensor:
-        """Return what enters the head: 512 numbers for each image."""
-        found: Tensor = self.trunk(self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
-        return found
+        """Return the inputs of the head: 512 numbers per image."""
+        features: Tensor = self.trunk(self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
+        return features
 
+    # The fingerprint of a checkpoint includes the code of `forward`: changing it invalidates existing checkpoints.
     def forward(self, x: Tensor) -> Tensor:
         """Return the predictions, of shape (B, outputs)."""
         found: Tensor = self.head(self.features(x))
@@ -90,7 +90,7 @@ class ResNet(nn.Module):
         return f"ResNet({self.depth}, {channels} channels -> 512 -> {outputs}, stem {self.stem_kind!r})"
 
 
-def _stem(channels: int, kind: Stem) -> OrderedDict[str, nn.Module]:
+def _make_stem(channels: int, kind: Stem) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     small = kind == "small"
     layers["conv1"] = nn.Conv2d(channels, 64, 3 if small else 7, 1 if small else 2, 1 if small else 3, bias=False)
@@ -101,7 +101,7 @@ def _stem(channels: int, kind: Stem) -> OrderedDict[str, nn.Module]:
     return layers
 
 
-def _stages(blocks: tuple[int, ...]) -> OrderedDict[str, nn.Module]:
+def _make_stages(blocks: tuple[int, ...]) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     n_in = WIDTHS[0]
     for stage, (count, width) in enumerate(zip(blocks, WIDTHS)):
@@ -129,45 +129,43 @@ def resnet(
     ----------
     depth : {18, 34}
     channels, outputs : int
-        Of the images, and of the labels.
+        The number of channels of the images, and of label columns.
     stem : {"imagenet", "small"}
-        A 7 x 7 convolution of stride 2 and a pool of stride 2; or, to keep the resolution of small images, 3 x 3 of
-        stride 1 without a pool.
+        "imagenet" is a 7 x 7 convolution with stride 2 and a pool with stride 2. "small" is a 3 x 3 convolution with
+        stride 1 and no pool, which keeps the resolution of small images.
     normalise : {"symmetric", "imagenet", "none"}
-        What uint8 pixels become: [-1, 1], ImageNet's standardised channels, or [0, 1]. Floats are taken as they are.
+        The scale of uint8 pixels: [-1, 1], ImageNet's standardised channels, or [0, 1]. Floats are not scaled.
     pretrained : bool
-        Start from torchvision's ImageNet weights (torchvision then downloads them). With other than three channels the
-        first layer is made of them: see :func:`first_layer`.
+        Start from torchvision's ImageNet weights, which torchvision downloads. If there are not three channels, the
+        first layer is converted by :func:`convert_first_layer`.
 
     >>> resnet(34, channels=1)
     ResNet(34, 1 channels -> 512 -> 1, stem 'imagenet')
     """
-    one_of("depth", depth, tuple(BLOCKS))
-    one_of("stem", stem, ("imagenet", "small"))
-    one_of("normalise", normalise, tuple(SCALES))
-    channels = whole("channels", channels, low=1, cure="colour images have 3")
-    outputs = whole("outputs", outputs, low=1, cure="it is the number of label columns")
+    check_choice("depth", depth, tuple(BLOCKS))
+    check_choice("stem", stem, ("imagenet", "small"))
+    check_choice("normalise", normalise, tuple(SCALES))
+    channels = check_integer("channels", channels, low=1, hint="colour images have 3")
+    outputs = check_integer("outputs", outputs, low=1, hint="it is the number of label columns")
     if normalise == "imagenet" and channels != 3:
         raise InputError(
-            f"normalise='imagenet' has means of 3 channels. Got channels={channels} instead; "
-            "use normalise='symmetric', or give floats that are already standardised."
+            f"normalise='imagenet' requires channels=3, got {channels}; use normalise='symmetric' or floats"
         )
     if pretrained and stem == "small":
         raise InputError(
-            "pretrained=True expected stem='imagenet', whose 7 x 7 convolution the weights are of. Got 'small' "
-            "instead; use stem='imagenet' or pretrained=False."
+            "pretrained=True requires stem='imagenet', because the weights are for its 7 x 7 convolution, got 'small'"
         )
-    found = ResNet(depth, channels, outputs, stem, normalise)
-    return with_imagenet_weights(found) if pretrained else found
+    model = ResNet(depth, channels, outputs, stem, normalise)
+    return load_imagenet_weights(model) if pretrained else model
 
 
 def multispectral_resnet18(*, outputs: int = 1, pretrained: bool = False) -> ResNet:
-    """Return the network for PovertyMap: a ResNet-18 on eight channels of floats (WILDS, Koh et al. 2021)."""
+    """Return the network for PovertyMap: a ResNet-18 for eight channels of floats (WILDS, Koh et al. 2021)."""
     return resnet(18, channels=8, outputs=outputs, normalise="none", pretrained=pretrained)
 
 
-def with_imagenet_weights(model: ResNet) -> ResNet:
-    """Return the same model with torchvision's ImageNet weights below its head."""
+def load_imagenet_weights(model: ResNet) -> ResNet:
+    """Load torchvision's ImageNet weights into all layers except the head, and return the model."""
     models = need("torchvision.models", "vision")
     theirs = getattr(models, f"resnet{model.depth}")(weights="IMAGENET1K_V1").state_dict()
     own = {}
@@ -176,18 +174,19 @@ def with_imagenet_weights(model: ResNet) -> ResNet:
         own[f"{part}.{name}"] = value
     own = {name: value for name, value in own.items() if not name.startswith("trunk.fc.")}
     channels = model.state_dict()["stem.conv1.weight"].shape[1]
-    own["stem.conv1.weight"] = first_layer(own["stem.conv1.weight"], channels)
+    own["stem.conv1.weight"] = convert_first_layer(own["stem.conv1.weight"], channels)
     model.load_state_dict({**own, "head.weight": model.head.weight.detach()})
     return model
 
 
-def first_layer(weight: Tensor, channels: int) -> Tensor:
-    """Return first-layer weights for images of any number of channels, made of those for red, green and blue.
+def convert_first_layer(weight: Tensor, channels: int) -> Tensor:
+    """Return first-layer weights for any number of channels, from those for red, green and blue.
 
-    The first three channels take the weights, the others, or all where there are fewer than three, their mean; all are
-    scaled by 3 / channels, so that the layer's output keeps its size. WILDS starts its multispectral network so.
+    The first three channels use these weights and the others their mean. With fewer than three channels all use the
+    mean. All are scaled by 3 / channels, so that the output keeps its size. WILDS initialises its multispectral network
+    in the same way.
 
-    >>> first_layer(torch.tensor([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1), 6).flatten()
+    >>> convert_first_layer(torch.tensor([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1), 6).flatten()
     tensor([0.5000, 1.0000, 3.0000, 1.5000, 1.5000, 1.5000])
     """
     if channels == 3:

@@ -1,7 +1,8 @@
-"""Stacked: several networks of one shape as one, with a leading axis of seeds on every parameter.
+"""Stacks of networks: several networks of one architecture as one, with a leading axis on every parameter.
 
-The tabular networks are so small that a step costs mostly the calls it makes; ten networks in one call cost little more
-than one. Only layers that treat each row alone and draw nothing can be stacked: linear ones and elementwise functions.
+For the small networks for tables, the time of a step is mostly call overhead, so ten networks in one call take little
+longer than one. Only linear layers and elementwise functions can be stacked, because they process rows independently
+and draw no random numbers.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ CONTAINERS = (MLP, nn.Sequential, nn.ModuleList)
 
 
 class StackedLinear(nn.Module):
-    """Linear layers of one shape: weight (S, out, in), bias (S, out) or None; takes (S, B, in), or (B, in) for all."""
+    """S linear layers: weight (S, out, in), bias (S, out) or None. The input is (S, B, in), or (B, in) for all."""
 
     def __init__(self, layers: Sequence[nn.Linear]) -> None:
         super().__init__()
         self.in_features, self.out_features = layers[0].in_features, layers[0].out_features
-        # In memory the inputs come first, as the gradient below has them: else each step would transpose it.
+        # In memory the input axis comes before the output axis, as in the gradient, so that no step transposes it.
         self.weight = nn.Parameter(torch.stack([layer.weight.detach().mT for layer in layers]).mT)
-        biased = layers[0].bias is not None
-        self.bias = nn.Parameter(torch.stack([layer.bias.detach() for layer in layers])) if biased else None
-        for own, theirs in ((self.weight, layers[0].weight), (self.bias, layers[0].bias)):
+        has_bias = layers[0].bias is not None
+        self.bias = nn.Parameter(torch.stack([layer.bias.detach() for layer in layers])) if has_bias else None
+        for own, original in ((self.weight, layers[0].weight), (self.bias, layers[0].bias)):
             if own is not None:
-                own.requires_grad_(theirs.requires_grad)
+                own.requires_grad_(original.requires_grad)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim == 2:
@@ -42,32 +43,32 @@ class StackedLinear(nn.Module):
             return torch.bmm(x, self.weight.mT)
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
 
-    def lane(self, number: int) -> nn.Linear:
-        """Return one of the layers, with weights of its own."""
+    def extract(self, number: int) -> nn.Linear:
+        """Return a copy of one of the layers."""
         like = {"device": self.weight.device, "dtype": self.weight.dtype}
         layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
             nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **like
         )
         with torch.no_grad():
-            for own, all_lanes in ((layer.weight, self.weight), (layer.bias, self.bias)):
-                if all_lanes is not None:
-                    own.copy_(all_lanes[number]).requires_grad_(all_lanes.requires_grad)
+            for own, stacked in ((layer.weight, self.weight), (layer.bias, self.bias)):
+                if stacked is not None:
+                    own.copy_(stacked[number]).requires_grad_(stacked.requires_grad)
         return layer
 
 
 def can_stack(networks: Sequence[nn.Module]) -> bool:
-    """Say whether networks are of one shape and made only of layers that can carry an axis of seeds."""
+    """Return whether networks have one architecture and contain only layers that can be stacked."""
     first = networks[0]
     for _, layer in first.named_modules():
         if type(layer) not in (*CONTAINERS, nn.Linear, *ELEMENTWISE):
             return False
-    if any(_shares_weights(network) or _is_hooked(network) for network in networks):
+    if any(_has_tied_weights(network) or _has_hooks(network) for network in networks):
         return False
-    return len({_shape(network) for network in networks}) == 1
+    return len({_describe(network) for network in networks}) == 1
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
-    """Return one network that is all of them: parameters carry a leading axis of lanes, batches are (S, B, D).
+    """Return one network that computes all S networks. Parameters have a leading axis, and batches are (S, B, D).
 
     >>> two = stack([MLP(3), MLP(3)])
     >>> two(torch.zeros(2, 5, 3)).shape, two.features(torch.zeros(2, 5, 3)).shape
@@ -75,31 +76,31 @@ def stack(networks: Sequence[nn.Module]) -> nn.Module:
     """
     if not networks or not can_stack(networks):
         raise InputError(
-            "stack needs networks of one shape, made of linear layers and elementwise functions, without tied weights "
-            "and hooks. "
-            f"Got {', '.join(sorted({repr(n) for n in networks})) or 'none'}; train these one by one."
+            "networks must have one architecture of linear layers and elementwise functions, without tied weights and "
+            f"hooks, got {', '.join(sorted({repr(n) for n in networks})) or 'none'}"
         )
-    return _replaced(networks[0], {name: _stacked_layer(networks, name) for name in _linear_names(networks[0])})
+    return _replace_layers(networks[0], {name: _stack_layer(networks, name) for name in _linear_names(networks[0])})
 
 
 def unstack(network: nn.Module) -> list[nn.Module]:
-    """Return the networks that were stacked, with the weights they have now."""
+    """Return the separate networks of a stack, with their current weights."""
     layers = {name: layer for name, layer in network.named_modules() if isinstance(layer, StackedLinear)}
     if not layers:
-        raise InputError(f"unstack needs what stack() returned. Got {network!r}, which has no stacked layer.")
-    lanes = len(next(iter(layers.values())).weight)
-    return [_replaced(network, {name: layer.lane(i) for name, layer in layers.items()}) for i in range(lanes)]
+        raise InputError(f"network must be the result of stack(), got {network!r} without a stacked layer")
+    count = len(next(iter(layers.values())).weight)
+    return [_replace_layers(network, {name: layer.extract(i) for name, layer in layers.items()}) for i in range(count)]
 
 
-def _stacked_layer(networks: Sequence[nn.Module], name: str) -> nn.Module:
+def _stack_layer(networks: Sequence[nn.Module], name: str) -> nn.Module:
     return StackedLinear([network.get_submodule(name) for network in networks])  # type: ignore[misc]
 
 
-def _replaced(network: nn.Module, layers: dict[str, nn.Module]) -> nn.Module:
-    """Return a copy of a network with other layers in some places."""
-    if "" in layers:  # the network is itself a layer
+def _replace_layers(network: nn.Module, layers: dict[str, nn.Module]) -> nn.Module:
+    """Return a copy of a network with the layers of these names replaced."""
+    if "" in layers:  # the network itself is one layer
         return layers[""]
-    memo = {id(network.get_submodule(name)): layer for name, layer in layers.items()}  # deepcopy takes these instead
+    # deepcopy uses the layers in memo instead of copies.
+    memo = {id(network.get_submodule(name)): layer for name, layer in layers.items()}
     return copy.deepcopy(network, memo)
 
 
@@ -107,23 +108,23 @@ def _linear_names(network: nn.Module) -> list[str]:
     return [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear)]
 
 
-def _shares_weights(network: nn.Module) -> bool:
-    """Say whether a layer, or a parameter of two layers, stands in two places: stacked, they would come apart."""
+def _has_tied_weights(network: nn.Module) -> bool:
+    """Return whether a layer or parameter is used twice. Stacking would separate the two uses."""
     return any(
         len(list(own())) != len(list(own(remove_duplicate=False)))
         for own in (network.named_modules, network.named_parameters)
     )
 
 
-def _is_hooked(network: nn.Module) -> bool:
-    """Say whether something was hung onto a layer that a stacked one in its place would not have."""
+def _has_hooks(network: nn.Module) -> bool:
+    """Return whether a layer has hooks or a patched ``forward``, which a stacked layer would not have."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     hooked = any(getattr(layer, kind, None) for layer in network.modules() for kind in kinds)
     patched = any("forward" in vars(layer) for layer in network.modules())
     return hooked or patched or any(parameter._backward_hooks for parameter in network.parameters())
 
 
-def _shape(network: nn.Module) -> tuple[str, ...]:
+def _describe(network: nn.Module) -> tuple[str, ...]:
     layers = tuple(f"{name}: {layer!r}" for name, layer in network.named_modules() if not list(layer.children()))
     tensors = tuple(f"{name}: {tuple(t.shape)} {t.dtype} {t.requires_grad}" for name, t in network.named_parameters())
     return (type(network).__name__, *layers, *tensors)

@@ -1,1 +1,1 @@
-"""The training methods of the paper."""
+"""The training methods of the paper as objectives: what a training step minimises."""

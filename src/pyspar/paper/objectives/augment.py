@@ -1,8 +1,8 @@
-"""Augment: noisy views of inputs, tables or images, as pure functions of the inputs and a seed.
+"""Noisy views of tables and images, as pure functions of the inputs and a seed.
 
-Random numbers come from a counter hashed with the seed, on the device of the inputs: the same seed gives the same view
-on CPU and GPU, alone or in a lane beside other seeds, now or after a resume. Seeds are tensors of the lanes' shape,
-below 2**24, so that they also survive a trip through float32.
+Random numbers are hashed from the seed and a counter, on the device of the inputs. The same seed gives the same view on
+CPU and GPU, with one or several networks, and after a resumed run. Seeds are tensors with one value per network, below
+2**24, so that float32 represents them exactly.
 """
 
 from __future__ import annotations
@@ -17,85 +17,86 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.limits import number
+from pyspar.paper.parameters import check_number
 
-SEEDS = 2**24
+MAX_SEED = 2**24
 _LOW_32 = 0xFFFFFFFF
 
 View = Callable[[Tensor, Tensor, int], Tensor]
-"""A function of inputs (..., B, *input), a seed of the lanes' shape, and a stream number; returns inputs."""
+"""A function of inputs (..., B, *input), a seed with one value per network, and a stream number. Returns inputs."""
 
 
-def uniforms(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
-    """Return numbers in (0, 1], of shape (*seed.shape, *shape), that depend on seed, stream and position only.
+def draw_uniforms(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
+    """Return numbers in (0, 1], of shape (*seed.shape, *shape). They depend only on seed, stream and position.
 
-    >>> uniforms(torch.tensor([5, 6]), (2,)).shape, bool((uniforms(torch.tensor(6), (2,)) <= 1).all())
+    >>> draw_uniforms(torch.tensor([5, 6]), (2,)).shape, bool((draw_uniforms(torch.tensor(6), (2,)) <= 1).all())
     (torch.Size([2, 2]), True)
     """
-    key = _mixed(seed.long() + _mixed(stream + 1))  # the stream as a number: a CUDA graph takes no tensor of the host
-    place = _mixed(torch.arange(math.prod(shape), device=seed.device))
-    bits: Tensor = _mixed(key[..., None] ^ place) >> 8
-    return ((bits.float() + 0.5) / SEEDS).reshape(*seed.shape, *shape)
+    # The stream is hashed as a Python number, because a CUDA graph cannot use a tensor of the host.
+    key = _hash_bits(seed.long() + _hash_bits(stream + 1))
+    position = _hash_bits(torch.arange(math.prod(shape), device=seed.device))
+    bits: Tensor = _hash_bits(key[..., None] ^ position) >> 8
+    return ((bits.float() + 0.5) / MAX_SEED).reshape(*seed.shape, *shape)
 
 
-def _mixed(x: Any) -> Any:
-    """Scatter 32-bit integers: xor-shifts and odd multipliers, an avalanche hash as in Wang and Jenkins."""
+def _hash_bits(x: Any) -> Any:
+    """Hash 32-bit integers with xor-shifts and odd multipliers, an avalanche hash as in Wang and Jenkins."""
     x = x & _LOW_32
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         x = ((x ^ (x >> shift)) * factor) & _LOW_32
     return x ^ (x >> 15)
 
 
-def normals(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
-    """Return standard normal numbers, by Box and Muller, from two uniforms each."""
-    u = uniforms(seed, (2, *shape), stream)
+def draw_normals(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
+    """Return standard normal numbers by the Box-Muller method, from two uniform numbers each."""
+    u = draw_uniforms(seed, (2, *shape), stream)
     radius, turn = u.select(seed.ndim, 0), u.select(seed.ndim, 1)
     return (-2 * radius.log()).sqrt() * torch.cos(2 * math.pi * turn)
 
 
 @dataclass(frozen=True)
 class TableNoise:
-    """Noise for rows of numbers of shape (..., B, D): a share of each feature's spread in the batch, and masking.
+    """Noise for tables of shape (..., B, D): additive noise relative to each feature's spread, and masking.
 
     Attributes
     ----------
     noise : float, default 0.1
-        Standard deviation of what is added, in standard deviations of the feature.
+        Standard deviation of the additive noise, in standard deviations of the feature in the batch.
     mask : float in [0, 1], default 0.1
-        The share of entries that is replaced by the feature's mean in the batch.
+        The share of entries to replace by the feature's mean in the batch.
     """
 
     noise: float = 0.1
     mask: float = 0.1
 
     def __post_init__(self) -> None:
-        number("noise", self.noise, cure="0.1 is a tenth of a feature's spread")
-        number("mask", self.mask, high=1.0, cure="it is a share of the entries")
+        check_number("noise", self.noise, hint="0.1 is a tenth of a feature's spread")
+        check_number("mask", self.mask, high=1.0, hint="it is a share of the entries")
 
     def __call__(self, x: Tensor, seed: Tensor, stream: int = 0) -> Tensor:
         """Return a noisy view of the rows."""
         shape = tuple(x.shape[seed.ndim :])
         spread, centre = torch.std_mean(x, dim=-2, correction=0, keepdim=True)
-        noisy = x + self.noise * spread * normals(seed, shape, 2 * stream).to(x.dtype)
-        return torch.where(uniforms(seed, shape, 2 * stream + 1) < self.mask, centre, noisy)
+        noisy = x + self.noise * spread * draw_normals(seed, shape, 2 * stream).to(x.dtype)
+        return torch.where(draw_uniforms(seed, shape, 2 * stream + 1) < self.mask, centre, noisy)
 
 
 @dataclass(frozen=True)
 class ImageNoise:
-    """Noise for images of shape (..., B, C, H, W): crop and resize, shift, mirror, and jitter of each channel.
+    """Noise for images of shape (..., B, C, H, W): crop and resize, shift, mirror, and vary each channel.
 
-    Mirroring is off unless asked for: where the label is an angle or a position, a mirrored image has another one.
+    Mirroring is off by default, because it changes labels that are angles or positions.
 
     Attributes
     ----------
     crop : float in (0, 1], default 0.8
-        The smallest side of the crop, as a share of the image's; it is drawn between this and 1, and resized.
+        The smallest side of the crop, relative to the image. The side is drawn between this value and 1.
     shift : float, default 0.1
-        The largest shift of the crop beyond its place, as a share of the side; what is outside is reflected.
+        The largest shift of the crop, relative to the side. Pixels outside the image are reflected.
     flip : bool, default False
-        Mirror left and right half of the time.
+        Mirror left and right with probability 1/2.
     jitter : float, default 0.1
-        Contrast and brightness of each channel vary by this share of the channel's spread.
+        The variation of contrast and brightness of each channel, relative to the channel's spread.
     """
 
     crop: float = 0.8
@@ -104,17 +105,17 @@ class ImageNoise:
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        number("crop", self.crop, low=1e-3, high=1.0, cure="1 is the whole image")
-        number("shift", self.shift, high=1.0, cure="0.1 is a tenth of the side")
-        number("jitter", self.jitter, cure="0.1 is a tenth of a channel's spread")
+        check_number("crop", self.crop, low=1e-3, high=1.0, hint="1 is the whole image")
+        check_number("shift", self.shift, high=1.0, hint="0.1 is a tenth of the side")
+        check_number("jitter", self.jitter, hint="0.1 is a tenth of a channel's spread")
 
     def __call__(self, x: Tensor, seed: Tensor, stream: int = 0) -> Tensor:
-        """Return a view of the images, in their dtype; pixels of integer dtypes stay in their range."""
+        """Return a view of the images in their dtype. Integer pixels stay within the range of the dtype."""
         n, channels = x.shape[seed.ndim], x.shape[-3]
         images = x.flatten(0, seed.ndim).float()
-        places = uniforms(seed, (n, 6), 2 * stream).flatten(0, seed.ndim)
-        images = self._moved(images, places)
-        tint = 2 * uniforms(seed, (n, 2, channels, 1, 1), 2 * stream + 1).flatten(0, seed.ndim) - 1
+        positions = draw_uniforms(seed, (n, 6), 2 * stream).flatten(0, seed.ndim)
+        images = self._crop(images, positions)
+        tint = 2 * draw_uniforms(seed, (n, 2, channels, 1, 1), 2 * stream + 1).flatten(0, seed.ndim) - 1
         spread, centre = torch.std_mean(images, dim=(-2, -1), correction=0, keepdim=True)
         images = centre + (images - centre) * (1 + self.jitter * tint[:, 0]) + self.jitter * spread * tint[:, 1]
         if not x.is_floating_point():
@@ -122,7 +123,7 @@ class ImageNoise:
             images = images.round().clamp(limits.min, limits.max)
         return images.to(x.dtype).reshape(x.shape)
 
-    def _moved(self, images: Tensor, u: Tensor) -> Tensor:
+    def _crop(self, images: Tensor, u: Tensor) -> Tensor:
         side = self.crop + (1 - self.crop) * u[:, 0]
         within, beyond = (1 - side)[:, None] * (2 * u[:, 1:3] - 1), 2 * self.shift * (2 * u[:, 3:5] - 1)
         mirror = torch.where(u[:, 5] < 0.5, -1.0, 1.0) if self.flip else torch.ones_like(side)
@@ -132,13 +133,13 @@ class ImageNoise:
         return F.grid_sample(images, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
 
-def view_for(x: Tensor, lanes: int, view: View | None = None) -> View:
-    """Return the view to use: the given one, or the default for inputs with ``lanes`` axes before their rows."""
-    kinds: dict[int, View] = {1: TableNoise(), 3: ImageNoise()}
-    found = view or kinds.get(x.ndim - lanes - 1)
-    if found is None:
+def choose_view(x: Tensor, seed_axes: int, view: View | None = None) -> View:
+    """Return ``view``, or the default for the shape of ``x``, which has ``seed_axes`` axes before its rows."""
+    defaults: dict[int, View] = {1: TableNoise(), 3: ImageNoise()}
+    chosen = view or defaults.get(x.ndim - seed_axes - 1)
+    if chosen is None:
         raise InputError(
-            f"augment has defaults for rows (B, D) and images (B, C, H, W). Got the shape {tuple(x.shape)} "
-            "instead; pass augment= a function of (inputs, seed, stream) that returns noisy inputs."
+            f"augment has defaults only for tables (B, D) and images (B, C, H, W), got shape {tuple(x.shape)}; pass "
+            "augment= a function of (inputs, seed, stream) that returns noisy inputs"
         )
-    return found
+    return chosen

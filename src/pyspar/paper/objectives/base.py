@@ -1,11 +1,11 @@
-"""Objective: what a training step minimises. Each method of the paper's tables is one small subclass.
+"""The base class of training objectives, and the batch and the epoch plan that they work on.
 
-Everything random is drawn by ``plan``, on the CPU, once per epoch and seed; ``loss`` is then a pure function of the
-parameters and the batch. So a run can be resumed at any epoch, ten seeds can be one computation, and a GPU can replay
+``plan`` makes all random draws on the CPU, once per epoch and seed. ``loss`` is a pure function of the parameters and
+the batch. So a run can be resumed at any epoch, several seeds can be trained as one computation, and a GPU can replay
 the step from a graph.
 
-Every tensor may carry a leading axis of seeds (*lanes*): a batch is ``(B, ...)`` or ``(S, B, ...)``, and a loss is a
-scalar or has shape ``(S,)``. Reduce over the last axes only: ``dim=(-2, -1)``.
+Every tensor may have a leading axis of S seeds: a batch is ``(B, ...)`` or ``(S, B, ...)``, and a loss is a scalar or
+has shape ``(S,)``. Reduce over the last axes only: ``dim=(-2, -1)``.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pyspar.errors import InputError
+
 if TYPE_CHECKING:
     from pyspar.paper.training.config import TrainConfig
 
 
 class Network(Protocol):
-    """What an objective asks of a model: its features, and the linear head on them."""
+    """A model with features and a linear head."""
 
     stem: nn.Module
-    """From the input to the place where manifold mixup mixes."""
+    """From the input to the layer where manifold mixup mixes."""
     trunk: nn.Module
-    """From there to the features."""
+    """From the output of the stem to the features."""
     head: nn.Module
     """A linear layer without bias."""
 
@@ -41,14 +43,14 @@ class Network(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one step sees.
+    """The input of one training step.
 
     Attributes
     ----------
     x, y : tensors of shape (..., B, *input) and (..., B, K)
-    partner_x, partner_y : the same of the rows that ``plan`` named "partner", or None
+    partner_x, partner_y : the rows and labels of the rows that ``plan`` returned as "partner", or None
     target : unlabelled target inputs of shape (..., B_target, *input), or None
-    draws : what else ``plan`` drew for this step, by name
+    draws : the other draws of ``plan`` for this step, by name
     """
 
     x: Tensor
@@ -58,10 +60,19 @@ class Batch:
     target: Tensor | None = None
     draws: Mapping[str, Tensor] = field(default_factory=dict)
 
+    def require_target(self, name: str) -> Tensor:
+        """Return the target inputs, or raise that the method ``name`` requires them."""
+        if self.target is None:
+            raise InputError(
+                f"{name} requires target inputs in each batch, got none; add unlabelled target inputs to the task, or "
+                "train with ERM"
+            )
+        return self.target
+
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
-    """What an objective may draw from, for one epoch of one seed.
+    """The information from which an objective draws one epoch of one seed.
 
     Attributes
     ----------
@@ -69,7 +80,7 @@ class EpochPlan:
     order : int array of shape (steps, B), the training rows of each step
     y : float array of shape (N, K), all training labels
     epoch : int
-    state : what the objective's ``prepare`` returned for this seed
+    state : the result of the objective's ``prepare``
     """
 
     rng: np.random.Generator
@@ -80,55 +91,62 @@ class EpochPlan:
 
 
 class Objective:
-    """Plain squared error, and the hooks that other methods fill.
+    """Mean squared error, with the methods that subclasses override.
 
-    A subclass that only adds a penalty overrides ``loss``; one that draws overrides ``plan``; one with a trainable part
-    of its own overrides ``module``; one that alternates overrides ``phase`` and ``updates``, and ``judged`` where a
-    phase leaves the head untrained.
+    Override ``loss`` to add a penalty, ``plan`` to draw random numbers, ``module`` to train another network beside the
+    model, ``phase`` and ``updates`` to alternate between phases, and ``judged`` if a phase does not train the head.
     """
 
     name: ClassVar[str] = "ERM"
     uses_target: ClassVar[bool] = False
     capturable: ClassVar[bool] = True
-    """Whether a CUDA graph can hold the step; eigendecompositions and what looks at values on the host cannot be."""
+    """Whether a CUDA graph can hold the step. False for eigendecompositions and for decisions on the host."""
 
     stackable: ClassVar[bool] = True
-    """Whether ``loss`` takes tensors with a leading axis of seeds; networks are otherwise trained in turn."""
+    """Whether ``loss`` supports a leading axis of seeds. If False, networks are trained in turn."""
 
     def prepare(self, y: NDArray[np.float64]) -> Any:
-        """Compute once per run what every epoch's ``plan`` needs, from the training labels; for example their order."""
+        """Compute from the training labels, once per run, the state that every ``plan`` uses."""
         return None
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
-        """Draw an epoch: arrays whose first axis is the step. "partner" names training rows, shape (steps, B)."""
+        """Draw an epoch: arrays whose first axis is the step. "partner" has training rows, shape (steps, B)."""
         return {}
 
     def module(self, n_features: int) -> nn.Module | None:
-        """Return the objective's own trainable part, such as a critic, built under the run's seed; or None."""
+        """Return the network that the objective trains beside the model, such as a critic, or None."""
         return None
 
     def module_lr(self, lr: float) -> float:
-        """Return the learning rate of that part, given the model's."""
+        """Return the learning rate of ``module``. ``lr`` is that of the model."""
         return lr
 
     def phase(self, epoch: int) -> str:
-        """Name what is done in an epoch; epochs of one phase share one computation."""
+        """Return the name of the phase of an epoch. Epochs of one phase share one computation."""
         return "train"
 
     def updates(self, phase: str) -> frozenset[str]:
-        """Say what an epoch of a phase trains: "model", "module" (the objective's own part), or both."""
+        """Return the parts that a phase trains: "model", "module" or both."""
         return frozenset({"model", "module"})
 
     def judged(self, phase: str) -> bool:
-        """Say whether an epoch of a phase may be kept as the best; not where the head has not been trained yet."""
+        """Return whether an epoch of this phase can be the best one. False if the head is not trained yet."""
         return True
 
     def check(self, config: TrainConfig) -> None:
-        """Refuse settings of the run that leave the objective nothing to do; called before training starts."""
+        """Raise if the training settings do not fit the objective. Called before training."""
 
     def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
-        """Return the parts of the loss by name, each a scalar or one per lane; the step minimises their sum."""
+        """Return the terms of the loss by name, each a scalar or one value per seed. Their sum is minimised."""
         return {"mse": mean_squared_error(net(batch.x), batch.y)}
+
+
+class ParameterRepr:
+    """A ``__repr__`` with the parameters of an objective, without its networks."""
+
+    def __repr__(self) -> str:
+        parameters = {name: value for name, value in vars(self).items() if not isinstance(value, nn.Module)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
 
 
 class ERM(Objective):
@@ -136,5 +154,5 @@ class ERM(Objective):
 
 
 def mean_squared_error(prediction: Tensor, y: Tensor) -> Tensor:
-    """Return the squared error averaged over rows and outputs: a scalar, or one per lane."""
+    """Return the squared error averaged over rows and outputs: a scalar, or one value per seed."""
     return (prediction - y).square().mean(dim=(-2, -1))

@@ -1,10 +1,10 @@
-r"""Mixup and C-Mixup: train on convex combinations of two samples and of their labels, and on nothing else.
+r"""Mixup and C-Mixup: train on convex combinations of two rows and of their labels.
 
 .. math::
     \tilde x_i = \lambda x_i + (1 - \lambda) x_{j(i)}, \quad \tilde y_i = \lambda y_i + (1 - \lambda) y_{j(i)}, \quad
     \lambda \sim \mathrm{Beta}(a, a), \qquad \frac1B \sum_i \|f(\tilde x_i) - \tilde y_i\|^2
 
-Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization", ICLR. The methods differ in who is the partner j(i).
+Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization", ICLR. The methods differ in the choice of j(i).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pyspar.errors import InputError
 from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
-from pyspar.paper.objectives.partners import Partners, within_batches
+from pyspar.paper.objectives.partners import Partners, draw_within_batches
+from pyspar.paper.parameters import check_choice, check_number
 
 Where = Literal["input", "manifold"]
 Pool = Literal["whole-set", "within-batch"]
@@ -35,9 +35,9 @@ class Mixup(Objective):
     mix_alpha : float
         Both parameters of the Beta distribution of the mixing weight.
     where : "input" or "manifold"
-        Mix inputs, or what ``net.stem`` makes of them (Verma et al. 2019, "Manifold Mixup", ICML).
+        Mix the inputs, or the outputs of ``net.stem`` (Verma et al. 2019, "Manifold Mixup", ICML).
     mix : "batch" or "sample"
-        One mixing weight for a whole batch, or one for each sample.
+        One mixing weight per batch, or one per row.
     """
 
     name: ClassVar[str] = "Mixup"
@@ -47,48 +47,48 @@ class Mixup(Objective):
     mix: Share = "batch"
 
     def __post_init__(self) -> None:
-        _check_positive("mix_alpha", self.mix_alpha, "tabular data use 2, PovertyMap 0.5")
-        _check_choice("where", self.where, get_args(Where))
-        _check_choice("mix", self.mix, get_args(Share))
+        check_number("mix_alpha", self.mix_alpha, positive=True, hint="the paper uses 2 for tables, 0.5 for PovertyMap")
+        check_choice("where", self.where, get_args(Where))
+        check_choice("mix", self.mix, get_args(Share))
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
         """Draw the partner of each row and the mixing weights."""
-        partner = self._partners(plan)
+        partner = self._draw_partners(plan)
         shape = plan.order.shape if self.mix == "sample" else plan.order.shape[:1]
         return {"partner": partner, "mix": plan.rng.beta(self.mix_alpha, self.mix_alpha, size=shape)}
 
-    def _partners(self, plan: EpochPlan) -> NDArray[np.int64]:
+    def _draw_partners(self, plan: EpochPlan) -> NDArray[np.int64]:
         return plan.rng.integers(len(plan.y), size=plan.order.shape)
 
     def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
         """Return the squared error on the mixed batch."""
         if batch.partner_x is None or batch.partner_y is None or "mix" not in batch.draws:
             raise ValueError(
-                f"{self.name} needs a batch with partner_x, partner_y and draws['mix']; its plan names the partners."
+                f"{self.name} requires a batch with partner_x, partner_y and draws['mix'], which its plan draws"
             )
         mix = batch.draws["mix"]
         if self.where == "input":
-            prediction = net(mixed(batch.x, batch.partner_x, mix))
+            prediction = net(mix_rows(batch.x, batch.partner_x, mix))
         else:
-            prediction = net.head(net.trunk(mixed(net.stem(batch.x), net.stem(batch.partner_x), mix)))
-        return {"mse": mean_squared_error(prediction, mixed(batch.y, batch.partner_y, mix))}
+            prediction = net.head(net.trunk(mix_rows(net.stem(batch.x), net.stem(batch.partner_x), mix)))
+        return {"mse": mean_squared_error(prediction, mix_rows(batch.y, batch.partner_y, mix))}
 
 
 @dataclass(frozen=True)
 class CMixup(Mixup):
-    r"""C-Mixup: a partner is the likelier, the closer its label (Yao et al. 2022, "C-Mixup", NeurIPS).
+    r"""C-Mixup: rows with closer labels are more likely partners (Yao et al. 2022, "C-Mixup", NeurIPS).
 
     .. math:: P(j \mid i) \propto \exp\left(-\frac{\|y_i - y_j\|^2}{2 h^2}\right)
 
     Parameters
     ----------
     bandwidth : float
-        h, in the units of the labels. The paper's tables take 1.0 and 5e-4 for tabular data, 0.5 for PovertyMap.
+        h, in the units of the labels. The paper uses 1.0 and 5e-4 for tabular data, 0.5 for PovertyMap.
     mix_alpha, where, mix : see `Mixup`
     partners : "whole-set" or "within-batch"
-        Whether the partner is any training row, or one of the same batch.
+        Draw the partner from all training rows, or from the same batch.
     include_self : bool
-        Whether a sample can be its own partner, as in the authors' tabular code; on PovertyMap it cannot.
+        Whether a row can be its own partner, as in the authors' code for tables but not for PovertyMap.
     """
 
     name: ClassVar[str] = "C-Mixup"
@@ -99,37 +99,28 @@ class CMixup(Mixup):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_positive("bandwidth", self.bandwidth, "large values draw all rows alike, as Mixup does")
-        _check_choice("partners", self.partners, get_args(Pool))
+        check_number("bandwidth", self.bandwidth, positive=True, hint="large values give Mixup")
+        check_choice("partners", self.partners, get_args(Pool))
 
     def prepare(self, y: NDArray[np.float64]) -> Partners | None:
-        """Sort the labels, once for all epochs."""
+        """Sort the labels once for all epochs."""
         if self.partners == "within-batch":
             return None
         return Partners.of(y, self.bandwidth, include_self=self.include_self)
 
-    def _partners(self, plan: EpochPlan) -> NDArray[np.int64]:
+    def _draw_partners(self, plan: EpochPlan) -> NDArray[np.int64]:
         if self.partners == "within-batch":
-            return within_batches(plan.y, plan.order, self.bandwidth, plan.rng, include_self=self.include_self)
+            return draw_within_batches(plan.y, plan.order, self.bandwidth, plan.rng, include_self=self.include_self)
         state: Partners = plan.state
         return state.draw(plan.order, plan.rng)
 
 
-def mixed(one: Tensor, other: Tensor, mix: Tensor) -> Tensor:
-    """Return ``mix * one + (1 - mix) * other``; the weight's axes are the leading ones of the tensors.
+def mix_rows(one: Tensor, other: Tensor, mix: Tensor) -> Tensor:
+    """Return ``mix * one + (1 - mix) * other``. The axes of ``mix`` are the leading axes of the tensors.
 
-    >>> mixed(torch.ones(2, 3), torch.zeros(2, 3), torch.tensor([1.0, 0.25])).tolist()
+    >>> mix_rows(torch.ones(2, 3), torch.zeros(2, 3), torch.tensor([1.0, 0.25])).tolist()
     [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
     """
     weight = mix.to(one.dtype).reshape(*mix.shape, *(1,) * (one.ndim - mix.ndim))
-    return torch.lerp(other, one, weight)  # one kernel instead of four: small networks are all call overhead
-
-
-def _check_positive(name: str, value: Any, cure: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
-        raise InputError(f"{name} must be a positive, finite number. Got {value!r} instead; {cure}.")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {value!r} instead.")
+    # One kernel instead of four, because call overhead dominates in small networks.
+    return torch.lerp(other, one, weight)

@@ -1,8 +1,8 @@
-"""Penalties: how far apart two batches of features are, as pure functions of the features.
+"""Penalties on the distance between two batches of features, as pure functions of the features.
 
-Features have the shape (..., B, D); what stands before are lanes (seeds), and a penalty has one value for each. Source
-and target may have different numbers of rows. Everything is computed in float32 at least, whatever the precision the
-network runs in: a covariance or a principal angle in bfloat16 is noise.
+Features have shape (..., B, D). The leading axes are seeds, and a penalty has one value per seed. Source and target may
+have different numbers of rows. Penalties are computed in float32 or float64 also for a network in mixed precision,
+because covariances and principal angles in bfloat16 are dominated by rounding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 
 def in_full_precision(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Make a penalty cast half-precision features to float32 and leave autocast while it computes."""
+    """Wrap a penalty so that it casts half-precision features to float32 and disables autocast."""
 
     @wraps(penalty)
     def wrapped(source: Tensor, target: Tensor, **options: Any) -> Tensor:
@@ -29,12 +29,12 @@ def in_full_precision(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 @in_full_precision
 def coral_penalty(source: Tensor, target: Tensor) -> Tensor:
-    r"""Return the squared differences of means and of covariances, each averaged over its entries.
+    r"""Return the squared differences of the means and of the covariances, each averaged over its entries.
 
     .. math:: \frac1D \|\mu_s - \mu_t\|^2 + \frac1{D^2} \|C_s - C_t\|_F^2
 
-    Sun and Saenko (2016), "Deep CORAL", has the covariances alone; with the means as in the paper's experiments. A
-    batch of one row has the covariance 0.
+    Sun and Saenko (2016), "Deep CORAL", use only the covariances. The paper's experiments add the means. The covariance
+    of a single row is 0.
 
     >>> coral_penalty(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [3.0]]))
     tensor(1.)
@@ -51,45 +51,45 @@ def _covariance(features: Tensor) -> Tensor:
 
 @in_full_precision
 def norm_step_penalty(source: Tensor, target: Tensor, *, step: float = 1.0) -> Tensor:
-    r"""Return AFN's stepwise penalty, which asks every feature vector to become longer by a step.
+    r"""Return AFN's stepwise penalty, whose gradient lengthens every feature vector.
 
-    .. math:: \frac1{B_s} \sum_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2 + \text{the same of the target}
+    .. math:: \frac1{B_s} \sum_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2 + \text{the same for the target}
 
-    The bar holds a value fixed: the penalty always has the value :math:`2 \Delta r^2`, also for equal batches, and all
-    that it says is in its slope. Xu et al. (2019), "Larger Norm More Transferable" (SAFN).
+    The bar marks a constant without gradient. So the value is always :math:`2 \Delta r^2`, also for equal batches, and
+    only the gradient has an effect. Xu et al. (2019), "Larger Norm More Transferable" (SAFN).
 
     >>> float(norm_step_penalty(torch.ones(3, 2), torch.zeros(5, 2), step=2.0))
     8.0
     """
-    return _sum_of_both(source, target, lambda norm: (norm - norm.detach() - step).square().mean(dim=-1))
+    return _sum_over_domains(source, target, lambda norm: (norm - norm.detach() - step).square().mean(dim=-1))
 
 
 @in_full_precision
 def norm_radius_penalty(source: Tensor, target: Tensor, *, radius: float = 25.0) -> Tensor:
-    r"""Return AFN's hard penalty: how far the mean length of the features is from R, in each domain.
+    r"""Return AFN's hard penalty: the squared distance of the mean feature norm to R, in each domain.
 
-    .. math:: \Bigl(\frac1{B_s} \sum_i \|f_i\| - R\Bigr)^2 + \text{the same of the target}
+    .. math:: \Bigl(\frac1{B_s} \sum_i \|f_i\| - R\Bigr)^2 + \text{the same for the target}
 
     Xu et al. (2019), "Larger Norm More Transferable" (HAFN).
 
     >>> float(norm_radius_penalty(torch.ones(3, 4), torch.ones(5, 4), radius=2.0))
     0.0
     """
-    return _sum_of_both(source, target, lambda norm: (norm.mean(dim=-1) - radius).square())
+    return _sum_over_domains(source, target, lambda norm: (norm.mean(dim=-1) - radius).square())
 
 
-def _sum_of_both(source: Tensor, target: Tensor, of_norms: Callable[[Tensor], Tensor]) -> Tensor:
-    # torch's slope of a norm at zero is zero, so that a dead feature vector does not end the run.
+def _sum_over_domains(source: Tensor, target: Tensor, of_norms: Callable[[Tensor], Tensor]) -> Tensor:
+    # The gradient of torch's norm at zero is zero, so a zero feature vector does not cause NaN.
     return of_norms(torch.linalg.vector_norm(source, dim=-1)) + of_norms(torch.linalg.vector_norm(target, dim=-1))
 
 
 @in_full_precision
 def domain_cross_entropy(source: Tensor, target: Tensor) -> Tensor:
-    r"""Return how well a critic's logits, of shape (..., B, 1), tell the target (positive) from the source.
+    r"""Return the cross-entropy of a critic's logits, of shape (..., B, 1). Positive logits mean target.
 
     .. math:: \tfrac12 \operatorname{mean}_i \log(1 + e^{c(f_i)}) + \tfrac12 \operatorname{mean}_j \log(1 + e^{-c(f_j)})
 
-    The two domains weigh the same, also where one has more rows. Log 2 is the value of a critic that knows nothing.
+    Both domains have equal weight, also if one has more rows. A critic that always returns 0 has the value log 2.
     Ganin et al. (2016).
     """
     return (F.softplus(source).mean(dim=(-2, -1)) + F.softplus(-target).mean(dim=(-2, -1))) / 2
@@ -114,7 +114,7 @@ class _Reversal(torch.autograd.Function):
 
 
 def reverse_gradient(x: Tensor, scale: float = 1.0) -> Tensor:
-    """Return x itself, whose gradient will be multiplied by ``-scale``. Ganin et al. (2016).
+    """Return x. Its gradient is multiplied by ``-scale``. Ganin et al. (2016).
 
     >>> x = torch.ones(1, requires_grad=True)
     >>> torch.autograd.grad(reverse_gradient(3 * x, 0.5).sum(), x)

@@ -1,4 +1,4 @@
-"""SwAV: pre-train the encoder so that two views of an input get the same prototype, then fit the labels."""
+"""SwAV: pre-train the encoder to assign two views of an input to the same prototype, then fit the labels."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.alignment import SettingsShown, target_of
-from pyspar.paper.objectives.augment import SEEDS, View, view_for
-from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
-from pyspar.paper.objectives.limits import number, whole
+from pyspar.paper.objectives.augment import MAX_SEED, View, choose_view
+from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, ParameterRepr, mean_squared_error
+from pyspar.paper.parameters import check_integer, check_number
 from pyspar.paper.training.config import TrainConfig
 
 
 def sinkhorn_assignments(scores: Tensor, *, epsilon: float = 0.05, iterations: int = 3) -> Tensor:
-    r"""Return soft assignments of rows to prototypes that use all prototypes alike.
+    r"""Return soft assignments of rows to prototypes that use all prototypes equally.
 
     Starting from :math:`\exp(\text{scores} / \epsilon)`, columns (prototypes) and rows are scaled in turn to equal
-    totals; the last scaling gives each row the total 1. In logarithms, so that no :math:`\epsilon` overflows. Shape
-    (..., B, K), without gradient. Cuturi (2013); Caron et al. (2020), section 3.1.
+    totals. The last scaling gives each row the total 1. The computation uses logarithms, so no :math:`\epsilon`
+    overflows. The result has shape (..., B, K) and no gradient. Cuturi (2013); Caron et al. (2020), section 3.1.
 
     >>> sinkhorn_assignments(torch.tensor([[9.0, 0.0], [0.0, 9.0]]))
     tensor([[1., 0.],
@@ -39,18 +38,20 @@ def sinkhorn_assignments(scores: Tensor, *, epsilon: float = 0.05, iterations: i
 def swapped_prediction(
     first: Tensor, second: Tensor, *, temperature: float = 0.1, epsilon: float = 0.05, iterations: int = 3
 ) -> Tensor:
-    r"""Return the cross-entropy of each view's prototypes with the assignments of the other view.
+    r"""Return the cross-entropy between the prototype probabilities of each view and the assignments of the other.
 
     .. math:: -\tfrac12 \operatorname{mean}_i \sum_k q_{2,ik} \log p_{1,ik} + q_{1,ik} \log p_{2,ik},
        \qquad p = \mathrm{softmax}(\text{scores} / \tau)
 
-    Caron et al. (2020), "Unsupervised Learning of Visual Features by Contrasting Cluster Assignments". Takes the
-    scores of two views of the same inputs, of shape (..., B, K).
+    Caron et al. (2020), "Unsupervised Learning of Visual Features by Contrasting Cluster Assignments". The arguments
+    are the scores of two views of the same inputs, of shape (..., B, K).
     """
 
     def cross_entropy(scores: Tensor, other: Tensor) -> Tensor:
-        wanted = sinkhorn_assignments(other, epsilon=epsilon, iterations=iterations)
-        return -(wanted * F.log_softmax(scores.to(wanted.dtype) / temperature, dim=-1)).sum(dim=-1).mean(dim=-1)
+        assignments = sinkhorn_assignments(other, epsilon=epsilon, iterations=iterations)
+        return (
+            -(assignments * F.log_softmax(scores.to(assignments.dtype) / temperature, dim=-1)).sum(dim=-1).mean(dim=-1)
+        )
 
     return (cross_entropy(first, second) + cross_entropy(second, first)) / 2
 
@@ -58,30 +59,30 @@ def swapped_prediction(
 def prototype_scores(module: nn.ModuleList, features: Tensor) -> Tensor:
     """Return the cosines of projected features with the prototypes, of shape (..., B, K).
 
-    ``module`` is a projection and a linear layer without bias whose rows are the prototypes, one or several stacked.
+    ``module`` contains a projection and a linear layer without bias whose rows are the prototypes. Both may be stacked.
     """
     projection, prototypes = module
     weight = prototypes.get_parameter("weight")
     return F.normalize(projection(features), dim=-1) @ F.normalize(weight, dim=-1).mT
 
 
-class SwAV(SettingsShown, Objective):
+class SwAV(ParameterRepr, Objective):
     r"""Self-supervised pre-training on source and target inputs, then squared error on the source.
 
-    The first ``pretrain`` epochs minimise :func:`swapped_prediction` between two noisy views of each input, through a
-    projection and prototypes of its own; the others are ERM, in the phases "pretrain" and "finetune". Caron et al.
-    (2020); under shift as in WILDS (Sagawa et al. 2022). Two views, without the smaller crops and the queue; prototypes
-    are normalised where they are used instead of after each step.
+    The first ``pretrain`` epochs (phase "pretrain") minimise :func:`swapped_prediction` between two noisy views of each
+    input, through a projection and prototypes. The other epochs (phase "finetune") are ERM. Caron et al. (2020),
+    applied to shifts as in WILDS (Sagawa et al. 2022). There are two views, without smaller crops and without a queue.
+    Prototypes are normalised where they are used instead of after each step.
 
     Parameters
     ----------
     pretrain : int
-        How many of the run's epochs come before the labels; fewer than all of them. None of these is kept as the best.
+        The number of epochs before the labels are used, fewer than all epochs. None of them can be the best epoch.
     prototypes, projection : int, default 64 and 128
     temperature, epsilon, iterations : 0.1, 0.05, 3
-        Of the softmax, and of Sinkhorn's scaling; the authors' values.
+        Parameters of the softmax and of Sinkhorn's scaling, with the authors' values.
     augment : function of (inputs, seed, stream), optional
-        By default :class:`pyspar.paper.TableNoise` for rows and :class:`pyspar.paper.ImageNoise` for images.
+        Defaults to :class:`pyspar.paper.TableNoise` for tables and :class:`pyspar.paper.ImageNoise` for images.
     """
 
     name = "SwAV"
@@ -98,22 +99,22 @@ class SwAV(SettingsShown, Objective):
         iterations: int = 3,
         augment: View | None = None,
     ) -> None:
-        self.pretrain = whole("pretrain", pretrain, low=0, cure="it is a number of epochs")
-        self.prototypes = whole("prototypes", prototypes, low=2, cure="64 suits a small network")
-        self.projection = whole("projection", projection, low=1, cure="the authors use 128")
-        self.temperature = number("temperature", temperature, low=1e-3, cure="the authors use 0.1")
-        self.epsilon = number("epsilon", epsilon, low=1e-3, cure="the authors use 0.05")
-        self.iterations = whole("iterations", iterations, low=1, cure="the authors use 3")
+        self.pretrain = check_integer("pretrain", pretrain, low=0, hint="it is a number of epochs")
+        self.prototypes = check_integer("prototypes", prototypes, low=2, hint="64 suits a small network")
+        self.projection = check_integer("projection", projection, low=1, hint="the authors use 128")
+        self.temperature = check_number("temperature", temperature, low=1e-3, hint="the authors use 0.1")
+        self.epsilon = check_number("epsilon", epsilon, low=1e-3, hint="the authors use 0.05")
+        self.iterations = check_integer("iterations", iterations, low=1, hint="the authors use 3")
         self.augment = augment
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
-        """Draw one seed for the two views of each pre-training step."""
+        """Draw a seed for the two views of each pre-training step."""
         if self.phase(plan.epoch) == "finetune":
             return {}
-        return {"views": plan.rng.integers(0, SEEDS, size=len(plan.order))}
+        return {"views": plan.rng.integers(0, MAX_SEED, size=len(plan.order))}
 
     def module(self, n_features: int) -> nn.ModuleList:
-        """Return projection and prototypes, for :func:`prototype_scores`."""
+        """Return the projection and the prototypes, for :func:`prototype_scores`."""
         hidden, out = nn.Linear(n_features, n_features), nn.Linear(n_features, self.projection)
         prototypes = nn.Linear(self.projection, self.prototypes, bias=False)
         return nn.ModuleList([nn.Sequential(hidden, nn.ReLU(), out), prototypes])
@@ -123,33 +124,33 @@ class SwAV(SettingsShown, Objective):
         return "pretrain" if epoch < self.pretrain else "finetune"
 
     def updates(self, phase: str) -> frozenset[str]:
-        """Say what the phase trains: prototypes only before the labels."""
+        """Return the parts that the phase trains: the prototypes only in pre-training."""
         return frozenset({"model", "module"}) if phase == "pretrain" else frozenset({"model"})
 
     def judged(self, phase: str) -> bool:
-        """Say that only what was fitted to labels can be the best epoch."""
+        """Return whether the phase fits the labels."""
         return phase == "finetune"
 
     def check(self, config: TrainConfig) -> None:
-        """Refuse a run that would end before it sees a label."""
+        """Raise if the run would end before it uses the labels."""
         if self.pretrain >= config.epochs:
             raise InputError(
-                f"SwAV needs more epochs than it pre-trains. Got pretrain={self.pretrain} and epochs={config.epochs}: "
-                "no label would be seen; raise epochs, or lower pretrain."
+                f"pretrain must be less than epochs, got pretrain={self.pretrain} and epochs={config.epochs}; raise "
+                "epochs, or lower pretrain"
             )
 
     def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
-        """Return the swapped prediction of a pre-training step, or the squared error of a later one."""
+        """Return the swapped prediction of a pre-training step, or the squared error of a later step."""
         if phase == "finetune":
             return {"mse": mean_squared_error(net(batch.x), batch.y)}
         if not isinstance(module, nn.ModuleList):
             raise TypeError(
-                f"SwAV expected projection and prototypes as module. Got {type(module).__name__} instead; "
-                "build them with SwAV.module(n_features)."
+                f"module must contain the projection and prototypes of SwAV, got {type(module).__name__}; use "
+                "SwAV.module(n_features)"
             )
-        lanes = batch.y.ndim - 2
-        inputs = torch.cat([batch.x, target_of(batch, self.name)], dim=lanes)
-        view, seed = view_for(inputs, lanes, self.augment), batch.draws["views"]
+        seed_axes = batch.y.ndim - 2
+        inputs = torch.cat([batch.x, batch.require_target(self.name)], dim=seed_axes)
+        view, seed = choose_view(inputs, seed_axes, self.augment), batch.draws["views"]
         first, second = (prototype_scores(module, net.features(view(inputs, seed, i))) for i in (0, 1))
         options = {"temperature": self.temperature, "epsilon": self.epsilon}
         return {"swav": swapped_prediction(first, second, iterations=self.iterations, **options)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.errors import InputError
-from pyspar.paper.data.entries import ENTRIES
+from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.experiments.reproduce import shown
 from pyspar.paper.experiments.suite import Suite, images, suite_named, suite_names
 from pyspar.paper.output.tables import Sheet, result_markdown, sheet_markdown, write_text
@@ -96,7 +96,7 @@ def _needs(suite: Suite) -> str:
     """Say what it takes to run a suite: data that nobody ships, and a GPU for images."""
     wanted = []
     for block in suite.blocks:
-        obtain = [ENTRIES[task].obtain for task in block.tasks]
+        obtain = [DATASETS[task].obtain for task in block.tasks]
         if all(obtain):
             wanted.append(" or ".join(obtain))
         if block.options.get("unlabeled"):

@@ -1,1 +1,1 @@
-"""The training loop."""
+"""Training of networks: settings, data of an epoch, the loop, checkpoints and results."""

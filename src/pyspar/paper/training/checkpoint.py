@@ -1,7 +1,7 @@
-"""Checkpoint: a run's whole state in one file, written whole or not at all, and refused by any run but its own.
+"""Checkpoints of training: the complete state of a run in one file, written atomically and checked when read.
 
-The file is what ``torch.save`` writes, and after it a digest of all those bytes: torch's own reader takes some flipped
-bits for weights. Both are streamed, so a state of many gigabytes is never held twice.
+The file is the output of ``torch.save`` followed by a SHA-256 digest of it, because torch's reader does not detect
+every flipped bit. Both are streamed, so the state is never held in memory twice.
 """
 
 from __future__ import annotations
@@ -23,141 +23,142 @@ from torch import nn
 from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
 from pyspar.paper.training.fingerprint import digest
-from pyspar.paper.training.inference import copied
-from pyspar.paper.training.outcome import EpochRecord
-from pyspar.paper.training.replica import Lane, put
+from pyspar.paper.training.inference import copy_to_device
+from pyspar.paper.training.replica import Replica, copy_tensors
+from pyspar.paper.training.results import EpochRecord
 
-_SHARE = 0.05  # of the time that may go into writing; the first epoch and the last are always written
-_MARK = b"\npyspar checkpoint sha256 "
-_TAIL = len(_MARK) + 64
-_CHUNK = 2**22  # bytes
+_MAX_WRITING_SHARE = 0.05  # of the run time; the first epoch and the last are always written
+_DIGEST_MARK = b"\npyspar checkpoint sha256 "
+_TAIL_BYTES = len(_DIGEST_MARK) + 64
+_CHUNK_BYTES = 2**22
 
 
 class Checkpoint:
-    """One file; does nothing where none was asked for."""
+    """The checkpoint file of a run. All methods do nothing if ``path`` is None."""
 
     def __init__(self, path: str | os.PathLike[str] | None, run: dict[str, str]) -> None:
         self.path = None if path is None else Path(path)
         self._run = run
-        self._last = -np.inf  # when it was written, and what that cost
-        self._cost = 0.0
-        self.written = self.path is not None and self.path.exists()
+        self._written_at = -np.inf
+        self._writing_seconds = 0.0
+        self.is_written = self.path is not None and self.path.exists()
         if self.path is not None and not self.path.parent.is_dir():
-            raise InputError(f"checkpoint must lie in a folder that exists. Got {str(path)!r}; make the folder first.")
+            raise InputError(f"checkpoint {str(path)!r} is in a folder that does not exist; create the folder first")
         if self.path is not None and self.path.is_dir():
-            raise InputError(f"checkpoint must be the path of a file. Got the folder {str(path)!r}; add a file's name.")
+            raise InputError(f"checkpoint must be the path of a file, got the folder {str(path)!r}; add a file name")
 
-    def load(self, lanes: Sequence[Lane]) -> tuple[int, list[list[EpochRecord]], list[int]]:
-        """Put lanes into the state of the file, if it exists; return the next epoch, the history, the best epochs."""
-        count = sum(len(lane.seeds) for lane in lanes)
+    def load(self, replicas: Sequence[Replica]) -> tuple[int, list[list[EpochRecord]], list[int]]:
+        """Restore the replicas from the file, if it exists. Return the next epoch, the history and the best epochs."""
+        count = sum(len(replica.seeds) for replica in replicas)
         if self.path is None or not self.path.exists():
             return 0, [[] for _ in range(count)], [0] * count
-        found = _read(self.path, lanes[0].device)
-        self._refuse_another(found["run"])
-        if len(found["lanes"]) != len(lanes):
+        saved = _read(self.path, replicas[0].device)
+        self._check_run(saved["run"])
+        if len(saved["replicas"]) != len(replicas):
             raise InputError(
-                f"{str(self.path)!r} holds {len(found['lanes'])} computations, this run has {len(lanes)}: it was "
-                "trained on another kind of device. Resume there, or delete it to start over."
+                f"{str(self.path)!r} was written on another kind of device: it contains {len(saved['replicas'])} "
+                f"replicas, this run has {len(replicas)}; resume on that device, or delete the file to start over"
             )
         try:
-            for lane, state in zip(lanes, found["lanes"], strict=True):
-                lane.restore(state)
+            for replica, state in zip(replicas, saved["replicas"], strict=True):
+                replica.set_state(state)
         except (KeyError, ValueError) as error:
             raise InputError(
-                f"{str(self.path)!r} does not fit this run: {error}. Give another path, or delete it to start over."
+                f"{str(self.path)!r} does not fit this run: {error}; use another path, or delete the file to start over"
             ) from error
-        return found["epoch"], found["history"], found["best_epochs"]
+        return saved["epoch"], saved["history"], saved["best_epochs"]
 
-    def probe(self) -> None:
-        """Refuse a folder that cannot be written to, before an epoch is spent."""
+    def check_folder(self) -> None:
+        """Raise before the first epoch if the folder is not writable."""
         if self.path is None:
             return
         try:
             with tempfile.TemporaryFile(dir=Path(os.path.realpath(self.path)).parent):
                 pass
         except OSError as error:
-            raise _unwritten(self.path, "before training", error) from error
+            raise _write_error(self.path, "before training", error) from error
 
-    def offer(
-        self, lanes: Sequence[Lane], epoch: int, history: Any, best_epochs: Sequence[int], *, final: bool
+    def save(
+        self, replicas: Sequence[Replica], epoch: int, history: Any, best_epochs: Sequence[int], *, final: bool
     ) -> None:
-        """Write the state after an epoch, unless that would take more of the run's time than it is worth."""
+        """Write the state after an epoch, unless writing would take too large a share of the run time."""
         now = time.monotonic()
-        if self.path is None or (not final and now - self._last < self._cost / _SHARE):
+        if self.path is None or (not final and now - self._written_at < self._writing_seconds / _MAX_WRITING_SHARE):
             return
         state = {
             "run": self._run,
             "epoch": epoch,
-            "lanes": [lane.state() for lane in lanes],
-            "history": [[asdict(record) for record in seed] for seed in history],
+            "lanes": [replica.get_state() for replica in replicas],  # the key that existing files have
+            "history": [[asdict(record) for record in records] for records in history],
             "best_epochs": list(best_epochs),
         }
         try:
             with whole_file(self.path) as temporary, temporary.open("wb") as file:
                 _write(state, file)
         except OSError as error:
-            raise _unwritten(self.path, f"after epoch {epoch - 1}", error) from error
-        self._last = time.monotonic()
-        self._cost = self._last - now
-        self.written = True
+            raise _write_error(self.path, f"after epoch {epoch - 1}", error) from error
+        self._written_at = time.monotonic()
+        self._writing_seconds = self._written_at - now
+        self.is_written = True
 
-    def _refuse_another(self, saved: dict[str, str]) -> None:
-        differ = [name for name in self._run if saved.get(name) != self._run[name]]
-        if differ:
-            name = differ[0]
+    def _check_run(self, saved: dict[str, str]) -> None:
+        different = [name for name in self._run if saved.get(name) != self._run[name]]
+        if different:
+            name = different[0]
             raise InputError(
-                f"{str(self.path)!r} is the checkpoint of another run: fingerprint {_digest_run(saved)}, this run has "
-                f"{_digest_run(self._run)}. They differ in {', '.join(differ)}; {name} there: {saved.get(name)}; here: "
-                f"{self._run[name]}. Give another path, or delete the file to start over."
+                f"{str(self.path)!r} is the checkpoint of another run (fingerprint {_digest_run(saved)}, this run has "
+                f"{_digest_run(self._run)}). Different: {', '.join(different)}. {name} in the file: {saved.get(name)}; "
+                f"in this run: {self._run[name]}. Use another path, or delete the file to start over."
             )
 
 
 def load_checkpoint(path: str | os.PathLike[str], model: nn.Module, *, seed: int | None = None) -> nn.Module:
     """Return a copy of a model with the best weights in a checkpoint of :func:`pyspar.paper.train`.
 
-    For a run that is not to be resumed: one that diverged and shall go on with another rate, or one to be looked at
-    while it trains. The run's settings, data and initial weights do not matter, only the model's layers.
+    Use it for a run that cannot be resumed, such as one that diverged and should continue with another learning rate,
+    or to inspect a run while it trains. Only the layers of the model have to match. The settings, data and initial
+    weights of the run do not matter.
 
     Parameters
     ----------
-    path : the checkpoint
+    path : path of the checkpoint
     model : torch.nn.Module
-        Of the layers that were trained; it is not changed, and the copy is on its device, in evaluation mode.
+        A model with the layers that were trained. It is not changed. The copy is on its device, in evaluation mode.
     seed : int, optional
-        Which of the seeds, where the file is of :func:`~pyspar.paper.train_seeds` with several.
+        The seed to load. Required if :func:`~pyspar.paper.train_seeds` trained several.
     """
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__} instead; build the one trained.")
+        raise TypeError(
+            f"model must be a torch.nn.Module, got {type(model).__name__}; build the model that was trained"
+        )
     path = Path(path)
     if not path.is_file():
-        raise InputError(
-            f"path must be a file that train() wrote. Got {str(path)!r}, which is no file; check the name."
-        )
+        raise InputError(f"file not found: {str(path)!r}")
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    places = {s: (lane, i) for lane in _read(path, device)["lanes"] for i, s in enumerate(lane["seeds"])}
-    if seed is None and len(places) == 1:
-        seed = next(iter(places))
-    if seed not in places:
-        raise InputError(f"seed must be one of {sorted(places)}, the seeds of {str(path)!r}. Got {seed}; pass seed=.")
-    lane, number = places[seed]
-    best = {name: tensor[number] if lane["stacked"] else tensor for name, tensor in lane["best"].items()}
-    found = copied(model, device)
-    own = {name: tensor.detach() for name, tensor in [*found.named_parameters(), *found.named_buffers()]}
+    states = {s: (state, i) for state in _read(path, device)["replicas"] for i, s in enumerate(state["seeds"])}
+    if seed is None and len(states) == 1:
+        seed = next(iter(states))
+    if seed not in states:
+        raise InputError(f"seed must be one of {sorted(states)}, the seeds in {str(path)!r}, got {seed}")
+    state, number = states[seed]
+    best = {name: tensor[number] if state["stacked"] else tensor for name, tensor in state["best"].items()}
+    clone = copy_to_device(model, device)
+    own = {name: tensor.detach() for name, tensor in [*clone.named_parameters(), *clone.named_buffers()]}
     try:
-        put(own, best)
+        copy_tensors(own, best)
     except ValueError as error:
         raise InputError(
-            f"{type(model).__name__} is not the model of {str(path)!r}: {error}. Build that one."
+            f"{type(model).__name__} does not have the layers in {str(path)!r}: {error}; use the model that was trained"
         ) from error
-    return found.eval()
+    return clone.eval()
 
 
-class _Hashed:
-    """A file for torch to write to. It keeps an error for later: torch's writer does not outlive one."""
+class _HashingFile:
+    """A file for ``torch.save`` that hashes its content. An error is kept, because torch's writer cannot handle one."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.seen = hashlib.sha256()
+        self.sha256 = hashlib.sha256()
         self.error: OSError | None = None
 
     def write(self, content: Any) -> int:
@@ -165,66 +166,65 @@ class _Hashed:
         if self.error is None:
             try:
                 self._file.write(content)
-                self.seen.update(content)
+                self.sha256.update(content)
             except OSError as error:
                 self.error = error
         return len(content)
 
     def flush(self) -> None:
-        """Leave it to the file's end."""
+        """Do nothing. Closing the file flushes it."""
 
 
 def _write(state: dict[str, Any], file: IO[bytes]) -> None:
-    hashed = _Hashed(file)
-    torch.save(state, hashed)  # type: ignore[arg-type]  # it asks for write and flush only
-    if hashed.error is not None:
-        raise hashed.error
-    file.write(_MARK + hashed.seen.hexdigest().encode())
+    hashing = _HashingFile(file)
+    torch.save(state, hashing)  # type: ignore[arg-type]  # it calls only write and flush
+    if hashing.error is not None:
+        raise hashing.error
+    file.write(_DIGEST_MARK + hashing.sha256.hexdigest().encode())
 
 
 def _read(path: Path, device: torch.device) -> dict[str, Any]:
-    """Return what a file holds, after a look at every byte of it."""
-    _refuse_damaged(path)
+    """Return the content of a checkpoint after comparing its digest."""
+    _check_digest(path)
     try:
-        found = torch.load(path, map_location=device, weights_only=True)
+        saved = torch.load(path, map_location=device, weights_only=True)
         return {
-            "run": dict(found["run"]),
-            "epoch": int(found["epoch"]),
-            "lanes": list(found["lanes"]),
-            "history": [[EpochRecord(**record) for record in seed] for seed in found["history"]],
-            "best_epochs": list(found["best_epochs"]),
+            "run": dict(saved["run"]),
+            "epoch": int(saved["epoch"]),
+            "replicas": list(saved["lanes"]),
+            "history": [[EpochRecord(**record) for record in records] for records in saved["history"]],
+            "best_epochs": list(saved["best_epochs"]),
         }
-    except Exception as error:  # torch names many kinds, none of them its own
-        raise _unreadable(path, type(error).__name__) from error
+    except Exception as error:  # torch.load raises many types
+        raise _read_error(path, type(error).__name__) from error
 
 
-def _refuse_damaged(path: Path) -> None:
-    size = path.stat().st_size - _TAIL
-    seen = hashlib.sha256()
+def _check_digest(path: Path) -> None:
+    size = path.stat().st_size - _TAIL_BYTES
+    sha256 = hashlib.sha256()
     with path.open("rb") as file:
         left = max(size, 0)
-        while left and (chunk := file.read(min(_CHUNK, left))):
-            seen.update(chunk)
+        while left and (chunk := file.read(min(_CHUNK_BYTES, left))):
+            sha256.update(chunk)
             left -= len(chunk)
         tail = file.read()
-    if not tail.startswith(_MARK):
-        raise _unreadable(path, "no digest at its end: it is cut off, or something else wrote it")
-    if tail != _MARK + seen.hexdigest().encode():
-        raise _unreadable(path, "its digest is that of another content: it was damaged after it was written")
+    if not tail.startswith(_DIGEST_MARK):
+        raise _read_error(path, "no digest at the end: it is truncated, or not a checkpoint of train()")
+    if tail != _DIGEST_MARK + sha256.hexdigest().encode():
+        raise _read_error(path, "wrong digest: it was damaged after it was written")
 
 
-def _unreadable(path: Path, why: str) -> InputError:
+def _read_error(path: Path, reason: str) -> InputError:
     return InputError(
-        f"checkpoint must be a file that train() wrote. Got {str(path)!r}, which cannot be read ({why}); delete it to "
-        "start over, or give another path."
+        f"cannot read the checkpoint {str(path)!r} ({reason}); delete the file to start over, or use another path"
     )
 
 
-def _unwritten(path: Path, when: str, error: OSError) -> OSError:
+def _write_error(path: Path, when: str, error: OSError) -> OSError:
     return type(error)(
         error.errno,
-        f"the checkpoint could not be written {when}: {error.strerror or error}; make room or choose another folder, "
-        "and start the run again",
+        f"cannot write the checkpoint {when}: {error.strerror or error}; free some space or choose another "
+        "folder, then start the run again",
         str(path),
     )
 

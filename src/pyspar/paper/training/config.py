@@ -1,15 +1,15 @@
-"""TrainConfig: how a network is trained, whatever it minimises; it checks itself."""
+"""The settings of training: epochs, optimiser, schedule, selection of the best epoch, device and precision."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 import torch
 
 from pyspar.errors import InputError
+from pyspar.paper.parameters import check_choice, check_integer, check_number
 
 Schedule = Literal["constant", "step", "cosine"]
 Shuffle = Literal["once", "epoch"]
@@ -22,28 +22,28 @@ Kernels = Literal["deterministic", "fastest"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    r"""How to train: Adam, for a number of epochs, keeping the weights that did best on the validation part.
+    r"""Settings of training with Adam. The weights of the best epoch on the validation part are kept.
 
     Parameters
     ----------
     epochs, batch_size, lr : int, int, float
     weight_decay : float
-        Adam's, as a penalty :math:`\frac{wd}{2} \|w\|^2` in the gradient.
+        The weight decay of Adam, a penalty :math:`\frac{wd}{2} \|w\|^2` in the gradient.
     schedule : {"constant", "step", "cosine"}
-        The learning rate of epoch e (from 0): ``lr``; ``lr * gamma ** e``; or half a cosine from ``lr`` towards zero.
+        The learning rate of epoch e (from 0): ``lr``; ``lr * gamma ** e``; or half a cosine from ``lr`` to zero.
     shuffle : {"once", "epoch"}
-        "once" draws the order of the rows once for each seed and keeps it, as the paper's authors do; "epoch" draws it
-        anew each epoch. The last, partial batch is dropped in both: under "once" its rows are never seen.
+        "once" draws one order of the rows per seed and uses it in every epoch, as the paper's authors do. "epoch"
+        draws a new order for each epoch. Both drop the last, partial batch; under "once" its rows are never used.
     select : {"mse", "worst-group-r", "last"}
-        Which epoch's weights are kept: lowest mean squared error on the validation part, highest Pearson correlation in
-        the group where that is lowest (and the output, if there are several), or the last.
+        The epoch whose weights are kept: lowest mean squared error on the validation part, highest Pearson correlation
+        in the worst group (and the worst output, if there are several), or the last epoch.
     device : {"auto", "cpu", "cuda"}
     autocast : {None, "bfloat16", "float16"}
-        Mixed precision; float16 scales its loss, and needs a GPU.
+        Mixed precision. float16 scales the loss and requires a GPU.
     graph : {"auto", "never"}
-        On a GPU the step of all seeds is captured once and replayed, where the objective and the network allow it.
+        On a GPU, the step of all seeds is captured once and replayed, if the objective and the network allow it.
     kernels : {"deterministic", "fastest"}
-        Whether a GPU may use convolutions whose last digits differ from run to run.
+        "fastest" allows GPU convolutions whose last digits differ between runs.
 
     >>> TrainConfig(epochs=3, batch_size=8, lr=0.1, schedule="step", gamma=0.5).lr_at(2)
     0.025
@@ -64,30 +64,26 @@ class TrainConfig:
     kernels: Kernels = "deterministic"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "eval_batch_size"):
-            _expect(name, getattr(self, name), _is_count(getattr(self, name)), "a whole number of at least 1")
-            object.__setattr__(self, name, int(getattr(self, name)))  # numpy's numbers are numbers too
-        _expect("lr", self.lr, _is_number(self.lr) and self.lr > 0, "a finite number above 0")
-        _expect(
-            "weight_decay",
-            self.weight_decay,
-            _is_number(self.weight_decay) and self.weight_decay >= 0,
-            "a finite number of at least 0",
-        )
-        _expect("gamma", self.gamma, _is_number(self.gamma) and 0 < self.gamma <= 1, "a factor in (0, 1]")
-        for name in ("lr", "weight_decay", "gamma"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        # Stored as plain int and float, because numpy's numbers are accepted too.
+        values: dict[str, Any] = {
+            name: check_integer(name, getattr(self, name), low=1)
+            for name in ("epochs", "batch_size", "eval_batch_size")
+        }
+        values["lr"] = check_number("lr", self.lr, positive=True)
+        values["weight_decay"] = check_number("weight_decay", self.weight_decay)
+        values["gamma"] = check_number("gamma", self.gamma, high=1.0, positive=True)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            _expect(name, value, value in choices, "one of " + ", ".join(map(repr, choices)))
+            check_choice(name, getattr(self, name), choices)
         if self.device == "cuda" and not torch.cuda.is_available():
-            raise InputError("device='cuda' needs a GPU that torch can see. Got none; use device='auto' or 'cpu'.")
+            raise InputError("device='cuda' requires a GPU, and torch finds none; use device='auto' or 'cpu'")
         if self.autocast == "float16" and self.torch_device.type == "cpu":
-            raise InputError("autocast='float16' needs a GPU. Got device 'cpu'; 'bfloat16' works there too.")
+            raise InputError("autocast='float16' requires a GPU, got device 'cpu'; use 'bfloat16' on a CPU")
 
     @property
     def torch_device(self) -> torch.device:
-        """The device meant: "auto" is the GPU where there is one."""
+        """The device. "auto" is the GPU if torch finds one, else the CPU."""
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         return torch.device(self.device)
@@ -98,7 +94,7 @@ class TrainConfig:
         return None if self.autocast is None else getattr(torch, self.autocast)
 
     def lr_at(self, epoch: int, base: float | None = None) -> float:
-        """Return the learning rate of an epoch, counted from 0; ``base`` stands in for ``lr``."""
+        """Return the learning rate of an epoch, counted from 0. ``base`` replaces ``lr``."""
         lr = self.lr if base is None else base
         if self.schedule == "step":
             return lr * self.gamma**epoch
@@ -106,10 +102,10 @@ class TrainConfig:
             return lr * 0.5 * (1.0 + math.cos(math.pi * epoch / self.epochs))
         return lr
 
-    def described(self) -> dict[str, Any]:
-        """Return what decides the result: all fields but those that say where and how fast it is computed."""
-        where = {"device", "graph", "eval_batch_size"}
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in where}
+    def result_settings(self) -> dict[str, Any]:
+        """Return the settings that influence the result: all except those for the device and the speed."""
+        without_effect = {"device", "graph", "eval_batch_size"}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in without_effect}
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -121,16 +117,3 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "graph": get_args(Graph),
     "kernels": get_args(Kernels),
 }
-
-
-def _expect(name: str, value: Any, fine: bool, expected: str) -> None:
-    if not fine:
-        raise InputError(f"{name} must be {expected}. Got {value!r} instead.")
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))

@@ -1,9 +1,10 @@
-"""Evaluate: predictions of a network as it is used, and the numbers by which an epoch is judged."""
+"""Predictions of a network in evaluation mode, and the validation metric that selects an epoch."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,71 +13,80 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pyspar.paper.training.config import TrainConfig
-from pyspar.paper.training.epoch_data import Rows, World
+from pyspar.paper.training.epoch_data import Inputs, TrainingData
 
 
-def predictions(model: nn.Module, rows: Rows, batch_size: int, autocast: torch.dtype | None = None) -> Tensor:
-    """Return a network's predictions for all rows, shape (..., n, K), without dropout, gradients or new statistics."""
-    flags = [(module, module.training) for module in model.modules()]
-    found = []
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode inside a ``with`` block, and restore the mode of every layer afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
-        with torch.no_grad(), torch.autocast(rows.device.type, dtype=autocast, enabled=autocast is not None):
-            for start in range(0, len(rows), batch_size):
-                stop = min(start + batch_size, len(rows))
-                # A slice of a tensor is no copy; lazy rows are promised only arrays of row numbers.
-                index = slice(start, stop) if rows.on_device else torch.arange(start, stop)
-                found.append(model(rows.take(index, model)))
+        yield
     finally:
-        for module, training in flags:
+        for module, training in modes:
             module.training = training
-    return torch.cat(found, dim=-2)
+
+
+def predict_inputs(model: nn.Module, inputs: Inputs, batch_size: int, autocast: torch.dtype | None = None) -> Tensor:
+    """Return the predictions for all rows, shape (..., n, K), in evaluation mode and without gradients."""
+    batches = []
+    with (
+        evaluation_mode(model),
+        torch.no_grad(),
+        torch.autocast(inputs.device.type, dtype=autocast, enabled=autocast is not None),
+    ):
+        for start in range(0, len(inputs), batch_size):
+            stop = min(start + batch_size, len(inputs))
+            # A slice of a tensor is not copied. Rows that are read as needed support only arrays of indices.
+            index = slice(start, stop) if inputs.on_device else torch.arange(start, stop)
+            batches.append(model(inputs.take(index, model)))
+    return torch.cat(batches, dim=-2)
 
 
 def predict(model: nn.Module, X: Any, *, batch_size: int = 1024) -> NDArray[np.float64]:
-    """Return a trained network's predictions for rows as they stand in a task, shape (n, K).
+    """Return the predictions of a trained network for the rows of a task, shape (n, K).
 
     >>> from pyspar.paper.networks.mlp import MLP
     >>> predict(MLP(3), np.zeros((5, 3))).shape
     (5, 1)
     """
     like = next(model.parameters())
-    return predictions(model, Rows.of(X, like.device, like.dtype), batch_size).double().cpu().numpy()
+    return predict_inputs(model, Inputs.load(X, like.device, like.dtype), batch_size).double().cpu().numpy()
 
 
-def validation(model: nn.Module, world: World, config: TrainConfig) -> Tensor:
-    """Return the metric that ``select`` names, one per lane: what is recorded."""
-    found = predictions(model, world.val_x, config.eval_batch_size, config.autocast_dtype).double()
-    y = world.val_y
+def compute_validation(model: nn.Module, data: TrainingData, config: TrainConfig) -> Tensor:
+    """Return the metric that ``select`` names: the worst-group r, else the mean squared error. One value per seed."""
+    prediction = predict_inputs(model, data.val_x, config.eval_batch_size, config.autocast_dtype).double()
     if config.select == "worst-group-r":
-        return worst_group_r(found, y, world.val_groups)
-    return (found - y).square().mean(dim=(-2, -1))
+        return compute_worst_group_r(prediction, data.val_y, data.val_groups)
+    return (prediction - data.val_y).square().mean(dim=(-2, -1))
 
 
-def worst_group_r(prediction: Tensor, y: Tensor, groups: Sequence[Tensor]) -> Tensor:
-    """Return the lowest Pearson correlation over groups and outputs; a constant prediction correlates with nothing: 0.
+def compute_worst_group_r(prediction: Tensor, y: Tensor, groups: Sequence[Tensor]) -> Tensor:
+    """Return the lowest Pearson correlation over groups and outputs. The correlation of a constant prediction is 0.
 
     >>> y = torch.tensor([[1.0], [2.0], [3.0], [1.0], [2.0], [3.0]])
     >>> guess = torch.tensor([[2.0], [4.0], [6.0], [3.0], [2.0], [1.0]])
-    >>> worst_group_r(guess, y, [torch.arange(3), torch.arange(3, 6)])
+    >>> compute_worst_group_r(guess, y, [torch.arange(3), torch.arange(3, 6)])
     tensor(-1.)
     """
-    found = []
+    correlations = []
     for rows in groups:
         a = prediction[..., rows, :] - prediction[..., rows, :].mean(dim=-2, keepdim=True)
         b = y[rows] - y[rows].mean(dim=-2, keepdim=True)
         size = (a.square().sum(dim=-2) * b.square().sum(dim=-2)).sqrt()
-        found.append(torch.where(size == 0, 0.0, (a * b).sum(dim=-2) / size).amin(dim=-1))
-    return torch.stack(found).amin(dim=0)
+        correlations.append(torch.where(size == 0, 0.0, (a * b).sum(dim=-2) / size).amin(dim=-1))
+    return torch.stack(correlations).amin(dim=0)
 
 
-def copied(module: nn.Module, device: torch.device) -> nn.Module:
-    """Return a copy on a device, without gradients that were left in the original.
+def copy_to_device(module: nn.Module, device: torch.device) -> nn.Module:
+    """Return a copy on a device, without the gradients of the original.
 
-    A GPU convolves fastest with the channels last; kept otherwise, each convolution would turn its images round.
+    On a GPU the copy uses the channels-last layout, because other layouts are converted in every convolution.
     """
-    found = copy.deepcopy(module).to(device)
+    clone = copy.deepcopy(module).to(device)
     if device.type == "cuda":
-        found.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # in place; torch's types lack it
-    found.zero_grad(set_to_none=True)
-    return found
+        clone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # in place; torch's types lack it
+    clone.zero_grad(set_to_none=True)
+    return clone

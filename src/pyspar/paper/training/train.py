@@ -1,4 +1,4 @@
-"""Train: the one loop. Any objective, any network, one seed or many; a killed run goes on where it was."""
+"""The training loop, for any objective and network and for one or several seeds. Interrupted runs can be resumed."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pyspar.nn.progress import training_bar
 from pyspar.paper.networks.stacked import can_stack, stack, unstack
 from pyspar.paper.objectives.base import Objective
-from pyspar.paper.training import checks as gate
+from pyspar.paper.training import checks
 from pyspar.paper.training.checkpoint import Checkpoint
 from pyspar.paper.training.config import TrainConfig
-from pyspar.paper.training.epoch_data import Feed, World
-from pyspar.paper.training.epochs import EagerEpochs
+from pyspar.paper.training.epoch_data import EpochData, TrainingData, make_torch_seed
+from pyspar.paper.training.epochs import EagerEpochs, GraphEpochs, can_capture
 from pyspar.paper.training.fingerprint import fingerprint
-from pyspar.paper.training.graphs import GraphEpochs, can_capture
-from pyspar.paper.training.inference import copied, validation
-from pyspar.paper.training.order import torch_seed
-from pyspar.paper.training.outcome import EpochRecord, Trained, TrainingError
-from pyspar.paper.training.replica import Lane
+from pyspar.paper.training.inference import compute_validation, copy_to_device
+from pyspar.paper.training.replica import Replica
+from pyspar.paper.training.results import EpochRecord, Trained, TrainingError
+from pyspar.progress import Progress, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.data.task import ShiftTask
 
 Models = Sequence[nn.Module] | Callable[[int], nn.Module]
+
+_REFRESH_SECONDS = 0.1  # between two updates of the progress bar
 
 
 def train(
@@ -42,28 +42,33 @@ def train(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    on_epoch: Callable[[int], None] | None = None,
 ) -> Trained:
-    """Train a copy of a model on a task; the model given is not changed.
+    """Train a copy of a model on a task. The original model is not changed.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Initialised. Any will do for objectives that only call it; others need ``stem``, ``trunk``, ``features`` and
-        ``head`` as in :class:`~pyspar.paper.MLP`. It predicts (n, K) for n rows.
+        The initial model. It returns (n, K) predictions for n rows. Objectives that use features require ``stem``,
+        ``trunk``, ``features`` and ``head`` as in :class:`~pyspar.paper.MLP`.
     objective : Objective
     task : ShiftTask
-        ``train`` and ``val`` are read, and ``target_inputs`` by objectives that use them; test labels never.
+        ``train`` and ``val`` are used, and ``target_inputs`` by objectives that use them. Test labels are never read.
     config : TrainConfig
     seed : int
-        Decides every draw: the orders of rows, the objective's draws, dropout. The model's initial weights are yours.
+        Determines all random draws: the order of rows, the draws of the objective, dropout. It does not determine the
+        initial weights, which are those of ``model``.
     checkpoint : path, optional
-        Written while training. If the file exists, training goes on from it, and ends with the same weights, bit for
-        bit, as if it had never stopped. The file of another run is refused: of other settings, seeds, data, another
-        objective, other layers or other initial weights. :func:`~pyspar.paper.load_checkpoint` reads weights from any.
+        A file that is written while training. If it exists, training continues from it and ends with bit-identical
+        weights. A file of another run (other settings, seeds, data, objective, layers or initial weights) raises an
+        error. :func:`~pyspar.paper.load_checkpoint` reads the weights of any run.
     progress : bool, optional
-        A bar with loss and rate; by default on a terminal, where rich is installed.
+        Show a progress bar with the loss. By default it is shown on a terminal if rich is installed.
+    on_epoch : function of an int, optional
+        Called after each epoch with the number of finished epochs, after the checkpoint is written.
     """
-    return train_seeds([model], objective, task, config, [seed], checkpoint=checkpoint, progress=progress)[0]
+    options: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "on_epoch": on_epoch}
+    return train_seeds([model], objective, task, config, [seed], **options)[0]
 
 
 def train_seeds(
@@ -75,169 +80,211 @@ def train_seeds(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    on_epoch: Callable[[int], None] | None = None,
 ) -> list[Trained]:
-    """Train one model for each seed; each result is that of :func:`train`, to rounding.
+    """Train one model for each seed. Each result equals that of :func:`train`, up to rounding.
 
-    ``models`` are one for each seed, or a function of the seed, called with torch's generator seeded by it. Networks
-    made of linear layers, such as :class:`~pyspar.paper.MLP`, are trained as one computation with an axis of seeds;
-    others take turns, and on a GPU share the graph of a step. All of them are in memory at once.
+    ``models`` has one model per seed, or is a function of the seed, called after seeding torch with it. Networks of
+    linear layers, such as :class:`~pyspar.paper.MLP`, are trained as one computation with an axis of seeds. Other
+    networks are trained in turn, and on a GPU share the graph of a step. All models are in memory at the same time.
 
-    One computation adds its numbers in another order, and training magnifies the last digit: Adam's first steps divide
-    a gradient by its own size, so a gradient that is zero but for rounding takes a full step; RSD's mismatch divides by
-    the gaps between singular values; DARE-GRAM jumps where the number of eigenvalues it keeps changes. In float32 the
-    first epochs agree to 1e-4 or so, less with heavy penalties and high rates, and long runs are equal in distribution;
-    in float64 they agree much longer.
+    The joint computation adds numbers in another order, and training magnifies differences in the last digit: the first
+    steps of Adam divide a gradient by its own size, so a gradient that consists of rounding errors causes a full step;
+    the base mismatch of RSD divides by gaps between singular values; DARE-GRAM jumps when its number of eigenvalues
+    changes. In float32 the first epochs agree to about 1e-4, less for large penalties and learning rates, and long runs
+    are equal in distribution. In float64 they agree for much longer.
     """
-    seeds = gate.check_seeds(seeds)
-    gate.check_kinds(task, objective, config)
-    gate.check_task(task, objective, config)
+    seeds = checks.check_seeds(seeds)
+    checks.check_arguments(task, objective, config)
+    checks.check_task(task, objective, config)
     device = config.torch_device
-    with _settings(config):
-        built = _built(models, seeds)
-        dtype = gate.check_models(built, seeds)
-        gate.check_precision(built, config)
+    with _torch_settings(config):
+        initial = _build_models(models, seeds)
+        dtype = checks.check_models(initial, seeds)
+        checks.check_precision(initial, config)
         if device.type == "cpu" and len(task.train.X.shape) == 2:
-            torch.set_num_threads(1)  # a step on a table is too short to share: two threads can take ten times as long
-        world = World.of(task, objective, config, dtype)
-        known = {} if checkpoint is None else fingerprint(config, objective, seeds, task, built)
-        file = Checkpoint(checkpoint, known)
-        lanes = _lanes([copied(model, device) for model in built], seeds, objective, world, config)
-        for lane in gate.unlike(lanes):
-            gate.try_step(lane, _feed(lane, world, 0), objective.phase(0), config)
-        return _fit(lanes, world, config, file, progress)
+            torch.set_num_threads(1)  # steps on a table are short; two threads can take ten times as long
+        data = TrainingData.load(task, objective, config, dtype)
+        run = {} if checkpoint is None else fingerprint(config, objective, seeds, task, initial)
+        file = Checkpoint(checkpoint, run)
+        copies = [copy_to_device(model, device) for model in initial]
+        replicas = _make_replicas(copies, seeds, objective, data, config)
+        for replica in checks.choose_distinct(replicas):
+            checks.try_step(replica, _draw_epoch(replica, data, 0), objective.phase(0), config)
+        with show_progress(progress) as reporter:
+            return _fit(replicas, data, config, file, reporter, on_epoch)
 
 
-def _lanes(
-    models: list[nn.Module], seeds: list[int], objective: Objective, world: World, config: TrainConfig
-) -> list[Lane]:
-    """Return one stacked lane if everything can be stacked, else one lane for each seed."""
+def _make_replicas(
+    models: list[nn.Module], seeds: list[int], objective: Objective, data: TrainingData, config: TrainConfig
+) -> list[Replica]:
+    """Return one stacked replica if all networks can be stacked, else one replica per seed."""
     modules = []
     for model, seed in zip(models, seeds, strict=True):
-        width = gate.feature_count(model, objective, world)
-        torch.manual_seed(torch_seed(seed, 0, "module"))
+        width = checks.count_features(model, objective, data)
+        torch.manual_seed(make_torch_seed(seed, 0, "module"))
         module = objective.module(width)
-        modules.append(None if module is None else module.to(world.y.device, world.y.dtype))
-    known = [module for module in modules if module is not None]
+        modules.append(None if module is None else module.to(data.y.device, data.y.dtype))
+    own_modules = [module for module in modules if module is not None]
     if (
         len(seeds) > 1
         and objective.stackable
         and config.autocast != "float16"
         and can_stack(models)
-        and (not known or can_stack(known))
+        and (not own_modules or can_stack(own_modules))
     ):
-        pair = stack(models), stack(known) if known else None
-        return [Lane(*pair, seeds, stacked=True, objective=objective, config=config)]
+        pair = stack(models), stack(own_modules) if own_modules else None
+        return [Replica(*pair, seeds, stacked=True, objective=objective, config=config)]
     return [
-        Lane(model, module, [seed], stacked=False, objective=objective, config=config)
+        Replica(model, module, [seed], stacked=False, objective=objective, config=config)
         for model, module, seed in zip(models, modules, seeds, strict=True)
     ]
 
 
 def _fit(
-    lanes: list[Lane], world: World, config: TrainConfig, file: Checkpoint, progress: bool | None
+    replicas: list[Replica],
+    data: TrainingData,
+    config: TrainConfig,
+    file: Checkpoint,
+    progress: Progress,
+    on_epoch: Callable[[int], None] | None,
 ) -> list[Trained]:
-    objective = lanes[0].objective
-    start, history, best_epochs = file.load(lanes)
+    objective = replicas[0].objective
+    start, history, best_epochs = file.load(replicas)
     if start < config.epochs:
-        file.probe()
-    epochs: Any = GraphEpochs(lanes) if can_capture(lanes, objective, world, config) else EagerEpochs(lanes)
-    steps = len(world.labels) // config.batch_size
-    ticks = steps * epochs.ticks_a_step
-    with training_bar(objective.name, config.epochs, ticks, start, progress) as bar:
-        for epoch in range(start, config.epochs):
-            began = time.monotonic()
-            phase = objective.phase(epoch)
-            for lane in lanes:
-                lane.begin(epoch, phase)
-            losses = epochs.run([_feed(lane, world, epoch) for lane in lanes], phase, bar.step)
-            for lane in lanes:
-                lane.end()
-            judged = [_judged(lane, world, config, epoch, objective.judged(phase)) for lane in lanes]
-            # Once an epoch the host waits for the device, and looks at what it did.
-            found = [[tensor.cpu().reshape(-1) for tensor in one] for one in judged]
-            seconds = time.monotonic() - began
-            number = 0
-            for lane, loss, (metric, lost, better) in zip(lanes, losses, found, strict=True):
-                loss = loss.double().cpu().reshape(steps, -1, len(lane.seeds))
-                _refuse_divergence(lane, loss, lost, epoch, config, file)
-                for i, improved in enumerate(better.tolist()):
-                    means = dict(zip(lane.names, loss[..., i].mean(dim=0).tolist(), strict=True))
-                    history[number].append(EpochRecord(epoch, means, float(metric[i]), config.lr_at(epoch), seconds))
-                    best_epochs[number] = epoch if improved else best_epochs[number]
-                    number += 1
-            bar.epoch(sum(sum(seed[-1].losses.values()) for seed in history) / len(history))
-            file.offer(lanes, epoch + 1, history, best_epochs, final=epoch + 1 == config.epochs)
-    return _outcomes(lanes, history, best_epochs)
+        file.check_folder()
+    can_replay = can_capture(replicas, objective, data, config)
+    runner: EagerEpochs | GraphEpochs = GraphEpochs(replicas) if can_replay else EagerEpochs(replicas)
+    steps = len(data.labels) // config.batch_size
+    ticks = steps * runner.ticks_per_step
+    bar = _StepBar(progress, f"training {objective.name}", done=start * ticks, total=config.epochs * ticks)
+    for epoch in range(start, config.epochs):
+        started = time.monotonic()
+        phase = objective.phase(epoch)
+        for replica in replicas:
+            replica.start_epoch(epoch, phase)
+        losses = runner.run([_draw_epoch(replica, data, epoch) for replica in replicas], phase, bar.advance)
+        for replica in replicas:
+            replica.end_epoch()
+        on_device = [_evaluate(replica, data, config, epoch, objective.judged(phase)) for replica in replicas]
+        # The only place in an epoch where the host waits for the device.
+        evaluated = [[tensor.cpu().reshape(-1) for tensor in tensors] for tensors in on_device]
+        seconds = time.monotonic() - started
+        number = 0
+        for replica, loss, (metric, not_finite, better) in zip(replicas, losses, evaluated, strict=True):
+            loss = loss.double().cpu().reshape(steps, -1, len(replica.seeds))
+            _check_divergence(replica, loss, not_finite, epoch, config, file)
+            for i, improved in enumerate(better.tolist()):
+                means = dict(zip(replica.loss_names, loss[..., i].mean(dim=0).tolist(), strict=True))
+                history[number].append(EpochRecord(epoch, means, float(metric[i]), config.lr_at(epoch), seconds))
+                best_epochs[number] = epoch if improved else best_epochs[number]
+                number += 1
+        bar.report_loss(sum(sum(records[-1].losses.values()) for records in history) / len(history))
+        file.save(replicas, epoch + 1, history, best_epochs, final=epoch + 1 == config.epochs)
+        if on_epoch is not None:
+            on_epoch(epoch + 1)
+    return _collect_results(replicas, history, best_epochs)
 
 
-def _judged(lane: Lane, world: World, config: TrainConfig, epoch: int, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the validation metric of each seed, whether the seed is lost, and whether it is at its best."""
-    lost = ~lane.is_finite()  # the objective's own part as well, which no metric shows
-    if len(world.val_y):
-        metric = validation(lane.net, world, config)
-        lost |= ~torch.isfinite(metric)
+class _StepBar:
+    """Report steps and the loss to a progress bar, at most every 0.1 seconds.
+
+    The task is not finished explicitly, so that the last state of the bar remains in a log file.
+    """
+
+    def __init__(self, progress: Progress, title: str, *, done: int, total: int) -> None:
+        self._progress, self._title, self._done = progress, title, done
+        self._loss = "-"
+        self._reported_at = time.monotonic()
+        progress.start(title, title, total=total, unit="steps")
+
+    def advance(self) -> None:
+        self._done += 1
+        if time.monotonic() - self._reported_at > _REFRESH_SECONDS:
+            self._report()
+
+    def report_loss(self, loss: float) -> None:
+        self._loss = f"{loss:.4g}"
+        self._report()
+
+    def _report(self) -> None:
+        self._reported_at = time.monotonic()
+        self._progress.advance(self._title, self._done, loss=self._loss)
+
+
+def _evaluate(
+    replica: Replica, data: TrainingData, config: TrainConfig, epoch: int, eligible: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return for each seed the validation metric, whether it or a weight is not finite, and whether it improved."""
+    not_finite = ~replica.is_finite()  # also of the objective's module, which the metric does not depend on
+    if len(data.val_y):
+        metric = compute_validation(replica.net, data, config)
+        not_finite |= ~torch.isfinite(metric)
     else:
-        metric = torch.full(lane.shape, math.nan, dtype=torch.float64, device=lane.device)
-    return metric, lost, lane.judge(metric, epoch, counts=counts)
+        metric = torch.full(replica.seed_shape, math.nan, dtype=torch.float64, device=replica.device)
+    return metric, not_finite, replica.keep_best(metric, epoch, eligible=eligible)
 
 
-def _outcomes(lanes: list[Lane], history: list[list[EpochRecord]], best_epochs: list[int]) -> list[Trained]:
+def _collect_results(
+    replicas: list[Replica], history: list[list[EpochRecord]], best_epochs: list[int]
+) -> list[Trained]:
     models: list[nn.Module] = []
-    for lane in lanes:
-        lane.finish()
-        models += unstack(lane.net) if lane.stacked else [lane.net]
-    seeds = [seed for lane in lanes for seed in lane.seeds]
+    for replica in replicas:
+        replica.load_best()
+        models += unstack(replica.net) if replica.stacked else [replica.net]
+    seeds = [seed for replica in replicas for seed in replica.seeds]
     return [
         Trained(model.eval(), seed, best, tuple(records))
         for model, seed, best, records in zip(models, seeds, best_epochs, history, strict=True)
     ]
 
 
-def _refuse_divergence(
-    lane: Lane, loss: Tensor, lost: Tensor, epoch: int, config: TrainConfig, file: Checkpoint
+def _check_divergence(
+    replica: Replica, loss: Tensor, not_finite: Tensor, epoch: int, config: TrainConfig, file: Checkpoint
 ) -> None:
-    """Stop where a loss (steps, parts, seeds) is not finite, or an epoch left a seed lost (seeds,)."""
+    """Raise if a loss (steps, terms, seeds) is not finite, or if ``not_finite`` (seeds,) is set for a seed."""
     bad = ~torch.isfinite(loss).all(dim=1)
-    if not bad.any() and not lost.any():
+    if not bad.any() and not not_finite.any():
         return
-    place = int((bad.any(dim=0) | lost).nonzero()[0])
-    if bad[:, place].any():
-        step = int(bad[:, place].nonzero()[0])
-        parts = [name for name, fine in zip(lane.names, torch.isfinite(loss[step, :, place])) if not fine]
-        where = f"the loss ({', '.join(parts)}) of epoch {epoch}, step {step} of {len(loss)},"
+    seed = int((bad.any(dim=0) | not_finite).nonzero()[0])
+    if bad[:, seed].any():
+        step = int(bad[:, seed].nonzero()[0])
+        terms = [name for name, finite in zip(replica.loss_names, torch.isfinite(loss[step, :, seed])) if not finite]
+        where = f"the loss ({', '.join(terms)}) is not finite in epoch {epoch}, step {step} of {len(loss)}"
     else:
-        where = f"the validation metric, or the weights of the model or of the objective's part, after epoch {epoch},"
-    kept = "No checkpoint was written"
-    if file.written:
+        where = f"the validation metric or a weight (of the model or the objective) is not finite after epoch {epoch}"
+    if file.is_written:
         kept = (
-            f"The last good checkpoint is {str(file.path)!r}: pyspar.paper.load_checkpoint(path, model) gives its best "
-            "weights, to be trained on with other settings and another checkpoint"
+            f"The last good checkpoint is {str(file.path)!r}; pyspar.paper.load_checkpoint(path, model) reads its best "
+            "weights."
         )
+    else:
+        kept = "No checkpoint was written."
     raise TrainingError(
-        f"{lane.objective.name} diverged: {where} must be finite, and is not (seed {lane.seeds[place]}, lr "
-        f"{config.lr_at(epoch):.3g}). {kept}. Lower lr, or look at the scale of inputs and labels."
+        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}). "
+        f"{kept} Lower lr, or check the scale of inputs and labels."
     )
 
 
-def _feed(lane: Lane, world: World, epoch: int) -> Feed:
-    return Feed.of(world, lane.objective, lane.config, lane.seeds, lane.stacked, epoch)
+def _draw_epoch(replica: Replica, data: TrainingData, epoch: int) -> EpochData:
+    return EpochData.draw(data, replica.objective, replica.config, replica.seeds, replica.stacked, epoch)
 
 
-def _built(models: Models, seeds: Sequence[int]) -> list[nn.Module]:
+def _build_models(models: Models, seeds: Sequence[int]) -> list[nn.Module]:
     if isinstance(models, Sequence):
         return list(models)
-    found = []
+    built = []
     for seed in seeds:
         torch.manual_seed(seed)
-        found.append(models(seed))
-    return found
+        built.append(models(seed))
+    return built
 
 
 @contextmanager
-def _settings(config: TrainConfig) -> Iterator[None]:
-    """Compute gradients, whatever is around us; leave torch's generators, kernels and threads as they were found."""
+def _torch_settings(config: TrainConfig) -> Iterator[None]:
+    """Enable gradients and set the GPU kernels. Restore torch's generators, kernels and threads afterwards."""
     on_gpu = config.torch_device.type == "cuda"
-    found = torch.get_num_threads(), torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    before = torch.get_num_threads(), torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     devices = range(torch.cuda.device_count()) if on_gpu else []
     with torch.random.fork_rng(devices=devices), torch.inference_mode(False), torch.enable_grad():
         try:
@@ -245,5 +292,5 @@ def _settings(config: TrainConfig) -> Iterator[None]:
             torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = not fastest, fastest
             yield
         finally:
-            torch.set_num_threads(found[0])
-            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = found[1:]
+            torch.set_num_threads(before[0])
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before[1:]

@@ -1,1 +1,1 @@
-"""The chairs: published folder and recreated images."""
+"""ChairAngles-Tails: the published data set, and a re-creation that is rendered from free furniture models."""

@@ -1,8 +1,8 @@
-"""Chairs as triangles: the furniture catalogues of Sweet Home 3D, read without Sweet Home 3D.
+"""Chair models as triangles, read from the furniture catalogues of Sweet Home 3D.
 
 A catalogue is a zip file (``.sh3f``). Its ``PluginFurnitureCatalog.properties`` lists the pieces of furniture, each
-with its author, a Wavefront OBJ model, and the rotation that stands it upright with its front towards the viewer: x to
-the right, y up, z towards the viewer. Materials keep their diffuse colour and, if they have one, their texture.
+with its author, a Wavefront OBJ model, and the rotation to an upright position with the front towards the viewer: x to
+the right, y up, z towards the viewer. Materials have a diffuse colour and may have a texture.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError, need
-from pyspar.paper.data.access import names_in
+from pyspar.paper.data.access import list_names
 
 FOLDER = Path("/usr/share/sweethome3d/furniture")
 INSTALL = "apt-get install sweethome3d-furniture"
 
-_CHAIR = re.compile(r"chair|stool|class seat", re.IGNORECASE)
-_INVISIBLE = 0.05  # below this opacity a material is a helper of the author's, not a surface
-_TEXTURE_SIDE = 64  # texels; an image of 64 pixels shows no more
+_CHAIR_NAME = re.compile(r"chair|stool|class seat", re.IGNORECASE)
+_MIN_OPACITY = 0.05  # materials below are construction helpers, not surfaces
+_TEXTURE_SIDE = 64  # texels; enough for images of 64 pixels
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ChairModel:
-    """One piece of furniture of a catalogue: where its model lies, which way it faces, and whom to thank."""
+    """One piece of furniture in a catalogue: the path of its model, its rotation, author and licence."""
 
     archive: Path
     id: str
@@ -48,7 +48,7 @@ class ChairModel:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles with a position and a texture coordinate at each corner, and the material each is made of.
+    """Triangles with a position and a texture coordinate at each corner, and a material per triangle.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Mesh:
     texture_at : array of shape (n, 3, 2)
     material : array of shape (n,)
     textures : one array of shape (height, width, 3) for each material, values in [0, 1]
-        A plain colour is a texture of one texel.
+        A uniform colour is a texture of one texel.
     """
 
     corners: Floats
@@ -67,30 +67,28 @@ class Mesh:
 
 def chair_models(folder: Path | str = FOLDER) -> tuple[ChairModel, ...]:
     """List the chairs, armchairs and stools of the catalogues in a folder, in a fixed order."""
-    archives = [Path(folder) / name for name in names_in(Path(folder)) if name.endswith(".sh3f")]
+    archives = [Path(folder) / name for name in list_names(Path(folder)) if name.endswith(".sh3f")]
     if not archives:
-        raise MissingDataError(
-            f"expected the furniture catalogues (*.sh3f) in {str(folder)!r}, found none. Install them with: {INSTALL}"
-        )
-    found = [piece for archive in archives for piece in _pieces(archive)]
-    return tuple(sorted((p for p in found if _CHAIR.search(p.name)), key=lambda p: p.id))
+        raise MissingDataError(f"no furniture catalogues (*.sh3f) in {str(folder)!r}; install them with: {INSTALL}")
+    pieces = [piece for archive in archives for piece in _read_catalogue(archive)]
+    return tuple(sorted((p for p in pieces if _CHAIR_NAME.search(p.name)), key=lambda p: p.id))
 
 
 def read_mesh(model: ChairModel) -> Mesh:
-    """Read a model's triangles, stood upright and facing the viewer."""
+    """Read the triangles of a model, upright and with the front towards the viewer."""
     with zipfile.ZipFile(model.archive) as archive:
         return _read_mesh(archive, model)
 
 
-def _pieces(path: Path) -> Iterable[ChairModel]:
+def _read_catalogue(path: Path) -> Iterable[ChairModel]:
     try:
         with zipfile.ZipFile(path) as archive:
             text = archive.read("PluginFurnitureCatalog.properties").decode("latin-1")
     except (zipfile.BadZipFile, KeyError) as error:
         raise InputError(
-            f"{str(path)!r} is not a furniture catalogue ({error}). Install it again with: {INSTALL}"
+            f"cannot read {str(path)!r}: not a furniture catalogue ({error}); install it again with: {INSTALL}"
         ) from error
-    shared, pieces = _properties(text)
+    shared, pieces = _parse_properties(text)
     for piece in pieces.values():
         if {"id", "name", "model"} <= piece.keys():
             yield ChairModel(
@@ -104,10 +102,10 @@ def _pieces(path: Path) -> Iterable[ChairModel]:
             )
 
 
-def _properties(text: str) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
-    r"""Read ``key=value`` and ``key#number=value``; a backslash at the end of a line continues it.
+def _parse_properties(text: str) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
+    r"""Parse ``key=value`` and ``key#number=value``. A backslash at the end of a line continues it.
 
-    >>> _properties("license=CC0\nname#7=Oak \\\n  chair\nid#7=oak")
+    >>> _parse_properties("license=CC0\nname#7=Oak \\\n  chair\nid#7=oak")
     ({'license': 'CC0'}, {7: {'name': 'Oak chair', 'id': 'oak'}})
     """
     shared: dict[str, str] = {}
@@ -123,10 +121,10 @@ def _read_mesh(archive: zipfile.ZipFile, model: ChairModel) -> Mesh:
     try:
         text = archive.read(model.path).decode("latin-1")
     except KeyError as error:
-        raise InputError(f"{str(model.archive)!r} lists {model.path!r} but does not hold it.") from error
+        raise InputError(f"{str(model.archive)!r} lists {model.path!r}, but the file is missing") from error
     folder = posixpath.dirname(model.path)
     positions: list[list[float]] = []
-    texture_at: list[list[float]] = [[0.0, 0.0]]  # where a corner has no texture coordinate
+    texture_at: list[list[float]] = [[0.0, 0.0]]  # for corners without a texture coordinate
     faces: list[tuple[int, int, int, int, int, int, int]] = []
     materials: dict[str, Floats | None] = {}
     names: dict[str, int] = {"": 0}
@@ -138,65 +136,65 @@ def _read_mesh(archive: zipfile.ZipFile, model: ChairModel) -> Mesh:
         elif kind == "vt":
             texture_at.append([float(v) for v in rest.split()[:2]])
         elif kind == "f":
-            corner = [_corner(c, len(positions), len(texture_at) - 1) for c in rest.split()]
-            for second, third in pairwise(corner[1:]):  # a fan around the first corner
+            corner = [_parse_corner(c, len(positions), len(texture_at) - 1) for c in rest.split()]
+            for second, third in pairwise(corner[1:]):  # a triangle fan around the first corner
                 faces.append((*corner[0], *second, *third, current))
         elif kind == "usemtl":
             current = names.setdefault(rest.strip(), len(names))
         elif kind == "mtllib":
-            materials |= _materials(archive, posixpath.join(folder, rest.strip()))
+            materials |= _read_materials(archive, posixpath.join(folder, rest.strip()))
     if not faces:
-        raise InputError(f"{model.path!r} in {str(model.archive)!r} has no faces.")
+        raise InputError(f"{model.path!r} in {str(model.archive)!r} has no faces")
     plain = np.full((1, 1, 3), 0.8)
     textures = [materials.get(name, plain) for name in names]
     table = np.array(faces, dtype=np.int64)
-    seen = np.array([texture is not None for texture in textures])[table[:, 6]]
-    table = table[seen]
-    turned = np.array(positions) @ np.array(model.rotation).reshape(3, 3).T
+    visible = np.array([texture is not None for texture in textures])[table[:, 6]]
+    table = table[visible]
+    rotated = np.array(positions) @ np.array(model.rotation).reshape(3, 3).T
     return Mesh(
-        corners=turned[table[:, 0:6:2]],
+        corners=rotated[table[:, 0:6:2]],
         texture_at=np.array(texture_at)[table[:, 1:6:2]],
         material=table[:, 6],
         textures=tuple(plain if texture is None else texture for texture in textures),
     )
 
 
-def _corner(text: str, n_positions: int, n_textures: int) -> tuple[int, int]:
-    """Return the rows of a corner's position and texture coordinate; a negative number counts from the end.
+def _parse_corner(text: str, n_positions: int, n_textures: int) -> tuple[int, int]:
+    """Return the indices of a corner's position and texture coordinate. Negative numbers count from the end.
 
-    >>> _corner("3/-1/4", 8, 5), _corner("-1", 8, 5)
+    >>> _parse_corner("3/-1/4", 8, 5), _parse_corner("-1", 8, 5)
     ((2, 5), (7, 0))
     """
     position, *more = text.split("/")
-    at, texture = int(position), int(more[0]) if more and more[0] else 0
-    return at - 1 if at > 0 else n_positions + at, texture if texture >= 0 else n_textures + 1 + texture
+    vertex, texture = int(position), int(more[0]) if more and more[0] else 0
+    return vertex - 1 if vertex > 0 else n_positions + vertex, texture if texture >= 0 else n_textures + 1 + texture
 
 
-def _materials(archive: zipfile.ZipFile, path: str) -> dict[str, Floats | None]:
-    """Read each material's texture, its plain colour, or None for one that cannot be seen."""
+def _read_materials(archive: zipfile.ZipFile, path: str) -> dict[str, Floats | None]:
+    """Return the texture of each material, a uniform colour as one texel, or None if it is invisible."""
     if path not in archive.namelist():
         return {}
-    found: dict[str, Floats | None] = {}
+    textures: dict[str, Floats | None] = {}
     name = ""
     for line in archive.read(path).decode("latin-1").splitlines():
         kind, _, rest = line.strip().partition(" ")
         rest = rest.strip()
         if kind == "newmtl":
             name = rest
-            found[name] = np.full((1, 1, 3), 0.8)
+            textures[name] = np.full((1, 1, 3), 0.8)
         elif kind == "Kd":
-            found[name] = np.array([float(v) for v in rest.split()[:3]]).reshape(1, 1, 3)
+            textures[name] = np.array([float(v) for v in rest.split()[:3]]).reshape(1, 1, 3)
         elif kind == "map_Kd":
             texture = posixpath.normpath(posixpath.join(posixpath.dirname(path), rest))
             if texture in archive.namelist():
-                found[name] = _texture(archive.read(texture))
-        elif kind == "d" and float(rest.split()[-1]) < _INVISIBLE:
-            found[name] = None
-    return found
+                textures[name] = _decode_texture(archive.read(texture))
+        elif kind == "d" and float(rest.split()[-1]) < _MIN_OPACITY:
+            textures[name] = None
+    return textures
 
 
-def _texture(content: bytes) -> Floats:
-    """Return an image's colours in [0, 1], its first row at the bottom, as texture coordinates count."""
+def _decode_texture(content: bytes) -> Floats:
+    """Return the colours of an image in [0, 1]. The first row is the bottom, as in texture coordinates."""
     image = need("PIL.Image", "paper").open(io.BytesIO(content)).convert("RGB")
     image.thumbnail((_TEXTURE_SIDE, _TEXTURE_SIDE))
     return np.asarray(image, dtype=np.float64)[::-1] / 255

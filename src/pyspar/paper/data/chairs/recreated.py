@@ -1,8 +1,8 @@
-"""Chairs drawn by us: the cut of ChairAngles-Tails on free models, because RC-49 itself is in no package.
+"""A re-creation of ChairAngles-Tails: the same split with free chair models, because no package contains RC-49.
 
-Each model is drawn at a jittered grid of yaws, some between 15° and 75° to learn from, others between 0° and 90° to be
-judged on: as in the original, the images differ and the chairs are the same. Drawing takes a minute, so it is done
-once, into the cache; the arrays there have the names that RC-49 gives them.
+Each model is rendered at a jittered grid of yaws between 15° and 75° for training and between 0° and 90° for the test.
+As in the original, both parts have the same chairs and different images. Rendering takes a minute, so the result is
+cached, with the array names of RC-49.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import names_in
-from pyspar.paper.data.built import Arrays, built_once, is_kept, kept_file
-from pyspar.paper.data.chairs.folder import JUDGED, LEARNED, tails_of
+from pyspar.paper.data.access import list_names
+from pyspar.paper.data.cache import Arrays, cache_file, is_cached, load_or_build
 from pyspar.paper.data.chairs.models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
-from pyspar.paper.data.chairs.render import SIZE, Cloud, cloud_of, picture
-from pyspar.paper.data.files import CACHED, Found, folders_for
+from pyspar.paper.data.chairs.published import TEST_YAWS, TRAINING_YAWS, make_parts
+from pyspar.paper.data.chairs.render import SIZE, Cloud, draw_picture, sample_surface
+from pyspar.paper.data.files import CACHE, Location, candidate_folders
 from pyspar.paper.data.task import ShiftTask
 
 NAME = "chair-angles-recreated"
-ANGLES = (117, 80)  # of each chair, to learn from (and to validate on) and to be judged on
+ANGLES = (117, 80)  # per chair, for training and validation, and for the test
 
-_RECIPE = "v1"  # change it with anything that changes a byte of an image
-_TELLS_YAW = 2.0  # grey levels, averaged over the image
-_FEWEST_ROWS, _FEW_CHAIRS = 10, 8  # of a miniature
+_VERSION = "v1"  # change it with every change of the resulting bytes
+_MIN_CONTRAST = 2.0  # grey levels, averaged over the image
+_MIN_ROWS, _MAX_CHAIRS = 10, 8  # of a small version
 
 Watch = Callable[[int, int], None]
 
 
-def find(folder: str | os.PathLike[str] | None = None) -> Found:
-    """Return the file of the images, or the folder of the models that they will be drawn from."""
-    kept = kept_file(NAME, _key(folder))
-    return Found(kept, CACHED) if is_kept(kept) else _catalogues(folder)
+def find(folder: str | os.PathLike[str] | None = None) -> Location:
+    """Return the cached file of the images, or the folder of the furniture models."""
+    path = cache_file(NAME, _make_key(folder))
+    return Location(path, CACHE) if is_cached(path) else _find_catalogues(folder)
 
 
 def load(
@@ -48,23 +48,25 @@ def load(
     rows: int | None = None,
     watch: Watch | None = None,
 ) -> ShiftTask:
-    """Load the images as uint8 (n, 3, 64, 64), drawing them first if that was never done; labels are degrees.
+    """Load the images as uint8 (n, 3, 64, 64) with labels in degrees. Render them first if they are not cached.
 
-    The seed draws which of the training images validate; the images are the same for every seed. ``rows`` draws a
-    miniature of at most so many images, of a few chairs; it is not kept. ``watch(done, total)`` is told of images while
-    they are drawn.
+    The seed determines the images for validation. The images are the same for every seed. ``rows`` renders a small
+    version with at most this number of images, which is not cached. ``watch(done, total)`` is called while images are
+    rendered.
     """
     if rows is None:
-        arrays = built_once(NAME, _key(folder), lambda: draw(_chairs(folder), ANGLES, watch), compressed=True)
+        arrays = load_or_build(
+            NAME, _make_key(folder), lambda: render_chairs(_list_chairs(folder), ANGLES, watch), compressed=True
+        )
     else:
-        if rows < _FEWEST_ROWS:
-            raise InputError(f"rows must be at least {_FEWEST_ROWS}, some for each part. Got {rows} instead.")
-        chairs = _chairs(folder)
-        few = min(_FEW_CHAIRS, rows // _FEWEST_ROWS, len(chairs))
-        spread = np.linspace(0, len(chairs) - 1, few).round().astype(int)
-        learned = rows // few * 3 // 5
-        arrays = draw([chairs[i] for i in spread], (learned, rows // few - learned), watch)
-    train, val, test = tails_of(arrays["images"].__getitem__, arrays["labels"], arrays["indx_train"], seed=seed)
+        if rows < _MIN_ROWS:
+            raise InputError(f"rows must be at least {_MIN_ROWS}, got {rows}")
+        chairs = _list_chairs(folder)
+        count = min(_MAX_CHAIRS, rows // _MIN_ROWS, len(chairs))
+        chosen = np.linspace(0, len(chairs) - 1, count).round().astype(int)
+        n_training = rows // count * 3 // 5
+        arrays = render_chairs([chairs[i] for i in chosen], (n_training, rows // count - n_training), watch)
+    train, val, test = make_parts(arrays["images"].__getitem__, arrays["labels"], arrays["indx_train"], seed=seed)
     n_chairs = len(arrays["chairs"])
     return ShiftTask(
         name=NAME,
@@ -72,97 +74,99 @@ def load(
         val=val,
         test=test,
         group_kind="none",
-        source=f"drawn by pyspar from {n_chairs} models of the Debian package sweethome3d-furniture",
+        source=f"rendered by pyspar from {n_chairs} models of the Debian package sweethome3d-furniture",
         licence="models CC0 or CC BY 3.0, their authors in docs/chairs.md",
         recreation=(
-            f"A re-creation of ChairAngles-Tails: {n_chairs} models of Sweet Home 3D, not the 49 of RC-49, drawn by "
-            "our own renderer (no perspective, no shadows, white background), at random yaws instead of steps of 0.1°; "
-            "the cut is the same. Compare methods on it, not its numbers with published ones."
+            f"A re-creation of ChairAngles-Tails: {n_chairs} models of Sweet Home 3D instead of the 49 of RC-49, with "
+            "another renderer (no perspective, no shadows, white background), at random yaws instead of steps of 0.1°. "
+            "The split is the same. Compare methods on it, but not its numbers with published ones."
         ),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """A chair's surface, and how well its yaw can be seen.
+class ChairSurface:
+    """The surface of a chair and the contrast between its yaws.
 
-    ``contrast`` is by how many grey levels the image at yaw 0° differs on average from that at 45° or at 90°, the
-    closer of the two.
+    ``contrast`` is the mean difference, in grey levels, between the image at yaw 0° and that at 45° or 90°, whichever
+    is smaller.
     """
 
     cloud: Cloud
     contrast: float
 
     @property
-    def tells_yaw(self) -> bool:
-        """Whether the chair is drawn; a stool that looks the same after a quarter turn is not."""
-        return self.contrast > _TELLS_YAW
+    def is_yaw_visible(self) -> bool:
+        """Whether the chair is rendered. A stool that looks the same after a quarter turn is not."""
+        return self.contrast > _MIN_CONTRAST
 
 
-def sight_of(chair: ChairModel) -> Sight:
-    """Read a chair and see how much its image changes with the yaw."""
-    cloud = cloud_of(read_mesh(chair))
-    front, half, side = (picture(cloud, yaw).astype(np.float64) for yaw in (0.0, 45.0, 90.0))
-    return Sight(cloud, float(min(np.abs(front - half).mean(), np.abs(front - side).mean())))
+def sample_chair(chair: ChairModel) -> ChairSurface:
+    """Read a chair and compute the contrast between its yaws."""
+    cloud = sample_surface(read_mesh(chair))
+    front, half, side = (draw_picture(cloud, yaw).astype(np.float64) for yaw in (0.0, 45.0, 90.0))
+    return ChairSurface(cloud, float(min(np.abs(front - half).mean(), np.abs(front - side).mean())))
 
 
-def yaws_of(chair: ChairModel, angles: tuple[int, int]) -> NDArray[np.float64]:
-    """Return a chair's yaws, first those to learn from: one at random in each cell of an even grid."""
+def draw_yaws(chair: ChairModel, angles: tuple[int, int]) -> NDArray[np.float64]:
+    """Return the yaws of a chair, first those for training: one random yaw in each cell of a regular grid."""
     random = np.random.default_rng(zlib.crc32(chair.id.encode()))
-    grids = [a + (b - a) * (np.arange(n) + random.random(n)) / n for (a, b), n in zip((LEARNED, JUDGED), angles)]
+    grids = [
+        a + (b - a) * (np.arange(n) + random.random(n)) / n for (a, b), n in zip((TRAINING_YAWS, TEST_YAWS), angles)
+    ]
     return np.concatenate(grids)
 
 
-def draw(chairs: list[ChairModel], angles: tuple[int, int], watch: Watch | None = None) -> Arrays:
-    """Draw each chair whose yaw can be seen at its yaws; the arrays are named as in RC-49, with the chairs' names."""
+def render_chairs(chairs: list[ChairModel], angles: tuple[int, int], watch: Watch | None = None) -> Arrays:
+    """Render each chair with a visible yaw. The arrays are named as in RC-49, with the names of the chairs."""
     per_chair = sum(angles)
     images = np.empty((len(chairs) * per_chair, 3, SIZE, SIZE), np.uint8)
-    drawn: list[ChairModel] = []
+    rendered: list[ChairModel] = []
     for number, chair in enumerate(chairs):
-        sight = sight_of(chair)
-        if sight.tells_yaw:
-            start = len(drawn) * per_chair
-            for place, yaw in enumerate(yaws_of(chair, angles), start):
-                images[place] = picture(sight.cloud, yaw)
-            drawn.append(chair)
+        surface = sample_chair(chair)
+        if surface.is_yaw_visible:
+            start = len(rendered) * per_chair
+            for row, yaw in enumerate(draw_yaws(chair, angles), start):
+                images[row] = draw_picture(surface.cloud, yaw)
+            rendered.append(chair)
         if watch is not None:
             watch((number + 1) * per_chair, len(images))
-    if not drawn:
-        raise InputError(f"none of {len(chairs)} chairs shows how it is turned. Take the models of: {INSTALL}")
-    n_images = len(drawn) * per_chair
+    if not rendered:
+        raise InputError(f"none of {len(chairs)} chairs has a visible yaw; use the models of: {INSTALL}")
+    n_images = len(rendered) * per_chair
     return {
         "images": images[:n_images],
-        "labels": np.concatenate([yaws_of(chair, angles) for chair in drawn]),
+        "labels": np.concatenate([draw_yaws(chair, angles) for chair in rendered]),
         "indx_train": np.flatnonzero(np.arange(n_images) % per_chair < angles[0]),
         "chair": np.arange(n_images) // per_chair,
-        "chairs": np.array([chair.id for chair in drawn]),
+        "chairs": np.array([chair.id for chair in rendered]),
     }
 
 
-def _chairs(folder: str | os.PathLike[str] | None) -> list[ChairModel]:
-    chairs = chair_models(_catalogues(folder).path)
+def _list_chairs(folder: str | os.PathLike[str] | None) -> list[ChairModel]:
+    chairs = chair_models(_find_catalogues(folder).path)
     if not chairs:
-        raise InputError(f"no furniture in {str(folder)!r} is named a chair or stool. Take the models of: {INSTALL}")
+        raise InputError(f"no chairs or stools in {str(folder)!r}; use the models of: {INSTALL}")
     return list(chairs)
 
 
-def _catalogues(folder: str | os.PathLike[str] | None) -> Found:
-    """Return the folder of the furniture models: one that the user names, or the package's."""
-    for place in (*folders_for(NAME, folder), Found(FOLDER, "the Debian package sweethome3d-furniture")):
-        if any(name.endswith(".sh3f") for name in names_in(place.path)):
+def _find_catalogues(folder: str | os.PathLike[str] | None) -> Location:
+    """Return the folder of the furniture models: the user's folder, or that of the package."""
+    for place in (*candidate_folders(NAME, folder), Location(FOLDER, "the Debian package sweethome3d-furniture")):
+        if any(name.endswith(".sh3f") for name in list_names(place.path)):
             return place
     raise MissingDataError(
-        f"The data set {NAME!r} is drawn from the furniture models of Sweet Home 3D, which were not found. Get them "
-        f"with: {INSTALL}\nor put the files *.sh3f into a folder and name that by PYSPAR_DATA, --data or folder=."
+        f"furniture models of Sweet Home 3D not found, from which {NAME!r} is rendered. Get them with: {INSTALL}\n"
+        "or put the files *.sh3f into a folder and pass the folder as PYSPAR_DATA, --data or folder=."
     )
 
 
-def _key(folder: str | os.PathLike[str] | None) -> str:
-    """Name all that the kept images depend on; the models of a folder that the user names by their files' sizes."""
-    key = f"{_RECIPE}-{ANGLES[0]}-{ANGLES[1]}"
-    for place in folders_for(NAME, folder):
-        own = [place.path / name for name in names_in(place.path) if name.endswith(".sh3f")]
-        if own:
-            sizes = [(file.name, file.stat().st_size) for file in own]
+def _make_key(folder: str | os.PathLike[str] | None) -> str:
+    """Return the cache key of the images. It includes the names and sizes of the files in a user's folder."""
+    key = f"{_VERSION}-{ANGLES[0]}-{ANGLES[1]}"
+    for place in candidate_folders(NAME, folder):
+        files = [place.path / name for name in list_names(place.path) if name.endswith(".sh3f")]
+        if files:
+            sizes = [(file.name, file.stat().st_size) for file in files]
             return f"{key}-{hashlib.sha256(repr(sizes).encode()).hexdigest()[:12]}"
     return key

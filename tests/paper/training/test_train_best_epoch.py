@@ -1,4 +1,4 @@
-"""Which epochs may be the best, which statistics they leave, and in which numbers they are judged."""
+"""The selection of the best epoch, its running statistics, and the precision of the validation metric."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def config(**changes):
 
 
 class Normed(MLP):
-    """With batch norm, whose statistics follow every batch it meets in training mode."""
+    """An MLP with batch norm, whose running statistics change with every batch in training mode."""
 
     def __init__(self):
         super().__init__(5, hidden=8)
@@ -25,27 +25,27 @@ class Normed(MLP):
 
 
 @pytest.mark.parametrize("pretrain", [4, 9])
-def test_swav_without_an_epoch_for_the_labels_is_refused(pretrain, table_task):
-    with pytest.raises(InputError, match=rf"pretrain={pretrain} and epochs=4: no label would be seen; raise epochs"):
+def test_swav_without_an_epoch_for_the_labels_raises(pretrain, table_task):
+    with pytest.raises(InputError, match=rf"pretrain={pretrain} and epochs=4"):
         train(MLP(5), SwAV(pretrain), table_task(), config(), 0)
 
 
 @pytest.mark.parametrize("select", ["mse", "worst-group-r", "last"])
-def test_an_epoch_of_pretraining_is_never_the_best(select, table_task):
-    """A rate so high that every fitted epoch is worse than what pre-training leaves."""
+def test_a_pretraining_epoch_is_never_the_best(select, table_task):
+    """With this learning rate every fitted epoch is worse than the pre-training epochs."""
     torch.manual_seed(0)
     model = MLP(5)
     with torch.no_grad():
         model.head.weight.zero_()
-    found = train(model, SwAV(2), table_task(), config(lr=1.0, select=select), 0)
-    fitted = [record.validation for record in found.history[2:]]
+    trained = train(model, SwAV(2), table_task(), config(lr=1.0, select=select), 0)
+    fitted = [record.validation for record in trained.history[2:]]
     if select == "mse":
-        assert min(record.validation for record in found.history[:2]) < min(fitted)
-    assert found.best_epoch >= 2
+        assert min(record.validation for record in trained.history[:2]) < min(fitted)
+    assert trained.best_epoch >= 2
 
 
-def test_while_nothing_counts_the_latest_weights_are_kept(tmp_path, table_task):
-    class Stops(SwAV):
+def test_before_the_first_eligible_epoch_the_latest_weights_are_kept(tmp_path, table_task):
+    class Interrupted(SwAV):
         def plan(self, plan):
             if plan.epoch == 2:
                 raise KeyboardInterrupt
@@ -54,14 +54,14 @@ def test_while_nothing_counts_the_latest_weights_are_kept(tmp_path, table_task):
     torch.manual_seed(0)
     model, path = MLP(5), tmp_path / "run.pt"
     with pytest.raises(KeyboardInterrupt):
-        train(model, Stops(3), table_task(), config(), 0, checkpoint=path)
-    lane = torch.load(path, weights_only=True)["lanes"][0]
-    for name, tensor in lane["best"].items():
-        assert torch.equal(tensor, lane["tensors"]["model"][name])
-    assert not torch.equal(lane["best"]["stem.0.weight"], model.stem[0].weight)
+        train(model, Interrupted(3), table_task(), config(), 0, checkpoint=path)
+    replica = torch.load(path, weights_only=True)["lanes"][0]
+    for name, tensor in replica["best"].items():
+        assert torch.equal(tensor, replica["tensors"]["model"][name])
+    assert not torch.equal(replica["best"]["stem.0.weight"], model.stem[0].weight)
 
 
-def test_an_epoch_of_the_critic_changes_nothing_of_the_model(table_task):
+def test_an_epoch_of_the_critic_does_not_change_the_model(table_task):
     torch.manual_seed(0)
     model = Normed()
     states = [
@@ -71,28 +71,28 @@ def test_an_epoch_of_the_critic_changes_nothing_of_the_model(table_task):
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
-def test_the_critic_sees_features_as_the_model_has_them_in_its_own_epochs(table_task):
-    """Normalised by their batch: by running statistics the two domains would be further apart."""
+def test_the_model_is_in_training_mode_in_the_epochs_of_the_critic(table_task):
+    """Features are normalised by their batch. Running statistics would increase the distance between the domains."""
     modes = []
 
-    class Watched(DANN):
+    class Recorded(DANN):
         def loss(self, net, batch, module, phase):
             modes.append((phase, net.training))
             return super().loss(net, batch, module, phase)
 
-    train(Normed(), Watched(hidden=8), table_task(), config(epochs=2), 0)
+    train(Normed(), Recorded(hidden=8), table_task(), config(epochs=2), 0)
     assert set(modes) == {("model", True), ("critic", True)}
 
 
-def test_validation_labels_keep_their_digits():
-    """Labels far from zero: in float32 they are 16 apart."""
+def test_validation_labels_are_compared_in_float64():
+    """The labels are far from zero, where float32 has a spacing of 16."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(32, 2))
     y = 2.0**28 + np.arange(32.0)
     part = Part(X, y, np.zeros(32, dtype=np.int64))
     task = ShiftTask("far", part, part, part, "none", "made here", "none")
 
-    class Still(Objective):
+    class ZeroLoss(Objective):
         def loss(self, net, batch, module, phase):
             return {"none": (net.weight * 0).sum()}
 
@@ -104,30 +104,30 @@ def test_validation_labels_keep_their_digits():
         def forward(self, x):
             return torch.full((len(x), 1), 2.0**28) + self.weight
 
-    found = train(Far(), Still(), task, config(epochs=1), 0)
-    assert found.validation == np.mean(np.arange(32.0) ** 2)
+    trained = train(Far(), ZeroLoss(), task, config(epochs=1), 0)
+    assert trained.validation == np.mean(np.arange(32.0) ** 2)
 
 
-def test_a_table_of_uint8_is_a_table_of_numbers_and_images_are_pixels(table_task):
+def test_uint8_images_are_scaled_and_uint8_tables_are_not(table_task):
     rng = np.random.default_rng(0)
 
-    def task(shape, dtype):
+    def make_task(shape, dtype):
         X = rng.integers(0, 256, size=(24, *shape), dtype=np.uint8)
         part = Part(X.astype(dtype), X.reshape(24, -1)[:, 0] / 64.0, np.zeros(24, dtype=np.int64))
         return ShiftTask("bytes", part, part, part, "none", "made here", "none")
 
-    def trained(given):
+    def train_linear(task):
         torch.manual_seed(0)
-        model = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(given.train.X.shape[1:])), 1))
-        return train(model, ERM(), given, config(epochs=2), 0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(task.train.X.shape[1:])), 1))
+        return train(model, ERM(), task, config(epochs=2), 0)
 
     for shape, scale in (((5,), 1.0), ((1, 2, 2), 255.0)):
         rng = np.random.default_rng(0)
-        as_bytes = trained(task(shape, np.uint8))
+        as_bytes = train_linear(make_task(shape, np.uint8))
         rng = np.random.default_rng(0)
-        floats = task(shape, np.float32)
-        floats.train.X[...] /= scale  # one part is all three
-        as_floats = trained(floats)
+        floats = make_task(shape, np.float32)
+        floats.train.X[...] /= scale  # all three parts are one object
+        as_floats = train_linear(floats)
         assert as_bytes.validation == pytest.approx(as_floats.validation, rel=1e-5)
         np.testing.assert_allclose(
             predict(as_bytes.model, (floats.train.X * scale).round().astype(np.uint8)),

@@ -1,4 +1,4 @@
-"""On a GPU: the step of all seeds in one captured graph is the step taken call by call."""
+"""On a GPU, a captured graph of the step of all seeds gives the same results as calls."""
 
 import copy
 
@@ -12,14 +12,14 @@ from torch import nn  # noqa: E402
 from pyspar.paper import ERM, MLP, Objective, TrainConfig, train, train_seeds  # noqa: E402
 from pyspar.paper.data.task import Part, ShiftTask  # noqa: E402
 from pyspar.paper.objectives.base import mean_squared_error  # noqa: E402
-from pyspar.paper.training.graphs import GraphEpochs  # noqa: E402
+from pyspar.paper.training.epochs import GraphEpochs  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU that torch can see")
 SEEDS = (0, 4, 9)
 
 
 class Conv(nn.Module):
-    """Two convolutions with batch norm, and the parts that objectives ask for."""
+    """Two convolutions with batch norm, with the parts that objectives require."""
 
     def __init__(self):
         super().__init__()
@@ -60,12 +60,12 @@ class Everything(Objective):
         return frozenset({"module" if phase == "critic" else "model"})
 
     def loss(self, net, batch, module, phase):
-        told = module(net.features(batch.target)).square().mean(dim=(-2, -1))
+        critic = module(net.features(batch.target)).square().mean(dim=(-2, -1))
         if phase == "critic":
-            return {"told": told}
+            return {"critic": critic}
         mix = batch.draws["mix"]
         x, y = torch.lerp(batch.partner_x, batch.x, mix), torch.lerp(batch.partner_y, batch.y, mix)
-        return {"mse": mean_squared_error(net(x), y), "told": -0.1 * told}
+        return {"mse": mean_squared_error(net(x), y), "critic": -0.1 * critic}
 
 
 def image_task(n=52, m=19):
@@ -78,19 +78,19 @@ def image_task(n=52, m=19):
     return ShiftTask("noise", part(n), part(m), part(m), "half", "made here", "none")
 
 
-def built():
-    found = []
+def build_networks():
+    networks = []
     for seed in SEEDS:
         torch.manual_seed(seed)
-        found.append(Conv())
-    return found
+        networks.append(Conv())
+    return networks
 
 
 def config(**changes):
     return TrainConfig(**{"epochs": 4, "batch_size": 8, "lr": 1e-2, "device": "cuda", "schedule": "step", **changes})
 
 
-def close(one, other, atol):
+def assert_close(one, other, atol):
     assert one.best_epoch == other.best_epoch
     for a, b in zip(one.model.state_dict().values(), other.model.state_dict().values(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=atol)
@@ -98,7 +98,7 @@ def close(one, other, atol):
 
 @pytest.fixture
 def captured(monkeypatch):
-    """Counts the epochs that a graph ran."""
+    """The phases of the epochs that GraphEpochs ran."""
     runs = []
     original = GraphEpochs.run
     monkeypatch.setattr(GraphEpochs, "run", lambda self, *a: runs.append(a[1]) or original(self, *a))
@@ -107,29 +107,29 @@ def captured(monkeypatch):
 
 @pytest.mark.parametrize("objective", [ERM(), Everything()], ids=lambda o: o.name)
 @pytest.mark.parametrize("select", ["mse", "worst-group-r"])
-def test_a_captured_step_trains_as_the_plain_one_does(objective, select, captured):
+def test_a_captured_step_gives_the_results_of_a_plain_step(objective, select, captured):
     task = image_task()
-    graphed = train_seeds(built(), objective, task, config(select=select), SEEDS)
+    graphed = train_seeds(build_networks(), objective, task, config(select=select), SEEDS)
     assert captured == [objective.phase(epoch) for epoch in range(4)]
-    plain = train_seeds(built(), objective, task, config(select=select, graph="never"), SEEDS)
+    plain = train_seeds(build_networks(), objective, task, config(select=select, graph="never"), SEEDS)
     assert len(captured) == 4
     for one, other in zip(graphed, plain, strict=True):
-        close(one, other, 1e-5)  # the same kernels in the same order for each lane
-        for ours, theirs in zip(one.history, other.history, strict=True):
-            assert ours.losses == pytest.approx(theirs.losses, rel=1e-4)
-            assert ours.lr == theirs.lr
+        assert_close(one, other, 1e-5)  # the same kernels in the same order for each replica
+        for captured_record, record in zip(one.history, other.history, strict=True):
+            assert captured_record.losses == pytest.approx(record.losses, rel=1e-4)
+            assert captured_record.lr == record.lr
 
 
-def test_lanes_in_one_graph_are_what_each_is_alone(captured):
+def test_replicas_in_one_graph_equal_each_trained_alone(captured):
     task = image_task()
-    together = train_seeds(built(), ERM(), task, config(), SEEDS)
-    for model, seed, one in zip(built(), SEEDS, together, strict=True):
-        close(one, train(model, ERM(), task, config(), seed), 1e-5)
+    together = train_seeds(build_networks(), ERM(), task, config(), SEEDS)
+    for model, seed, one in zip(build_networks(), SEEDS, together, strict=True):
+        assert_close(one, train(model, ERM(), task, config(), seed), 1e-5)
     assert len(captured) == 16
 
 
 def test_the_same_graph_twice_gives_the_same_bits():
-    runs = [train_seeds(built(), Everything(), image_task(), config(), SEEDS) for _ in range(2)]
+    runs = [train_seeds(build_networks(), Everything(), image_task(), config(), SEEDS) for _ in range(2)]
     for one, other in zip(*runs, strict=True):
         for a, b in zip(one.model.state_dict().values(), other.model.state_dict().values(), strict=True):
             assert torch.equal(a, b)
@@ -138,22 +138,22 @@ def test_the_same_graph_twice_gives_the_same_bits():
 def test_a_captured_run_resumes_where_it_stopped(tmp_path, monkeypatch):
     from pyspar.paper.training import checkpoint
 
-    monkeypatch.setattr(checkpoint, "_SHARE", float("inf"))
+    monkeypatch.setattr(checkpoint, "_MAX_WRITING_SHARE", float("inf"))
     task, path = image_task(), tmp_path / "run.pt"
 
-    class Stops(Everything):
+    class Interrupted(Everything):
         at = 3
 
         def plan(self, plan):
-            if plan.epoch == Stops.at:
+            if plan.epoch == Interrupted.at:
                 raise KeyboardInterrupt
             return super().plan(plan)
 
     with pytest.raises(KeyboardInterrupt):
-        train_seeds(built(), Stops(), task, config(epochs=5), SEEDS, checkpoint=path)
-    Stops.at = None
-    resumed = train_seeds(built(), Stops(), task, config(epochs=5), SEEDS, checkpoint=path)
-    unbroken = train_seeds(built(), Stops(), task, config(epochs=5), SEEDS)
+        train_seeds(build_networks(), Interrupted(), task, config(epochs=5), SEEDS, checkpoint=path)
+    Interrupted.at = None
+    resumed = train_seeds(build_networks(), Interrupted(), task, config(epochs=5), SEEDS, checkpoint=path)
+    unbroken = train_seeds(build_networks(), Interrupted(), task, config(epochs=5), SEEDS)
     for one, other in zip(resumed, unbroken, strict=True):
         for a, b in zip(one.model.state_dict().values(), other.model.state_dict().values(), strict=True):
             assert torch.equal(a, b)
@@ -165,25 +165,25 @@ def test_a_gpu_and_a_cpu_agree_on_a_table_of_stacked_seeds(table_task):
         torch.manual_seed(seed)
         networks.append(MLP(5, hidden=16).double())
     task = table_task()
-    here, there = (
+    on_cpu, on_gpu = (
         train_seeds(copy.deepcopy(networks), ERM(), task, config(device=device), SEEDS) for device in ("cpu", "cuda")
     )
-    for one, other in zip(here, there, strict=True):
+    for one, other in zip(on_cpu, on_gpu, strict=True):
         assert one.best_epoch == other.best_epoch
         for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
             torch.testing.assert_close(a, b.cpu(), rtol=0, atol=1e-6)  # the GPU's rate is a float32
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_mixed_precision_trains(precision):
-    found = train_seeds(built(), ERM(), image_task(), config(autocast=precision, epochs=6), SEEDS)
-    for one in found:
+def test_mixed_precision_lowers_the_loss(precision):
+    trained = train_seeds(build_networks(), ERM(), image_task(), config(autocast=precision, epochs=6), SEEDS)
+    for one in trained:
         assert all(p.dtype == torch.float32 for p in one.model.parameters())
         assert one.history[-1].losses["mse"] < one.history[0].losses["mse"]
 
 
-def test_what_draws_or_looks_at_values_is_not_captured(captured):
-    class Looks(ERM):
+def test_random_steps_and_objectives_that_wait_for_the_device_are_not_captured(captured):
+    class Synchronises(ERM):
         capturable = False
 
         def loss(self, net, batch, module, phase):
@@ -192,13 +192,13 @@ def test_what_draws_or_looks_at_values_is_not_captured(captured):
             return parts
 
     with_dropout = [nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(192, 1)) for _ in SEEDS]
-    assert train_seeds(built(), Looks(), image_task(), config(), SEEDS)
+    assert train_seeds(build_networks(), Synchronises(), image_task(), config(), SEEDS)
     assert train_seeds(with_dropout, ERM(), image_task(), config(), SEEDS)
     assert captured == []
 
 
 class Functional(nn.Module):
-    """Dropout that no layer shows."""
+    """Dropout without a dropout layer."""
 
     def __init__(self):
         super().__init__()
@@ -208,7 +208,7 @@ class Functional(nn.Module):
         return self.layer(nn.functional.dropout(x.flatten(1), 0.2, self.training))
 
 
-def test_a_step_that_draws_unseen_is_taken_call_by_call_and_follows_its_seed(captured):
+def test_a_step_with_functional_dropout_runs_call_by_call_and_depends_on_its_seed(captured):
     def networks():
         torch.manual_seed(0)
         return [Functional() for _ in SEEDS]

@@ -1,8 +1,8 @@
-"""What is known of each data set without reading it: one small entry each, and the module that reads it.
+"""The catalogue of data sets: name, module, expected rows and shape, licence and description.
 
-To add a set, write a module with two functions and add an entry. ``find(folder)`` returns where the set lies (a
-``Found``) or raises ``MissingDataError`` with the way to get it; ``load(folder, *, seed, ...)`` returns the
-``ShiftTask``, and its further keywords are the set's options. A module is imported when its set is asked for.
+To add a data set, write a module with two functions and add an entry. ``find(folder)`` returns the ``Location`` of the
+data set or raises ``MissingDataError`` with the way to get it. ``load(folder, *, seed, ...)`` returns the
+``ShiftTask``, and its other keywords are the options of the data set. A module is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A data set's name, its module, and what it should be found to hold.
+class DatasetEntry:
+    """The name and module of a data set, and its expected content.
 
-    ``parts`` are the rows of training, validation and test with default options (empty: they depend on the user's
-    files), ``shape`` is that of one row. ``obtain`` says in short what has to be got by hand, empty where a package
-    ships the set.
+    Attributes
+    ----------
+    parts : rows of training, validation and test with default options; empty if they depend on the user's files
+    shape : shape of one row
+    obtain : the files that the user has to obtain; empty if a package contains them
     """
 
     name: str
@@ -28,8 +30,8 @@ class Entry:
     obtain: str = ""
 
 
-_ALL = (
-    Entry(
+_ENTRIES = (
+    DatasetEntry(
         name="communities-and-crime",
         module="pyspar.paper.data.communities",
         parts=(1390, 231, 373),
@@ -37,7 +39,7 @@ _ALL = (
         licence="CC BY 4.0",
         about="violent crime from census figures, across states",
     ),
-    Entry(
+    DatasetEntry(
         name="skillcraft",
         module="pyspar.paper.data.skillcraft",
         parts=(1878, 805, 712),
@@ -45,32 +47,32 @@ _ALL = (
         licence="CC BY 4.0",
         about="a player's action latency, across leagues",
     ),
-    Entry(
+    DatasetEntry(
         name="rcf-mnist",
         module="pyspar.paper.data.rcf_mnist",
         parts=(40_000, 10_000, 10_000),
         shape=(3, 28, 28),
         licence="MIT",
-        about="how far clothing is turned, its colour misleading",
+        about="rotation of clothing, with misleading colours",
     ),
-    Entry(
+    DatasetEntry(
         name="chair-angles-tails",
-        module="pyspar.paper.data.chairs.folder",
+        module="pyspar.paper.data.chairs.published",
         parts=(),
         shape=(3, 64, 64),
         licence="its authors'",
-        about="how far a chair is turned, beyond the angles seen",
+        about="rotation of a chair, beyond the training angles",
         obtain="RC-49, from its authors",
     ),
-    Entry(
+    DatasetEntry(
         name="chair-angles-recreated",
         module="pyspar.paper.data.chairs.recreated",
         parts=(),
         shape=(3, 64, 64),
         licence="CC0, CC BY 3.0",
-        about="the same on free models, drawn by pyspar",
+        about="the same with free models, rendered by pyspar",
     ),
-    Entry(
+    DatasetEntry(
         name="povertymap",
         module="pyspar.paper.data.povertymap",
         parts=(9797, 3909, 3963),
@@ -79,14 +81,14 @@ _ALL = (
         about="wealth from satellite images, across countries",
         obtain="PovertyMap, 13 GB",
     ),
-    Entry(
+    DatasetEntry(
         name="povertymap-angola",
         module="pyspar.paper.data.povertymap_angola",
         parts=(351, 87, 417),
         shape=(8, 56, 56),
         licence="public domain",
-        about="the same in small, from towns to villages",
-        obtain="images made from PovertyMap",
+        about="a small version, from towns to villages",
+        obtain="images computed from PovertyMap",
     ),
 )
-ENTRIES = {entry.name: entry for entry in _ALL}
+DATASETS = {entry.name: entry for entry in _ENTRIES}

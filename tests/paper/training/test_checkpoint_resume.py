@@ -1,4 +1,4 @@
-"""Checkpoints: a run that is killed and started again ends as if it had never stopped; other runs' are refused."""
+"""Resuming from checkpoints: the result is bit-identical, and the checkpoint of another run raises an error."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from pyspar.paper import ERM, MLP, Objective, TrainConfig, train, train_seeds  #
 from pyspar.paper.training import checkpoint as checkpoint_module  # noqa: E402
 from pyspar.paper.training.fingerprint import fingerprint  # noqa: E402
 
-# Dropout, batch norm, a target, partners, a part of the objective's own: all that could be forgotten by a checkpoint.
+# Dropout, batch norm, target rows, draws and a module: everything that a checkpoint has to contain or reproduce.
 SCRIPT = """
 import sys, time
 import numpy as np, torch
@@ -38,7 +38,7 @@ class Net(nn.Module):
 class Everything(Objective):
     uses_target = True
     def plan(self, plan):
-        if {stop!r} and plan.epoch == 3:  # an epoch's plan is made when the one before is written
+        if {stop!r} and plan.epoch == 3:  # a plan is drawn after the previous epoch is written
             self.calls = -1
         return {{"mix": plan.rng.random(len(plan.order))}}
     def module(self, n_features):
@@ -50,8 +50,8 @@ class Everything(Objective):
                 print("in the middle of an epoch", flush=True)
                 time.sleep(120)
         parts = super().loss(net, batch, module, phase)
-        told = module(net.features(batch.target)).square().mean(dim=(-2, -1))
-        return {{**parts, "told": batch.draws["mix"] * told}}
+        penalty = module(net.features(batch.target)).square().mean(dim=(-2, -1))
+        return {{**parts, "penalty": batch.draws["mix"] * penalty}}
 
 rng = np.random.default_rng(0)
 def part(n):
@@ -59,44 +59,44 @@ def part(n):
     return Part(X, X.sum(axis=1), np.zeros(n, int))
 task = ShiftTask("toy", part(40), part(20), part(15), "none", "here", "none")
 config = TrainConfig(epochs=6, batch_size=8, lr=1e-2, shuffle="epoch", schedule="cosine", device="cpu")
-found = train_seeds(lambda seed: Net(), Everything(), task, config, [1, 2], checkpoint={path!r})
-torch.save([list(one.model.state_dict().values()) for one in found], {out!r})
+trained = train_seeds(lambda seed: Net(), Everything(), task, config, [1, 2], checkpoint={path!r})
+torch.save([list(one.model.state_dict().values()) for one in trained], {out!r})
 """
 
 
-def code(*, stop, path, out):
+def make_script(*, stop, path, out):
     return SCRIPT.format(stop=stop, path=str(path), out=str(out))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_run_killed_in_the_middle_of_an_epoch_and_resumed_ends_with_the_same_bits(tmp_path):
     path, out = tmp_path / "run.pt", [tmp_path / f"{name}.pt" for name in ("never", "resumed", "unbroken")]
-    command = [sys.executable, "-c", code(stop=True, path=path, out=out[0])]
+    command = [sys.executable, "-c", make_script(stop=True, path=path, out=out[0])]
     killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert killed.stdout.readline() == "in the middle of an epoch\n"
     os.kill(killed.pid, signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL
     assert not out[0].exists()
     assert 1 <= torch.load(path, weights_only=True)["epoch"] <= 3
-    exec(code(stop=False, path=path, out=out[1]), {})
+    exec(make_script(stop=False, path=path, out=out[1]), {})
     path.unlink()
-    exec(code(stop=False, path=path, out=out[2]), {})
+    exec(make_script(stop=False, path=path, out=out[2]), {})
     a, b = (torch.load(file, weights_only=True) for file in out[1:])
     assert all(torch.equal(x, y) for ones, others in zip(a, b, strict=True) for x, y in zip(ones, others, strict=True))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.pt", "run.pt", "unbroken.pt"]  # nothing half-written
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.pt", "run.pt", "unbroken.pt"]  # no temporary files
 
 
 def config(**changes):
     return TrainConfig(**{"epochs": 4, "batch_size": 8, "lr": 1e-2, "device": "cpu", **changes})
 
 
-def fresh():
+def make_model():
     torch.manual_seed(0)
     return MLP(5, hidden=8)
 
 
 class Interrupted(ERM):
-    """Ends as Ctrl-C would, at the start of an epoch."""
+    """Raise KeyboardInterrupt at the start of epoch ``at``."""
 
     def plan(self, plan):
         if plan.epoch == Interrupted.at:
@@ -105,20 +105,20 @@ class Interrupted(ERM):
 
 
 @pytest.mark.parametrize("seeds", [[0], [0, 5]], ids=["alone", "stacked"])
-def test_ctrl_c_leaves_the_last_checkpoint_and_the_history_goes_on(tmp_path, table_task, monkeypatch, seeds):
-    monkeypatch.setattr(checkpoint_module, "_SHARE", float("inf"))  # write after every epoch
+def test_a_run_resumes_after_ctrl_c_with_its_history(tmp_path, table_task, monkeypatch, seeds):
+    monkeypatch.setattr(checkpoint_module, "_MAX_WRITING_SHARE", float("inf"))  # write after every epoch
     task, path = table_task(), tmp_path / "run.pt"
 
-    def built(seed):
+    def build(seed):
         return MLP(5, hidden=8)
 
     Interrupted.at = 2
     with pytest.raises(KeyboardInterrupt):
-        train_seeds(built, Interrupted(), task, config(), seeds, checkpoint=path)
+        train_seeds(build, Interrupted(), task, config(), seeds, checkpoint=path)
     assert torch.load(path, weights_only=True)["epoch"] == 2
     Interrupted.at = None
-    resumed = train_seeds(built, Interrupted(), task, config(), seeds, checkpoint=path)
-    unbroken = train_seeds(built, Interrupted(), task, config(), seeds)
+    resumed = train_seeds(build, Interrupted(), task, config(), seeds, checkpoint=path)
+    unbroken = train_seeds(build, Interrupted(), task, config(), seeds)
     for one, other in zip(resumed, unbroken, strict=True):
         assert [r.epoch for r in one.history] == [0, 1, 2, 3]
         assert [r.losses for r in one.history] == [r.losses for r in other.history]
@@ -127,7 +127,7 @@ def test_ctrl_c_leaves_the_last_checkpoint_and_the_history_goes_on(tmp_path, tab
             assert torch.equal(a, b)
 
 
-def test_a_finished_run_is_read_and_not_trained_again(tmp_path, table_task):
+def test_a_finished_run_is_read_and_not_repeated(tmp_path, table_task):
     task, path = table_task(), tmp_path / "run.pt"
     first = train_seeds(lambda seed: MLP(5, hidden=8), ERM(), task, config(), [0, 1], checkpoint=path)
     written = path.read_bytes()
@@ -139,14 +139,14 @@ def test_a_finished_run_is_read_and_not_trained_again(tmp_path, table_task):
 
 
 def with_slope(slope):
-    """The same tensors, but for what a state_dict does not hold."""
-    model = fresh()
+    """A model with the same tensors and another setting, which is not in the state_dict."""
+    model = make_model()
     model.trunk[1].negative_slope = slope
     return model
 
 
 def partly_frozen():
-    model = fresh()
+    model = make_model()
     model.stem.requires_grad_(False)
     return model
 
@@ -169,60 +169,59 @@ class Weighted(ERM):
         ("data", lambda run: {**run, "task": run["make"](seed=4)}),
     ],
 )
-def test_the_checkpoint_of_another_run_is_refused_and_kept(tmp_path, table_task, what, change):
+def test_the_checkpoint_of_another_run_raises_and_is_not_changed(tmp_path, table_task, what, change):
     path = tmp_path / "run.pt"
-    run = {"model": fresh(), "objective": Weighted(1.0), "task": table_task(), "config": config(), "seed": 0}
+    run = {"model": make_model(), "objective": Weighted(1.0), "task": table_task(), "config": config(), "seed": 0}
     train(*run.values(), checkpoint=path)
     written = path.read_bytes()
     other = change({**run, "make": table_task})
     other.pop("make")
-    with pytest.raises(
-        InputError, match=rf"another run: fingerprint \w{{12}}, this run has \w{{12}}.*differ in {what}[;,]"
-    ):
+    with pytest.raises(InputError, match=rf"run\.pt.*\w{{12}}.*\w{{12}}.*: {what}[.,]"):
         train(*other.values(), checkpoint=path)
     assert path.read_bytes() == written
 
 
-def test_the_device_and_the_size_of_evaluation_batches_are_no_part_of_a_run(tmp_path, table_task):
+def test_settings_without_effect_on_the_result_may_change(tmp_path, table_task):
     path, task = tmp_path / "run.pt", table_task()
-    first = train(fresh(), ERM(), task, config(), 0, checkpoint=path)
-    again = train(fresh(), ERM(), task, config(eval_batch_size=7, graph="never"), 0, checkpoint=path)
+    first = train(make_model(), ERM(), task, config(), 0, checkpoint=path)
+    again = train(make_model(), ERM(), task, config(eval_batch_size=7, graph="never"), 0, checkpoint=path)
     assert first.history == again.history
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"not a checkpoint"])
-def test_a_file_that_is_no_checkpoint_is_refused_and_kept(tmp_path, table_task, content):
+def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_changed(tmp_path, table_task, content):
     path = tmp_path / "run.pt"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"must be a file that train\(\) wrote.*delete it to start over"):
-        train(fresh(), ERM(), table_task(), config(), 0, checkpoint=path)
+    with pytest.raises(InputError, match=r"cannot read .*run\.pt"):
+        train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
     assert path.read_bytes() == content
 
 
-def test_a_file_of_torch_that_holds_something_else_is_refused(tmp_path, table_task):
+def test_another_file_of_torch_raises(tmp_path, table_task):
     path = tmp_path / "weights.pt"
-    torch.save(fresh().state_dict(), path)
-    with pytest.raises(InputError, match=r"must be a file that train\(\) wrote"):
-        train(fresh(), ERM(), table_task(), config(), 0, checkpoint=path)
+    torch.save(make_model().state_dict(), path)
+    with pytest.raises(InputError, match=r"cannot read .*weights\.pt"):
+        train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
 
 
-def test_a_folder_that_does_not_exist_is_refused_before_training(tmp_path, table_task):
-    class Never(Objective):
+def test_a_missing_folder_raises_before_training(tmp_path, table_task):
+    class NeverTrained(Objective):
         def loss(self, net, batch, module, phase):
             raise AssertionError("training started")
 
-    with pytest.raises(InputError, match="make the folder first"):
-        train(fresh(), Never(), table_task(), config(), 0, checkpoint=tmp_path / "no" / "run.pt")
+    with pytest.raises(InputError, match=r"no.run\.pt"):
+        train(make_model(), NeverTrained(), table_task(), config(), 0, checkpoint=tmp_path / "no" / "run.pt")
 
 
-def test_a_trained_part_of_an_objective_is_known_by_its_weights(table_task):
+def test_the_fingerprint_includes_the_weights_of_an_objectives_model(table_task):
     class Teacher(ERM):
         def __init__(self, model):
             self.model, self.call = model, lambda x: x
 
-    task, model = table_task(), fresh()
-    known = [
-        fingerprint(config(), Teacher(m), [0], task, [model])["objective"] for m in (fresh(), fresh(), nn.Linear(5, 1))
+    task, model = table_task(), make_model()
+    texts = [
+        fingerprint(config(), Teacher(m), [0], task, [model])["objective"]
+        for m in (make_model(), make_model(), nn.Linear(5, 1))
     ]
-    assert known[0] == known[1] != known[2]
-    assert " at 0x" not in known[0]
+    assert texts[0] == texts[1] != texts[2]
+    assert " at 0x" not in texts[0]

@@ -1,4 +1,4 @@
-"""A phase that cannot be captured is taken call by call; that needs no GPU to be seen."""
+"""A phase that cannot be captured runs call by call. The test needs no GPU."""
 
 import sys
 
@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'"
 from torch import nn  # noqa: E402
 
 from pyspar.paper import ERM, TrainConfig, train_seeds  # noqa: E402
-from pyspar.paper.training import graphs  # noqa: E402
-from pyspar.paper.training.graphs import DrawsError, GraphEpochs  # noqa: E402
+from pyspar.paper.training import epochs  # noqa: E402
+from pyspar.paper.training.epochs import GraphEpochs, RandomStepError  # noqa: E402
 
 
 def networks():
@@ -18,23 +18,23 @@ def networks():
     return [nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.3), nn.Linear(8, 1)) for _ in range(2)]
 
 
-def test_a_phase_that_draws_is_trained_as_if_graphs_were_off_and_counts_its_steps(table_task, monkeypatch):
+def test_a_random_phase_is_trained_without_graphs_and_counts_its_steps(table_task, monkeypatch):
     loop = sys.modules["pyspar.paper.training.train"]
     tried, ticks = [], []
 
-    def draws(lanes, feeds, phase):
+    def refuse(replicas, data, phase):
         tried.append(phase)
-        raise DrawsError
+        raise RandomStepError
 
     config = TrainConfig(epochs=3, batch_size=8, lr=1e-2, device="cpu")
     plain = train_seeds(networks(), ERM(), table_task(), config, [0, 1])
-    monkeypatch.setattr(graphs, "Captured", draws)
+    monkeypatch.setattr(epochs, "CapturedStep", refuse)
     monkeypatch.setattr(loop, "can_capture", lambda *a: True)
     run = GraphEpochs.run
-    counted = lambda self, feeds, phase, tick: run(self, feeds, phase, lambda: (ticks.append(phase), tick()))  # noqa: E731
-    monkeypatch.setattr(GraphEpochs, "run", counted)
-    found = train_seeds(networks(), ERM(), table_task(), config, [0, 1])
+    count_ticks = lambda self, data, phase, tick: run(self, data, phase, lambda: (ticks.append(phase), tick()))  # noqa: E731
+    monkeypatch.setattr(GraphEpochs, "run", count_ticks)
+    trained = train_seeds(networks(), ERM(), table_task(), config, [0, 1])
     assert tried == ["train"]
     assert len(ticks) == 3 * (70 // 8)
-    for one, other in zip(found, plain, strict=True):
+    for one, other in zip(trained, plain, strict=True):
         assert torch.equal(one.model[0].weight, other.model[0].weight)

@@ -1,4 +1,4 @@
-"""Outcome: what training leaves behind, epoch by epoch, and the error that ends it when it diverges."""
+"""Results of training: the record of each epoch, the trained network, and the error for training that diverges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspar.errors import InputError
 
 
 class TrainingError(InputError):
-    """Training cannot go on, because a loss or a validation metric is no longer finite; the text says where."""
+    """Training diverged: a loss, a weight or the validation metric is not finite. The message names the epoch."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class EpochRecord:
 
     Attributes
     ----------
-    losses : the parts of the training loss by name, each averaged over the epoch's steps
-    validation : what ``select`` looks at: mean squared error, or the worst group's r; NaN without validation rows
-    seconds : of the whole epoch, for all seeds that were trained together
+    losses : the terms of the training loss by name, each averaged over the steps of the epoch
+    validation : the metric that ``select`` names: mean squared error or worst-group r; NaN without validation rows
+    seconds : duration of the epoch, for all seeds that were trained together
     """
 
     epoch: int
@@ -34,15 +34,13 @@ class EpochRecord:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network, and how it came about.
+    """A trained network and its training history.
 
     Attributes
     ----------
-    model : a copy of the model given, with the weights of ``best_epoch``, in evaluation mode, on the device it was
-        trained on
+    model : a copy of the initial model with the weights of ``best_epoch``, in evaluation mode, on the training device
     best_epoch : int, counted from 0
-    history : one record for each epoch
-    seconds : of all epochs; seeds that are trained together share them
+    history : one record per epoch
     """
 
     model: nn.Module
@@ -52,9 +50,10 @@ class Trained:
 
     @property
     def seconds(self) -> float:
+        """Duration of all epochs. Seeds that are trained together have the same duration."""
         return sum(record.seconds for record in self.history)
 
     @property
     def validation(self) -> float:
-        """The validation metric of the epoch that was kept."""
+        """Validation metric of ``best_epoch``."""
         return self.history[self.best_epoch].validation

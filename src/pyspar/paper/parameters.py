@@ -1,0 +1,59 @@
+"""Range checks for parameters of objectives, networks, training settings and data sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+from pyspar.errors import InputError
+
+
+def check_number(
+    name: str, value: object, *, low: float = 0.0, high: float = math.inf, positive: bool = False, hint: str = ""
+) -> float:
+    """Return ``value`` as a float, or raise if it is not a finite number in [low, high].
+
+    ``positive`` also excludes 0. ``hint`` ends the message.
+
+    >>> check_number("weight", 2)
+    2.0
+    >>> check_number("weight", -1, hint="the paper uses 1.0")
+    Traceback (most recent call last):
+    pyspar.errors.InputError: weight must be a finite number of at least 0, got -1; the paper uses 1.0
+    """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if math.isfinite(number) and low <= number <= high and not (positive and number <= 0):
+            return number
+    if positive:
+        expected = "a positive, finite number" if high == math.inf else f"a number in (0, {high:g}]"
+    elif high == math.inf:
+        expected = f"a finite number of at least {low:g}"
+    else:
+        expected = f"a number in [{low:g}, {high:g}]"
+    raise _wrong_value(name, expected, value, hint)
+
+
+def check_integer(name: str, value: object, *, low: int, hint: str = "") -> int:
+    """Return ``value`` as an int, or raise if it is not an integer of at least ``low``."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
+        return int(value)
+    raise _wrong_value(name, f"an integer of at least {low}", value, hint)
+
+
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise if ``value`` is not one of ``choices``.
+
+    >>> check_choice("by", "steps", ("step", "radius"))
+    Traceback (most recent call last):
+    pyspar.errors.InputError: by must be 'step' or 'radius', got 'steps'
+    """
+    choices = list(choices)
+    if value not in choices:
+        *first, last = map(repr, choices)
+        raise _wrong_value(name, f"{', '.join(first)} or {last}" if first else last, value, "")
+
+
+def _wrong_value(name: str, expected: str, value: object, hint: str) -> InputError:
+    return InputError(f"{name} must be {expected}, got {value!r}{f'; {hint}' if hint else ''}")

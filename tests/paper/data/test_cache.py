@@ -1,0 +1,108 @@
+"""The cache of arrays: they are built once, written completely or not at all, and rebuilt if damaged."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pyspar.errors import SparWarning
+from pyspar.paper.data import cache
+from pyspar.paper.data.cache import cache_file, is_intact, load_or_build
+
+
+class Builder:
+    """Count the builds."""
+
+    def __init__(self):
+        self.times = 0
+
+    def __call__(self):
+        self.times += 1
+        return {"a": np.arange(1000.0), "b": np.ones((3, 4), np.uint8)}
+
+
+def test_the_second_call_reads_the_same_arrays_from_the_cache():
+    build = Builder()
+    first, second = load_or_build("set", "key", build), load_or_build("set", "key", build)
+    assert build.times == 1
+    for name in ("a", "b"):
+        np.testing.assert_array_equal(first[name], second[name])
+        assert first[name].dtype == second[name].dtype
+
+
+@pytest.mark.parametrize("junk", [b"\xff\xfe\x00\x9c", b"", b"0" * 64])
+def test_a_wrong_checksum_causes_a_rebuild(junk):
+    build = Builder()
+    load_or_build("set", "key", build)
+    path = cache_file("set", "key")
+    path.with_suffix(".sha256").write_bytes(junk)
+    assert not is_intact(path)
+    with pytest.warns(SparWarning, match=r"set.key\.npz .*checksum"):
+        load_or_build("set", "key", build)
+    assert build.times == 2
+    assert is_intact(path)
+
+
+def test_another_key_causes_another_build():
+    build = Builder()
+    load_or_build("set", "one", build)
+    load_or_build("set", "two", build)
+    assert build.times == 2
+
+
+@pytest.mark.parametrize("stop_at", ["savez", "compute_sha256"])
+def test_a_full_disk_leaves_no_file_and_the_arrays_are_returned(monkeypatch, stop_at):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np if stop_at == "savez" else cache, stop_at, full)
+        with pytest.warns(SparWarning, match="No space left on device"):
+            arrays = load_or_build("set", "key", Builder())
+    assert arrays["a"].size == 1000
+    assert list(cache_file("set", "key").parent.iterdir()) == []
+
+
+def test_an_interruption_between_checksum_and_file_leaves_no_file(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyspar.io.atomic.os.replace", _once_then(stop))
+        with pytest.raises(KeyboardInterrupt):
+            load_or_build("set", "key", Builder())
+    path = cache_file("set", "key")
+    assert not path.exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_or_build("set", "key", Builder())
+    assert is_intact(path)
+
+
+def _once_then(stop):
+    import os
+
+    real, calls = os.replace, []
+
+    def replace(source, target):
+        calls.append(target)
+        return real(source, target) if len(calls) == 1 else stop()
+
+    return replace
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_cached_file_is_read_whether_compressed_or_not(compressed):
+    load_or_build("set", "key", Builder(), compressed=compressed)
+    build = Builder()
+    for option in (False, True):
+        np.testing.assert_array_equal(load_or_build("set", "key", build, compressed=option)["a"], np.arange(1000.0))
+    assert build.times == 0
+
+
+def test_compressed_files_are_smaller():
+    plain, compressed = (load_or_build("set", str(c), Builder(), compressed=c) for c in (False, True))
+    np.testing.assert_array_equal(plain["a"], compressed["a"])
+    assert cache_file("set", "True").stat().st_size < cache_file("set", "False").stat().st_size

@@ -1,0 +1,208 @@
+"""The published ChairAngles-Tails: the split, and reading the user's file in each layout."""
+
+import numpy as np
+import pytest
+
+from pyspar.errors import InputError, MissingDataError
+from pyspar.paper.data import load
+from pyspar.paper.data.chairs.published import find, split_tails
+from pyspar.paper.data.check import check_dataset
+
+
+@pytest.fixture(autouse=True)
+def no_other_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYSPAR_DATA", raising=False)
+
+
+@pytest.fixture
+def rc49():
+    """A small version of RC-49: 30 chairs in steps of 5°. Each image contains its row number."""
+    angle = np.tile(np.arange(0, 95, 5.0), 30)
+    images = np.zeros((len(angle), 3, 64, 64), np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 0, 1] = np.arange(len(angle)) // 256, np.arange(len(angle)) % 256
+    training = np.random.default_rng(5).permutation(len(angle))[:100]
+    return {"images": images, "labels": angle, "indx_train": training}
+
+
+def write_h5(folder, arrays):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "RC-49_64x64.h5", "w") as file:
+        for key, value in arrays.items():
+            file[key] = value
+
+
+def read_rows(part):
+    return part.X[:, 0, 0, 0].astype(int) * 256 + part.X[:, 0, 0, 1]
+
+
+def brute_force(rc49):
+    """Return the rows for training and validation, and the candidates for the test, by a loop over images."""
+    training = set(rc49["indx_train"].tolist())
+    angle = rc49["labels"]
+    pool = {i for i in training if 15 < angle[i] < 75}
+    return pool, {i for i in range(len(angle)) if i not in training and 0 < angle[i] < 90}
+
+
+def test_the_split_equals_a_loop_over_images(rc49):
+    angle = rc49["labels"]
+    train, val, test = split_tails(angle, np.isin(np.arange(len(angle)), rc49["indx_train"]), seed=3)
+    pool, candidates = brute_force(rc49)
+    assert set(train) | set(val) == pool
+    assert not set(train) & set(val)
+    assert len(train) == int(0.8 * len(pool))
+    assert set(test) <= candidates
+    for step in np.unique(angle[list(candidates)]):
+        assert (angle[test] == step).sum() == min(25, (angle[list(candidates)] == step).sum())
+
+
+def test_the_test_has_at_most_25_images_per_angle():
+    angle = np.full(100, 30.0)
+    _, _, test = split_tails(angle, np.zeros(100, bool), seed=0)
+    assert len(test) == len(set(test)) == 25
+
+
+def test_equal_seeds_give_equal_splits_and_different_seeds_do_not(rc49):
+    training = np.isin(np.arange(len(rc49["labels"])), rc49["indx_train"])
+    first, again, other = (split_tails(rc49["labels"], training, seed=seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("layout", ["h5", "npz"])
+def test_the_file_of_rc49_is_split(rc49, tmp_path, layout):
+    if layout == "h5":
+        write_h5(tmp_path, rc49)
+    else:
+        np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
+    task = load("chair-angles-tails", folder=tmp_path, seed=4)
+    pool, candidates = brute_force(rc49)
+    assert set(read_rows(task.train)) | set(read_rows(task.val)) == pool
+    assert set(read_rows(task.test)) <= candidates
+    for part in (task.train, task.val, task.test):
+        np.testing.assert_array_equal(part.y, rc49["labels"][read_rows(part)])
+        assert part.X.dtype == np.uint8
+        assert set(part.group) == {0}
+    assert task.recreation == ""
+
+
+def test_arrays_that_are_already_split_are_not_changed(rc49, tmp_path):
+    arrays = {
+        f"{array}_{part}": rc49[array][i : i + 4]
+        for i, part in enumerate(("train", "val", "test"))
+        for array in ("images", "labels")
+    }
+    np.savez(tmp_path / "chair-angles-tails.npz", **arrays)
+    task = load("chair-angles-tails", folder=tmp_path)
+    np.testing.assert_array_equal(task.val.X, rc49["images"][1:5])
+    np.testing.assert_array_equal(task.test.y, rc49["labels"][2:6])
+
+
+def test_a_missing_file_raises_with_its_source():
+    with pytest.raises(MissingDataError, match=r"RC-49_64x64\.h5.*chair-angles-recreated"):
+        find()
+
+
+@pytest.mark.parametrize(
+    ("broken", "match"),
+    [
+        ({"labels": None}, "missing: labels"),
+        ({"labels": np.zeros(3)}, "570 images and 3 labels"),
+        ({"indx_train": np.array([10**6])}, r"indx_train .*1e\+06"),
+        ({"indx_train": np.array([0, 3.5])}, r"indx_train .*3\.5"),
+        ({"indx_train": np.array([0, np.nan])}, "indx_train .*nan"),
+        ({"indx_train": np.array([-1])}, "indx_train .*-1"),
+        ({"labels": np.full(570, "far")}, "labels of .*<U3"),
+        ({"labels": np.append(np.ones(569), np.nan)}, "labels of .*nan in row 569"),
+        ({"images": np.full((570, 3, 64, 64), 0.5, np.float32)}, "images of .*float32"),
+        ({"images": np.zeros((570, 3, 32, 32), np.uint8)}, r"images of .*uint8 of shape \(570, 3, 32, 32\)"),
+        ({"images": np.zeros((570, 64, 64, 3), np.uint8)}, r"images of .*uint8 of shape \(570, 64, 64, 3\)"),
+    ],
+)
+@pytest.mark.parametrize("layout", ["h5", "npz"])
+def test_invalid_arrays_raise(rc49, tmp_path, broken, match, layout):
+    arrays = {key: value for key, value in (rc49 | broken).items() if value is not None}
+    if layout == "h5":
+        if arrays.get("labels", np.ones(1)).dtype.kind == "U":
+            arrays["labels"] = arrays["labels"].astype("S")
+            match = match.replace("<U3", "|S3").replace("|", r"\|")
+        write_h5(tmp_path, arrays)
+    else:
+        np.savez(tmp_path / "RC-49_64x64.npz", **arrays)
+    with pytest.raises(InputError, match=match):
+        load("chair-angles-tails", folder=tmp_path)
+    assert check_dataset("chair-angles-tails", tmp_path).state == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("broken", "match"),
+    [
+        ({"labels_val": np.array([1.0, np.nan])}, "labels_val of .*nan in row 1"),
+        ({"labels_val": np.array([1.0, np.inf])}, "labels_val of .*inf in row 1"),
+        ({"images_test": np.ones((2, 3, 64, 64))}, "images_test of .*float64"),
+        (
+            {"images_train": np.zeros((2, 3, 32, 32), np.uint8)},
+            r"images_train of .*uint8 of shape \(2, 3, 32, 32\)",
+        ),
+    ],
+)
+def test_invalid_arrays_that_are_already_split_raise(tmp_path, broken, match):
+    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
+    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
+    np.savez(tmp_path / "chair-angles-tails.npz", **arrays | broken)
+    with pytest.raises(InputError, match=match):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def test_row_numbers_may_be_stored_as_floats(rc49, tmp_path):
+    np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
+    expected = load("chair-angles-tails", folder=tmp_path)
+    np.savez(tmp_path / "RC-49_64x64.npz", **rc49 | {"indx_train": rc49["indx_train"].astype(np.float64)})
+    np.testing.assert_array_equal(
+        read_rows(load("chair-angles-tails", folder=tmp_path).train), read_rows(expected.train)
+    )
+
+
+def test_a_truncated_h5_file_raises(tmp_path):
+    pytest.importorskip("h5py")
+    (tmp_path / "RC-49_64x64.h5").write_bytes(b"\x89HDF\r\n\x1a\n only the beginning")
+    with pytest.raises(InputError, match=r"RC-49_64x64\.h5"):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def write_pickled(path):
+    np.savez(path, images=np.array([{}], dtype=object), labels=np.ones(1), indx_train=np.zeros(1, int))
+
+
+def write_empty(path):
+    path.write_bytes(b"")
+
+
+def write_truncated(path):
+    np.savez(path, images=np.zeros((4, 3, 64, 64), np.uint8), labels=np.ones(4), indx_train=np.zeros(1, int))
+    path.write_bytes(path.read_bytes()[:20_000])
+
+
+def write_single_array(path):
+    with path.open("wb") as file:
+        np.save(file, np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["RC-49_64x64.npz", "chair-angles-tails.npz"])
+@pytest.mark.parametrize("damage", [write_pickled, write_empty, write_truncated, write_single_array])
+def test_a_damaged_npz_file_raises_with_its_name(tmp_path, name, damage):
+    damage(tmp_path / name)
+    with pytest.raises(InputError, match=name):
+        load("chair-angles-tails", folder=tmp_path)
+
+
+def test_arrays_that_are_empty_or_of_different_lengths_raise(tmp_path):
+    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
+    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
+    path = tmp_path / "chair-angles-tails.npz"
+    np.savez(path, **arrays | {"images_val": arrays["images_val"][:0], "labels_val": np.ones(0)})
+    with pytest.raises(InputError, match="no validation images"):
+        load("chair-angles-tails", folder=tmp_path)
+    np.savez(path, **arrays | {"labels_test": np.ones(5)})
+    with pytest.raises(InputError, match="2 images and 5 labels_test"):
+        load("chair-angles-tails", folder=tmp_path)
