@@ -10,11 +10,11 @@ from pyspar.paper.experiments.suite import list_suite_names
 
 
 def test_without_a_name_the_suites_and_their_states_are_listed(spar):
-    shown = spar("reproduce")
-    assert shown.exit_code == 0
+    result = spar("reproduce")
+    assert result.exit_code == 0
     for name in list_suite_names():
-        assert name in shown.stdout
-    assert "ready" in shown.stdout
+        assert name in result.stdout
+    assert "ready" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -30,19 +30,19 @@ def test_without_a_name_the_suites_and_their_states_are_listed(spar):
     ],
 )
 def test_wrong_arguments_are_errors_before_anything_is_written(spar, tmp_path, arguments, parts):
-    shown = spar("reproduce", *arguments, "--out", tmp_path / "out")
-    assert shown.exit_code == 2
+    result = spar("reproduce", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
     for part in parts:
-        assert part in shown.stderr
+        assert part in result.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_an_output_folder_that_is_a_file_is_one_error(spar, tmp_path):
     (tmp_path / "file").write_text("")
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "file")
-    assert shown.exit_code == 2
-    assert str(tmp_path / "file") in shown.stderr
-    assert "Traceback" not in shown.output
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "file")
+    assert result.exit_code == 2
+    assert str(tmp_path / "file") in result.stderr
+    assert "Traceback" not in result.output
 
 
 def test_an_error_names_an_invalid_line_of_records_and_nothing_is_changed(spar, tmp_path):
@@ -50,9 +50,9 @@ def test_an_error_names_an_invalid_line_of_records_and_nothing_is_changed(spar, 
     records = tmp_path / "alpha" / "records.jsonl"
     records.parent.mkdir()
     records.write_text('{"task": "skillcraft", "method": "E\n')
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert shown.exit_code == 2
-    assert "records.jsonl, line 1:" in shown.stderr
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "records.jsonl, line 1:" in result.stderr
     assert records.read_text() == '{"task": "skillcraft", "method": "E\n'
     assert not (tmp_path / "runs").exists()
 
@@ -69,10 +69,10 @@ def test_a_full_disk_is_one_error_and_records_are_kept(spar, tmp_path, monkeypat
         return train(spec, *rest)
 
     monkeypatch.setattr(run_module, "train", fill_disk)
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert shown.exit_code == 2
-    assert "No space left on device" in shown.stderr
-    assert "--out" in shown.stderr
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "No space left on device" in result.stderr
+    assert "--out" in result.stderr
     kept = (tmp_path / "alpha" / "records.jsonl").read_bytes()
     assert kept
     monkeypatch.setattr(run_module, "train", train)
@@ -88,19 +88,19 @@ def test_missing_data_skips_its_rows_and_the_table_contains_the_instructions(spa
         raise MissingDataError(f"The data set {spec.task!r} was not found. Get it with: a shovel")
 
     monkeypatch.setattr(run_module, "load_run_data", raise_missing)
-    shown = spar("reproduce", "povertymap", "--out", tmp_path, "--seeds", "1")
-    assert shown.exit_code == 1
-    assert shown.stdout.count("a shovel") == 1  # once for both methods
-    assert "povertymap: skipped." in shown.stdout
+    result = spar("reproduce", "povertymap", "--out", tmp_path, "--seeds", "1")
+    assert result.exit_code == 1
+    assert result.stdout.count("a shovel") == 1  # once for both methods
+    assert "povertymap: skipped." in result.stdout
     assert "a shovel" in (tmp_path / "povertymap" / "table.md").read_text()
 
 
 def test_tables_and_the_paths_of_files_are_printed(spar, tmp_path):
     pytest.importorskip("torch")
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert shown.exit_code == 0
-    assert "ERM + SpAR" in shown.stdout
-    assert str(tmp_path / "alpha" / "table.md") in shown.stdout
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert result.exit_code == 0
+    assert "ERM + SpAR" in result.stdout
+    assert str(tmp_path / "alpha" / "table.md") in result.stdout
 
 
 @pytest.fixture
@@ -123,10 +123,10 @@ def test_a_changed_data_file_skips_its_rows_only_and_shows_its_checksum(spar, tm
         return load(spec.task, folder=folder) if spec.task == "skillcraft" else load_run_data(spec, folder)
 
     monkeypatch.setattr(run_module, "load_run_data", load_or_generate)
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "out", "--data", changed_data)
-    assert shown.exit_code == 1
-    assert "skillcraft: skipped." in shown.stdout
-    assert "9201edfe" in shown.stdout
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "out", "--data", changed_data)
+    assert result.exit_code == 1
+    assert "skillcraft: skipped." in result.stdout
+    assert "9201edfe" in result.stdout
     text = (tmp_path / "out" / "alpha" / "table.md").read_text()
     assert "9201edfe" in text
     assert "**communities-and-crime**" in text
@@ -141,20 +141,20 @@ def test_a_changed_data_file_does_not_change_the_specs_of_a_suite(changed_data):
 
 
 def test_the_list_of_suites_names_changed_data(spar, changed_data):
-    shown = spar("reproduce", "--data", changed_data)
-    assert shown.exit_code == 0
-    assert "changed skillcraft" in shown.stdout
+    result = spar("reproduce", "--data", changed_data)
+    assert result.exit_code == 0
+    assert "changed skillcraft" in result.stdout
 
 
 def test_seeds_limit_the_draws_of_a_synthetic_suite(spar, tmp_path):
     from pyspar.paper.runs.records import read_records
 
-    shown = spar("reproduce", "table1", "--seeds", "2", "--out", tmp_path)
-    assert shown.exit_code == 0
+    result = spar("reproduce", "table1", "--seeds", "2", "--out", tmp_path)
+    assert result.exit_code == 0
     records = read_records(tmp_path / "table1" / "records.jsonl")
     assert {r.seed for r in records} == {123, 124}
     assert len(records) == 5 * 3 * 2
-    assert "--seeds 2" in shown.stderr
+    assert "--seeds 2" in result.stderr
 
 
 def test_messages_and_progress_lines_are_those_of_the_golden_file(spar, tmp_path, golden):
@@ -172,8 +172,8 @@ def test_messages_and_progress_lines_are_those_of_the_golden_file(spar, tmp_path
     ]
     parts = []
     for command in commands:
-        shown = spar("reproduce", *command.replace("OUT", str(tmp_path)).split())
-        parts.append(f"$ spar reproduce {command}\n{shown.stderr}exit code {shown.exit_code}\n")
+        result = spar("reproduce", *command.replace("OUT", str(tmp_path)).split())
+        parts.append(f"$ spar reproduce {command}\n{result.stderr}exit code {result.exit_code}\n")
     golden("reproduce", "\n".join(parts).replace(str(tmp_path), "OUT"))
 
 
@@ -181,9 +181,9 @@ def test_without_torch_the_runs_are_skipped_and_the_extra_is_named(spar, tmp_pat
     for name in [name for name in sys.modules if name.startswith("pyspar.nn")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    shown = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert shown.exit_code == 1
-    assert "pip install 'pyspar[torch]'" in " ".join(shown.stdout.split())
+    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "pip install 'pyspar[torch]'" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize("suite", ["table1", "tabular", "rank-cut"])
@@ -227,7 +227,7 @@ def test_long_names_are_folded_and_not_truncated_in_a_narrow_terminal(capsys, mo
     header = tuple(f"a header of column {i}" for i in range(8))
     name = "communities-and-crime-in-a-long-word"
     show_paper.print_result(Result("x", "x", [Sheet("t", header, [(name,) * 8])]))
-    shown = capsys.readouterr().out
-    assert "…" not in shown
-    cells = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    result = capsys.readouterr().out
+    assert "…" not in result
+    cells = [line.split("│")[1].strip() for line in result.splitlines() if line.startswith("│")]
     assert name in "".join(cells)

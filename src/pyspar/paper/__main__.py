@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.interrupts import STOPPED, stoppable
 from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
-from pyspar.paper.output.tables import result_markdown
+from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
 from pyspar.progress import Lines
 
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         failures = 0
         for suite in suites:
             result = reproduce(suite, options, Lines(_print_line))
-            sys.stdout.write(f"\n## {result.title}\n\n{result_markdown(result)}")
+            sys.stdout.write(f"\n## {result.title}\n\n{format_result(result)}")
             for notice in result.notices:
                 _print_line(notice)
             failures += len(result.failures)

@@ -1,6 +1,7 @@
 """Every suite runs end to end on generated data: runs, features, heads, records, tables, figures."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,10 @@ from pyspar.paper.runs.records import Record, read_records
 from pyspar.paper.runs.run_suite import Options
 
 NETWORK_SUITES = [name for name in list_suite_names() if name != "table1"]
+ONE_SEED = {
+    "chair-angles",
+    "povertymap-unlabeled",
+}  # the largest suites; rcf-mnist and povertymap have two
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def test_a_miniature_of_every_suite_runs_end_to_end(name, mini, few_checkpoints)
     pytest.importorskip("torch")
     pytest.importorskip("optuna")
     suite = read_suite(name)
-    result = reproduce(suite, mini)
+    result = reproduce(suite, replace(mini, seeds=1) if name in ONE_SEED else mini)
     assert result.failures == []
     assert all(path.is_file() for path in result.files)
     assert {path.name for path in result.files} >= {"records.jsonl", "table.md", "table.csv"}

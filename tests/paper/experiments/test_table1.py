@@ -12,7 +12,7 @@ from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
-from pyspar.paper.experiments.table1 import measure_experiment, squared_errors
+from pyspar.paper.experiments.table1 import compute_errors, measure_experiment
 from pyspar.paper.runs.records import read_records
 from pyspar.progress import Lines
 
@@ -41,7 +41,7 @@ def test_a_draw_depends_on_its_seed_only_and_leaves_the_global_generator_unchang
 def test_the_error_of_erm_agrees_with_the_formula():
     draw = TABLE_1[1].draw(125)
     w_hat = np.linalg.pinv(draw.X) @ draw.y
-    assert squared_errors(draw)["ERM"] == pytest.approx(((draw.Z @ (w_hat - draw.w_star)) ** 2).sum(), rel=1e-9)
+    assert compute_errors(draw)["ERM"] == pytest.approx(((draw.Z @ (w_hat - draw.w_star)) ** 2).sum(), rel=1e-9)
 
 
 def test_the_suite_writes_records_tables_and_figures(mini):

@@ -12,7 +12,7 @@ from pyspar.errors import MissingExtraError
 from pyspar.paper.data.registry import state_of
 from pyspar.paper.experiments.base import SuiteKind
 from pyspar.paper.experiments.suite import Block, Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Result, result_markdown, sheets_csv, write_text
+from pyspar.paper.output.tables import Result, format_csv, format_result, write_text
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options
 from pyspar.paper.runs.store import RunFolder
@@ -96,8 +96,8 @@ def write_result(result: Result, folder: Path) -> Result:
     """Write the tables of a result as Markdown and CSV, and return the result with the paths of all files."""
     files = [
         folder / "records.jsonl",
-        write_text(folder / "table.md", result_markdown(result)),
-        write_text(folder / "table.csv", sheets_csv(result.sheets)),
+        write_text(folder / "table.md", format_result(result)),
+        write_text(folder / "table.csv", format_csv(result.sheets)),
     ]
     return replace(result, files=files + result.files)
 
@@ -112,13 +112,13 @@ def describe_suites(data: Path | None) -> list[tuple[str, str, str]]:
     rows = []
     for name in list_suite_names():
         suite = read_suite(name)
-        missing = [f"needs pyspar[{extra}]" for extra in missing_extras(suite)]
+        missing = [f"needs pyspar[{extra}]" for extra in find_missing_extras(suite)]
         missing += [text for tasks in suite.tasks if (text := _missing_data(tasks, data))]
         rows.append((name, suite.about, ", ".join(dict.fromkeys(missing)) or "ready"))
     return rows
 
 
-def missing_extras(suite: Suite) -> list[str]:
+def find_missing_extras(suite: Suite) -> list[str]:
     """Return the extras of pyspar that a suite requires and that are not installed."""
     packages = {"torch": ("torch", bool(suite.blocks)), "optuna": ("paper", suite.kind == "search")}
     return [extra for package, (extra, needed) in packages.items() if needed and find_spec(package) is None]

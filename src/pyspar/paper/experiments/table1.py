@@ -61,7 +61,7 @@ def measure_experiment(experiment: Experiment, progress: Progress = SILENT) -> l
     records = []
     blanks = iter(make_blank_records(experiment))
     for n_done, (_, draw) in enumerate(experiment.draws(), start=1):
-        errors = squared_errors(draw)
+        errors = compute_errors(draw)
         records += [replace(blank, value=errors[blank.method]) for blank in islice(blanks, len(METHODS))]
         if n_done % DRAWS_PER_REPORT == 0:
             progress.advance(experiment.name, n_done)
@@ -88,7 +88,7 @@ def make_blank_records(experiment: Experiment) -> list[Record]:
     ]
 
 
-def squared_errors(draw: Draw) -> dict[str, float]:
+def compute_errors(draw: Draw) -> dict[str, float]:
     """Return the summed squared target error of the paper's three methods on one draw."""
     ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
     # Paper: "their first principal component" refers to the centred source; the labels are not centred.

@@ -16,7 +16,7 @@ from pyspar.errors import InputError
 from pyspar.paper.data.entries import ENTRIES
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Sheet, result_markdown, sheet_markdown, write_text
+from pyspar.paper.output.tables import Sheet, format_result, format_sheet, write_text
 from pyspar.paper.runs.records import Record, read_records, write_records
 from pyspar.paper.runs.run_suite import Options
 
@@ -60,7 +60,7 @@ def select_newest(records: list[Record], suite: Suite) -> list[Record]:
 
 def render_page(results: Path, figures: Path, link: str) -> str:
     """Return the text of the page, and draw its figures. Suites without records show their requirements."""
-    parts = [HEAD, f"\n{sheet_markdown(_status_sheet(results))}"]
+    parts = [HEAD, f"\n{format_sheet(_status_sheet(results))}"]
     for name in list_suite_names():
         suite = read_suite(name)
         parts.append(f"\n## {suite.title}\n\n`spar reproduce {name}`: {suite.about}.\n")
@@ -71,7 +71,7 @@ def render_page(results: Path, figures: Path, link: str) -> str:
         records = read_records(file)
         result = make_result(suite, records, figures)
         result = replace(result, remarks=[*result.remarks, *suite.found])  # they are about these records
-        parts.append(f"\n{result_markdown(result)}")
+        parts.append(f"\n{format_result(result)}")
         parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in result.files]
         parts.append(f"\nMeasured on {'; '.join(_devices(records))}.\n")
     return "".join(parts)

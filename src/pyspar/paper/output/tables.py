@@ -37,10 +37,10 @@ class Result:
     files: list[Path] = field(default_factory=list)
 
 
-def sheet_markdown(sheet: Sheet) -> str:
+def format_sheet(sheet: Sheet) -> str:
     """Return a sheet as Markdown.
 
-    >>> print(sheet_markdown(Sheet("T", ("a", "b"), [("1", "2")])), end="")
+    >>> print(format_sheet(Sheet("T", ("a", "b"), [("1", "2")])), end="")
     **T**
     <BLANKLINE>
     | a | b |
@@ -54,16 +54,16 @@ def sheet_markdown(sheet: Sheet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def result_markdown(result: Result) -> str:
+def format_result(result: Result) -> str:
     """Return the tables, remarks and failures of a suite as Markdown. The text does not depend on the time."""
-    parts = [sheet_markdown(sheet) for sheet in result.sheets]
+    parts = [format_sheet(sheet) for sheet in result.sheets]
     for heading, lines in (("", result.remarks), ("Not done:", result.failures)):
         if lines:
             parts.append("\n".join([heading, ""] * bool(heading) + [f"- {line}" for line in lines]) + "\n")
     return "\n".join(parts)
 
 
-def sheets_csv(sheets: Iterable[Sheet]) -> str:
+def format_csv(sheets: Iterable[Sheet]) -> str:
     """Return sheets as CSV, one after another, with the title as the first column."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

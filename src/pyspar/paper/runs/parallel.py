@@ -60,7 +60,7 @@ class _Reporter:
 
     def finish(self, run: Run, outcome: Outcome) -> None:
         if outcome.kind == "busy":
-            self._progress.note(f"{run.spec.title}: postponed, another process is at this run")
+            self._progress.note(f"{run.spec.title}: postponed, another process is doing this run")
             return
         self._progress.finish(run.spec.key, outcome.text)
         self._finished += 1

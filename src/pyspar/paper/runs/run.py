@@ -43,7 +43,7 @@ class Run:
     keep_features : whether the features stay on disk after scoring
     resume : whether training writes checkpoints and continues from them
     needs_features : whether the caller reads the features itself, so that they must exist after the run
-    lock_timeout : seconds to wait for another process that is at the same run, or None for the default
+    lock_timeout : seconds to wait for another process that is doing the same run, or None for the default
     """
 
     spec: RunSpec
@@ -69,7 +69,7 @@ class Outcome:
     ----------
     kind
         "done"; "failed" (recorded in the folder and repeated by the next call); "diverged" (a failure of the training
-        itself); "skipped" (data or packages are missing or damaged); "busy" (another process is at the same run); or
+        itself); "skipped" (data or packages are missing or damaged); "busy" (another process is doing the same run); or
         "storage" (files cannot be written, so that further runs would fail too).
     timing : seconds of training and of computing the features
     validation : the validation metric of the selected epoch, by seed
