@@ -114,7 +114,7 @@ def demo(result: Demo) -> None:
     kind = task.group_kind
     console.print(
         f"[bold]Communities and Crime[/bold]: violent crime per population, predicted from "
-        f"{len(task.feature_names)} census figures. The source has {len(task.train):,} communities in some {kind}s. "
+        f"{len(task.feature_names)} census columns. The source has {len(task.train):,} communities in some {kind}s. "
         f"The target has {len(task.test):,} in others, whose labels are used for the scores only.\n"
     )
     table = Table()
@@ -127,7 +127,7 @@ def demo(result: Demo) -> None:
         "ridge": "penalty by leave-one-out on the source",
         "PCR": "components by GCV on the source",
         "SpAR": "adapted to the unlabelled target",
-        "Bayes-SpAR": "ridge in units of the larger spread",
+        "Bayes-SpAR": "ridge in units of the larger standard deviation",
     }
     best = [min(pair[k] for pair in result.errors.values()) for k in (0, 1)]
     for name, pair in result.errors.items():
@@ -137,6 +137,6 @@ def demo(result: Demo) -> None:
     console.print(
         f"* best. SpAR removed {int(adaptation.removed.sum())} of {adaptation.z.rank} target directions from the "
         "weights, those along which the source carries little information. On raw columns such as these, the default "
-        "(Bayes-SpAR) is usually level with ridge; docs/evidence.md has 307 data sets."
+        "(Bayes-SpAR) usually matches ridge; docs/evidence.md compares them on 307 data sets."
     )
     console.print(Text(f"\nfigure: {result.figure}"), soft_wrap=True)
