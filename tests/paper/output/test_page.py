@@ -1,7 +1,7 @@
 """The page of results, and the selection of the newest records."""
 
 from pyspar.paper.experiments.suite import list_suite_names, read_suite
-from pyspar.paper.output.page import collect, render_page, select_newest
+from pyspar.paper.output.page import collect, main, render_page, select_newest
 from pyspar.paper.runs.records import Record, read_records, write_records
 
 
@@ -47,6 +47,17 @@ def test_collect_copies_the_newest_record_of_each_number(tmp_path):
     write_suite(tmp_path / "out", "tabular", [old, new])
     assert collect(tmp_path / "out", tmp_path / "results") == ["tabular"]
     assert read_records(tmp_path / "results" / "tabular" / "records.jsonl") == [new]
+
+
+def test_the_command_collects_records_and_writes_the_page(tmp_path, capsys):
+    write_suite(tmp_path / "out", "tabular", [Record("skillcraft", "ERM", 0, "rmse", 6.125)])
+    results, page = tmp_path / "results", tmp_path / "docs" / "page.md"
+    arguments = ["--collect", str(tmp_path / "out"), "--results", str(results), "--page", str(page)]
+    assert main(arguments) == 0
+    assert "6.125" in page.read_text()
+    (results / "tabular" / "records.jsonl").write_text("not a record\n")
+    assert main(arguments[2:]) == 2
+    assert "line 1" in capsys.readouterr().err
 
 
 def test_the_newest_run_of_each_data_set_and_method_is_selected_for_suites_without_metrics():

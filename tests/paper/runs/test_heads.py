@@ -1,6 +1,7 @@
 """Heads: their keys, and their predictions compared with the formulas of the paper."""
 
 import numpy as np
+import pytest
 
 from pyspar.paper.runs import registry
 from pyspar.paper.runs.heads import Head, predict_with_heads
@@ -20,11 +21,21 @@ def test_every_rule_with_a_version_belongs_to_a_head():
     assert set(registry.RECIPES) <= set(registry.HEADS)
 
 
-def test_predictions_agree_with_the_formulas_of_the_paper(rng):
+@pytest.fixture
+def features(rng):
     X, Z = (rng.normal(size=(n, 5)).astype(np.float32) for n in (60, 40))
     y, w = rng.normal(size=60), rng.normal(size=(1, 5))
     empty, group = np.zeros(0), np.zeros(40, dtype=np.int64)
-    features = Features(X, X[:0], Z, w, y, empty, np.zeros(40), group[:0], group)
+    return Features(X, X[:0], Z, w, y, empty, np.zeros(40), group[:0], group)
+
+
+def test_adapting_to_unlabelled_rows_requires_them(features):
+    with pytest.raises(ValueError, match="adapt_to='test'"):
+        predict_with_heads(features, [Head("SpAR", adapt_to="unlabeled")])
+
+
+def test_predictions_agree_with_the_formulas_of_the_paper(features):
+    X, Z, y, w = features.train, features.test, features.y_train, features.head
     heads = [Head("trained"), Head("OLS"), Head("SpAR", {"alpha": 0.0}), Head("SpAR", {"alpha": 1.0})]
     trained, ols, alpha_0, alpha_1 = predict_with_heads(features, heads).values()
     Z64 = Z.astype(np.float64)

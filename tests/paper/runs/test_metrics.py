@@ -15,6 +15,7 @@ def test_the_worst_group_has_the_largest_error_or_the_lowest_correlation(rng):
     assert measure("worst-group r", prediction, y, group) == min(correlations)
     assert measure("spearman", prediction**3, y, group) == pytest.approx(measure("spearman", prediction, y, group))
     assert np.isnan(measure("r", np.ones(30), y, group))
+    assert np.isnan(measure("spearman", np.ones(30), y, group))
 
 
 def test_a_group_without_a_correlation_is_ignored_at_any_position(rng):

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from pyspar.errors import InputError
 from pyspar.paper.runs import run as run_module
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.run import run_one
+from pyspar.paper.runs.run import record_failure, run_one
 from pyspar.paper.runs.store import hold_lock
 
 pytest.importorskip("torch")
@@ -131,6 +132,26 @@ def test_a_success_removes_the_record_of_a_failure(finished_run, monkeypatch):
     assert "ZeroDivisionError" in run.folder.read_json("failed.json")["traceback"]
     assert run_one(run, ignore_epoch).kind == "done"
     assert not (path / "failed.json").exists()
+
+
+def test_a_failure_that_cannot_be_recorded_is_a_storage_error_with_both_reasons(run, monkeypatch):
+    def fill_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(run.folder), "write_json", fill_disk)
+    outcome = record_failure(run, "failed", "the first reason")
+    assert outcome.kind == "storage"
+    assert "No space left on device" in outcome.reason
+    assert "the first reason" in outcome.reason
+
+
+def test_an_input_error_of_the_training_without_a_checkpoint_is_a_failure(run, monkeypatch):
+    def refuse(*_):
+        raise InputError("the epochs must be positive")
+
+    monkeypatch.setattr(run_module, "train", refuse)
+    outcome = run_one(run, ignore_epoch)
+    assert (outcome.kind, outcome.reason) == ("failed", "InputError: the epochs must be positive")
 
 
 def test_a_training_that_diverges_has_its_own_kind_of_outcome(run, monkeypatch):
