@@ -1,4 +1,4 @@
-"""The verb ``spar reproduce``: which suites, how many seeds, where to; the work is done by ``pyspar.paper``."""
+"""The command ``spar reproduce``. ``pyspar.paper`` does the work."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Annotated
 
 import typer
 
-from pyspar.cli import show
-from pyspar.cli import show_paper as show_bench
+from pyspar.cli import show, show_paper
 
 
 class Device(StrEnum):
-    """Where networks are trained."""
+    """The device that trains networks."""
 
     cpu = "cpu"
     cuda = "cuda"
 
 
-class Kept(StrEnum):
+class Retention(StrEnum):
     """Whether the features of trained networks stay on disk."""
 
     keep = "keep"
@@ -30,46 +29,46 @@ EPILOG = "Example: spar reproduce tabular alpha --jobs 2"
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Suites, or all. Without a name they are listed.", show_default=False),
+    typer.Argument(metavar="NAME", help="Names of suites, or all. Lists them if omitted.", show_default=False),
 ]
-Seeds = Annotated[int | None, typer.Option(help="How many seeds; as the paper without it.", show_default=False)]
+Seeds = Annotated[int | None, typer.Option(help="Number of seeds; by default as in the paper.", show_default=False)]
 
 
 def reproduce(
     names: Names = None,
     seeds: Seeds = None,
-    device: Annotated[Device, typer.Option(help="Where to train networks.")] = Device.cpu,
+    device: Annotated[Device, typer.Option(help="Device that trains networks.")] = Device.cpu,
     out: Annotated[Path, typer.Option(help="Folder for runs, records, tables and figures.")] = Path("reproduction"),
-    jobs: Annotated[int, typer.Option(help="How many runs side by side, each with one thread.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of runs at a time, each with one thread.")] = 1,
     data: Annotated[Path | None, typer.Option(help="Folder with data sets.", show_default=False)] = None,
     features: Annotated[
-        Kept, typer.Option(help="Keep the networks' features, so that other heads need no training, or save disk.")
-    ] = Kept.keep,
+        Retention,
+        typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
+    ] = Retention.keep,
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Run experiments of the paper and print the published numbers beside ours.
 
-    Each suite writes records.jsonl (one number a line), table.md, table.csv and its figures into OUT/NAME. Trained
-    networks are kept in OUT/runs, so suites share them, a stopped call goes on where it was, and nothing is done twice.
+    Each suite writes records.jsonl (one number per line), table.md, table.csv and its figures into OUT/NAME. Results of
+    trained networks are stored in OUT/runs. Suites share them, and an interrupted command continues from them.
     """
-    with show.guard(debug=debug, stopped="stopped; the same command goes on from here"):
-        from pyspar.paper.experiments.reproduce import cautions, chosen_suites, listing
-        from pyspar.paper.experiments.reproduce import reproduce as run_suite
+    with show.guard(debug=debug, stopped="interrupted; run the same command again to continue"):
+        from pyspar.paper.experiments import reproduce as paper
         from pyspar.paper.runs.run_suite import Options
 
         if not names:
-            show_bench.suites(listing(data))
+            show_paper.print_suites(paper.describe_suites(data))
             return
-        options = Options(out, seeds, device.value, jobs, data, features is Kept.keep, mini)
-        troubles = 0
-        suites = chosen_suites(names)
-        for caution in cautions(suites, options):
-            show_bench.caution(caution)
+        options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
+        suites = paper.select_suites(names)
+        for caution in paper.find_cautions(suites, options):
+            show_paper.print_caution(caution)
+        failures = 0
         for suite in suites:
-            with show_bench.progress(suite.name) as watching:
-                result = run_suite(suite, options, watching)
-            show_bench.reproduction(result)
-            troubles += len(result.troubles)
-        if troubles:
+            with show_paper.report_progress() as progress:
+                result = paper.reproduce(suite, options, progress)
+            show_paper.print_result(result)
+            failures += len(result.failures)
+        if failures:
             raise typer.Exit(1)

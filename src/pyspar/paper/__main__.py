@@ -1,6 +1,6 @@
-"""The suites without the command line's packages: ``python -m pyspar.paper SUITE... --device cuda --out DIR``.
+"""Run suites without the packages of the command line: ``python -m pyspar.paper SUITE... --device cuda --out DIR``.
 
-It needs numpy, scipy, scikit-learn and torch, and nothing else; tables go to files and to stdout as Markdown.
+It requires numpy, scipy, scikit-learn and torch. Tables are written to files and, as Markdown, to stdout.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.interrupts import STOPPED, stoppable
-from pyspar.paper.experiments.reproduce import cautions, chosen_suites, listing, reproduce
-from pyspar.paper.output.lines import Lines
-from pyspar.paper.output.tables import result_markdown
+from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
+from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
+from pyspar.progress import Lines
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run suites; 0 if all was done, 1 if something failed or was skipped, 2 for what cannot be begun."""
+    """Run suites. Return 0 on success, 1 if a run failed or was skipped, and 2 for wrong arguments or files."""
     parser = argparse.ArgumentParser("python -m pyspar.paper", description="Run experiments of the paper.")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help="names, or all; none lists them")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="names of suites, or all; lists them if omitted")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--out", type=Path, default=Path("reproduction"))
@@ -28,34 +28,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--features", choices=("keep", "drop"), default="keep")
     parser.add_argument("--mini", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        options = Options(
-            given.out, given.seeds, given.device, given.jobs, given.data, given.features == "keep", given.mini
-        )
-        if not given.suites:
-            sys.stdout.write("".join(f"{name:22} {state}; {about}\n" for name, about, state in listing(given.data)))
+        options = Options(args.out, args.seeds, args.device, args.jobs, args.data, args.features == "keep", args.mini)
+        if not args.suites:
+            rows = describe_suites(args.data)
+            sys.stdout.write("".join(f"{name:22} {state}; {about}\n" for name, about, state in rows))
             return 0
-        troubles = 0
-        suites = chosen_suites(given.suites)
-        for caution in cautions(suites, options):
-            _say(caution)
+        suites = select_suites(args.suites)
+        for caution in find_cautions(suites, options):
+            _print_line(caution)
+        failures = 0
         for suite in suites:
-            result = reproduce(suite, options, Lines(_say))
-            sys.stdout.write(f"\n## {result.title}\n\n{result_markdown(result)}")
+            result = reproduce(suite, options, Lines(_print_line))
+            sys.stdout.write(f"\n## {result.title}\n\n{format_result(result)}")
             for notice in result.notices:
-                _say(notice)
-            troubles += len(result.troubles)
-        return 1 if troubles else 0
+                _print_line(notice)
+            failures += len(result.failures)
+        return 1 if failures else 0
     except (InputError, MissingExtraError, OSError) as error:
-        _say(f"error: {error}")
+        _print_line(f"error: {error}")
         return 2
     except KeyboardInterrupt:
-        _say("stopped; the same command goes on from here")
+        _print_line("interrupted; run the same command again to continue")
         return STOPPED
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 

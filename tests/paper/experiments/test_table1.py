@@ -1,84 +1,98 @@
-"""The published digits, cell by cell."""
+"""Table 1 is reproduced digit by digit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pyspar.paper.experiments import table1
-from pyspar.paper.experiments.comparison import compare, scientific, whole
+from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.reproduce import reproduce
-from pyspar.paper.experiments.suite import suite_named
+from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
-from pyspar.paper.experiments.table1 import measure, squared_errors
+from pyspar.paper.experiments.table1 import compute_errors, measure_experiment
 from pyspar.paper.runs.records import read_records
+from pyspar.progress import Lines
 
 
 @pytest.mark.parametrize("experiment", TABLE_1, ids=lambda e: e.name)
-def test_every_cell_of_table_1_prints_as_published(experiment):
+def test_every_cell_of_table_1_has_the_published_digits(experiment):
     table = published("synthetic")
     only = type(table)(table.label, table.what, {experiment.name: table.cells[experiment.name]})
-    cells = compare(only, measure(experiment), scientific)
+    cells = compare_cells(only, measure_experiment(experiment), format_scientific)
     assert [(c.method, *c.ours) for c in cells] == [(c.method, *c.published) for c in cells]
     assert len(cells) == 3
 
 
-def test_the_hundred_dimensional_experiment_prints_8738_and_5857():
-    cells = compare(published("synthetic-100d"), measure(HUNDRED), whole)
+def test_the_hundred_dimensional_experiment_has_the_published_digits():
+    cells = compare_cells(published("synthetic-100d"), measure_experiment(HUNDRED), format_integer)
     assert {c.method: c.ours for c in cells} == {"ERM": ("8738", "14104"), "ERM + SpAR": ("5857", "7033")}
 
 
-def test_an_experiment_is_drawn_again_from_its_seed_and_leaves_the_global_generator_alone():
+def test_a_draw_depends_on_its_seed_only_and_leaves_the_global_generator_unchanged():
     state = np.random.get_state()[1].copy()
     one, two = TABLE_1[0].draw(123), TABLE_1[0].draw(123)
     np.testing.assert_array_equal(one.Z, two.Z)
     np.testing.assert_array_equal(state, np.random.get_state()[1])
 
 
-def test_errors_are_those_of_a_literal_reading_of_the_algorithm():
+def test_the_error_of_erm_agrees_with_the_formula():
     draw = TABLE_1[1].draw(125)
     w_hat = np.linalg.pinv(draw.X) @ draw.y
-    assert squared_errors(draw)["ERM"] == pytest.approx(((draw.Z @ (w_hat - draw.w_star)) ** 2).sum(), rel=1e-9)
+    assert compute_errors(draw)["ERM"] == pytest.approx(((draw.Z @ (w_hat - draw.w_star)) ** 2).sum(), rel=1e-9)
 
 
 def test_the_suite_writes_records_tables_and_figures(mini):
-    # The miniature: one repeat of each, so the verdicts differ; what is tested is the way to the files.
-    found = reproduce(suite_named("table1"), mini)
-    assert [p.name for p in found.files] == [
+    # The miniature has one draw of each experiment, so its numbers differ from the published ones.
+    result = reproduce(read_suite("table1"), mini)
+    assert [p.name for p in result.files] == [
         "records.jsonl", "table.md", "table.csv", "figure1.png", "spectral_inflation.png",
     ]  # fmt: skip
-    assert all(p.stat().st_size > 100 for p in found.files)
-    records = read_records(found.files[0])
-    assert len(records) == 4 * 3 + 3  # of the last one, no PCR was published
-    first = json.loads(found.files[0].read_text().splitlines()[0])
+    assert all(p.stat().st_size > 100 for p in result.files)
+    records = read_records(result.files[0])
+    assert len(records) == 4 * 3 + 3  # five experiments with three methods
+    first = json.loads(result.files[0].read_text().splitlines()[0])
     assert {"task", "method", "seed", "metric", "value", "spec", "versions", "machine"} <= set(first)
-    assert found.files[1].read_text().count("\n| ") == 1 + 14
-    assert found.files[2].read_text().splitlines()[0].startswith("table,task,method,published")
-    assert all(p.read_bytes()[:4] == b"\x89PNG" for p in found.files[3:])
+    assert result.files[1].read_text().count("\n| ") == 1 + 14
+    assert result.files[2].read_text().splitlines()[0].startswith("table,task,method,published")
+    assert all(p.read_bytes()[:4] == b"\x89PNG" for p in result.files[3:])
 
 
-def test_what_is_recorded_is_not_measured_again_and_a_kill_loses_one_experiment(mini, tmp_path, monkeypatch):
-    suite = suite_named("table1")
-    reproduce(suite, type(mini)(out=tmp_path / "peace", mini=True))
-    measured, real = [], table1.measure
+def test_recorded_experiments_are_not_measured_again_after_an_interruption(mini, tmp_path, monkeypatch):
+    suite = read_suite("table1")
+    reproduce(suite, type(mini)(out=tmp_path / "undisturbed", mini=True))
+    measured, measure = [], table1.measure_experiment
 
-    def killed_at_the_third(experiment, progress):
+    def interrupt_the_third(experiment, progress):
         if len(measured) == 2:
             raise KeyboardInterrupt
         measured.append(experiment.name)
-        return real(experiment, progress)
+        return measure(experiment, progress)
 
-    monkeypatch.setattr(table1, "measure", killed_at_the_third)
+    monkeypatch.setattr(table1, "measure_experiment", interrupt_the_third)
     with pytest.raises(KeyboardInterrupt):
         reproduce(suite, mini)
     assert {r.task for r in read_records(mini.out / "table1" / "records.jsonl")} == set(measured)
     again = []
-    monkeypatch.setattr(table1, "measure", lambda e, progress: again.append(e.name) or real(e, progress))
-    found = reproduce(suite, mini)
-    assert "2 of 5 experiments had been measured before and were reused." in found.notices
+    monkeypatch.setattr(table1, "measure_experiment", lambda e, p: again.append(e.name) or measure(e, p))
+    result = reproduce(suite, mini)
+    assert any("2 of 5 experiments" in notice for notice in result.notices)
     assert measured + again == [e.name for e in (*TABLE_1, HUNDRED)]
-    monkeypatch.setattr(table1, "measure", lambda *_: pytest.fail("measured again"))
-    assert reproduce(suite, mini).sheets == found.sheets
+    monkeypatch.setattr(table1, "measure_experiment", lambda *_: pytest.fail("measured again"))
+    assert reproduce(suite, mini).sheets == result.sheets
     for name in ("records.jsonl", "table.md", "table.csv"):
-        assert (mini.out / "table1" / name).read_bytes() == (tmp_path / "peace" / "table1" / name).read_bytes()
+        assert (mini.out / "table1" / name).read_bytes() == (tmp_path / "undisturbed" / "table1" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("draws", "reports"), [(10, 0), (60, 2)])
+def test_progress_is_reported_every_25_draws(draws, reports):
+    lines = []
+    progress = Lines(lines.append)
+    experiment = replace(TABLE_1[0], repeats=draws)
+    progress.start(experiment.name, "run", total=draws, unit="draws")
+    measure_experiment(experiment, progress)
+    assert [line.rpartition(": ")[2] for line in lines[1:]] == [
+        f"{25 * (i + 1)} of {draws} draws" for i in range(reports)
+    ]

@@ -1,52 +1,67 @@
-"""Records survive the way to a file and back, only grow, and a table says honestly where it differs."""
+"""Records are written and read without loss, and a file of records only grows."""
 
 import errno
+import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.paper.experiments.comparison import Cell, scientific
+from pyspar.paper.experiments.suite import read_suite
+from pyspar.paper.output.page import select_newest
 from pyspar.paper.runs.records import Record, append_records, read_records, write_records
 
+RESULTS = Path(__file__).parents[3] / "results"
 ONE = Record("a", "m", 1, "rmse", 0.1 + 0.2)
 TWO = Record("b", "n", 2, "rmse", 1e-300, at=0.999, run="abc", spec={"lr": 0.01}, versions={"numpy": "2"})
 
 
-def test_records_come_back_as_they_went(tmp_path):
+def test_records_are_read_as_they_were_written(tmp_path):
     write_records(tmp_path / "r.jsonl", [ONE, TWO])
     assert read_records(tmp_path / "r.jsonl") == [ONE, TWO]
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
-def test_a_number_that_did_not_come_to_be_survives_as_nan(tmp_path, value):
+def test_a_value_that_is_not_finite_is_null_in_the_file_and_read_as_nan(tmp_path, value):
     write_records(tmp_path / "r.jsonl", [Record("a", "m", 1, "r", float(value))])
-    (found,) = read_records(tmp_path / "r.jsonl")
-    assert found.value != found.value
-    assert '"value": null' in (tmp_path / "r.jsonl").read_text()  # nan and inf are no JSON
+    (record,) = read_records(tmp_path / "r.jsonl")
+    assert record.value != record.value
+    assert '"value": null' in (tmp_path / "r.jsonl").read_text()
 
 
-GOOD = '"task":"a","method":"m","seed":1,"metric":"r","value":1'
+FIELDS = '"task":"a","method":"m","seed":1,"metric":"r","value":1'
+LINE = '{"task":"a","method":"m","seed":%s,"metric":"r","value":%s}'
 
 
 @pytest.mark.parametrize(
     "line",
     [
         *("not json", "[]", "", '{"task": "a"}', '{"task":"a","method":"m","seed":1,"metric":"r","v":1}'),
-        *(f"{{{GOOD},{more}}}" for more in ('"at":"x"', '"at":true', '"run":3', '"spec":[]', '"versions":"2"')),
+        *(f"{{{FIELDS},{more}}}" for more in ('"at":"x"', '"at":true', '"run":3', '"spec":[]', '"versions":"2"')),
+        pytest.param("[" * 5000, id="brackets"),
+        pytest.param('{"a":' * 5000, id="braces"),
+        pytest.param(LINE % (1, "9" * 400), id="long value"),
+        pytest.param(LINE % ("9" * 400, 1), id="long seed"),
+        pytest.param(LINE % (1, "true"), id="true"),
     ],
 )
-def test_a_line_that_is_no_record_is_named_and_the_file_left_alone(tmp_path, line):
+def test_an_error_names_the_invalid_line_and_leaves_the_file_unchanged(tmp_path, line):
     path = tmp_path / "r.jsonl"
     write_records(path, [ONE])
     path.write_text(path.read_text() + line + "\n")
     before = path.read_bytes()
-    with pytest.raises(InputError, match="line 2: expected a record"):
+    with pytest.raises(InputError, match=r"r\.jsonl, line 2:") as error:
+        read_records(path)
+    assert len(str(error.value)) < 500
+    with pytest.raises(InputError, match=r"r\.jsonl, line 2:"):
         append_records(path, [TWO])
     assert path.read_bytes() == before
 
 
-def test_a_file_of_records_only_grows_and_holds_each_number_once(tmp_path):
+def test_a_file_of_records_only_grows_and_contains_each_number_once(tmp_path):
     path = tmp_path / "r.jsonl"
     append_records(path, [ONE])
     before = path.read_bytes()
@@ -55,44 +70,92 @@ def test_a_file_of_records_only_grows_and_holds_each_number_once(tmp_path):
     assert read_records(path) == [ONE, TWO]
 
 
-def test_a_last_line_that_was_cut_off_is_dropped_with_a_notice(tmp_path):
+def test_a_number_that_a_file_contains_twice_is_read_once(tmp_path):
+    path = tmp_path / "r.jsonl"
+    append_records(path, [ONE])
+    path.write_text(path.read_text() * 2)
+    assert read_records(path) == [ONE]
+
+
+def test_an_incomplete_last_line_is_dropped_with_a_notice(tmp_path):
     path = tmp_path / "r.jsonl"
     append_records(path, [ONE, TWO])
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
     (notice,) = append_records(path, [TWO])
-    assert "cut off" in notice
-    assert path.read_bytes() == whole
+    assert str(path) in notice
+    assert path.read_bytes() == content
 
 
-def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path, monkeypatch):
+def test_a_full_disk_does_not_change_the_file(tmp_path, monkeypatch):
     path = tmp_path / "r.jsonl"
     append_records(path, [ONE])
     before = path.read_bytes()
     write = os.write
 
-    def half(handle, content):
+    def write_ten_bytes(handle, content):
         if len(content) > 10:
             return write(handle, content[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "write", half)
+    monkeypatch.setattr(os, "write", write_ten_bytes)
     with pytest.raises(OSError, match="No space left"):
         append_records(path, [TWO])
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("value", "printed"),
-    [(2.54e6, "2.54e6"), (0.77, "0.77e0"), (12.96, "1.30e1"), (999.6, "1.00e3"), (0.0, "0.00e0"), (803.9, "8.04e2")],
-)
-def test_numbers_print_in_the_style_of_the_published_table(value, printed):
-    assert scientific(value) == printed
+APPEND = """
+import sys
+from pathlib import Path
+from pyspar.paper.runs.records import Record, append_records
+path, start = Path(sys.argv[1]), int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(start, start + 40):
+    append_records(path, [Record("t", "m", i, "rmse", float(i))])
+"""
 
 
-def test_a_table_says_where_a_digit_differs():
-    same = Cell("t", "m", ("1.00e0", "0.10e0"), ("1.00e0", "0.10e0"))
-    off = Cell("t", "n", ("2.00e0", "0.30e0"), ("2.10e0", "0.40e0"), draws=25)  # 0.1 / (0.5 / 5)
-    spread = Cell("t", "o", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"), draws=25)
-    alone = Cell("t", "p", ("2.00e0", "0.10e0"), ("2.00e0", "0.20e0"))
-    assert [c.verdict for c in (same, off, spread, alone)] == ["same", "+1.0 SE", "+0.0 SE", "differs"]
+@pytest.mark.skipif(os.name == "nt", reason="needs flock")
+def test_two_processes_that_append_the_same_records_write_each_once(tmp_path):
+    path = tmp_path / "r.jsonl"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", APPEND, str(path), str(start)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for start in (0, 20)
+    ]
+    for process in processes:
+        process.stdout.readline()
+    for process in processes:  # both are ready, so that they write at the same time
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(line["value"] for line in lines) == list(range(60))
+
+
+def test_the_first_version_of_a_rule_is_not_written(tmp_path):
+    path = tmp_path / "r.jsonl"
+    old, new = Record("t", "m", 1, "rmse", 1.0), Record("t", "m", 1, "rmse", 2.0, recipe=2)
+    append_records(path, [old])
+    assert "recipe" not in path.read_text()
+    append_records(path, [new])
+    assert read_records(path) == [old, new]
+    assert select_newest(read_records(path), read_suite("tabular")) == [new]
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the records are in the repository only")
+def test_committed_records_are_current_and_written_unchanged(tmp_path):
+    files = sorted(RESULTS.glob("*/records.jsonl"))
+    assert files
+    for file in files:
+        records = read_records(file)
+        write_records(tmp_path / "r.jsonl", records)
+        assert (tmp_path / "r.jsonl").read_text() == file.read_text()
+        assert select_newest(records, read_suite(file.parent.name)) == records

@@ -1,1 +1,1 @@
-"""The experiments of the paper."""
+"""The experiments of the paper: the suites, and one module for each kind of suite."""

@@ -1,4 +1,4 @@
-"""Error against alpha: one training, then an adaptation for each value. Paper: ``fig:spar_alpha_search``."""
+"""The error as a function of alpha: one training, and one adaptation per value. Paper: ``fig:spar_alpha_search``."""
 
 from __future__ import annotations
 
@@ -7,59 +7,60 @@ from pathlib import Path
 import numpy as np
 
 from pyspar.paper.experiments.suite import Suite
-from pyspar.paper.output.tables import NONE, Sheet
+from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.metrics import printed
-from pyspar.paper.runs.parallel import Progress
+from pyspar.paper.runs.metrics import metric_title
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Gathered, Options, perform
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.progress import Progress
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
-    """Judge SpAR at every alpha, and what does without it: the trained head and least squares."""
+def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+    """Score SpAR at every alpha, and the heads without alpha: the trained head and least squares."""
     heads = [Head(name) for name in suite.heads if name != "SpAR"]
     heads += [Head("SpAR", {"alpha": alpha}) for alpha in suite.extra["alphas"]]
-    return perform(suite, options.specs(suite), heads, options, progress)
+    return run_specs(suite, options.specs(suite), heads, options, progress)
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return the error at each alpha, one table for each data set."""
+    """Return the error at each alpha in one table for each data set."""
     sheets = []
     for task in dict.fromkeys(r.task for r in records):
         rows = []
         for method, at in dict.fromkeys((r.method, r.at) for r in records if r.task == task):
-            row = [method, NONE if at is None else f"{at:.10g}"]
+            row = [method, NO_VALUE if at is None else f"{at:.10g}"]
             for metric in suite.metrics:
-                values = values_of(records, task, method, at, metric)
+                values = _select_values(records, task, method, at, metric)
                 row.append(f"{np.mean(values):.3f} ± {np.std(values):.3f}")
             rows.append(tuple(row))
         n = len({r.seed for r in records if r.task == task})
-        header = ("method", "alpha", *map(printed, suite.metrics))
+        header = ("method", "alpha", *map(metric_title, suite.metrics))
         sheets.append(Sheet(task, header, rows, (f"Mean ± standard deviation over {n} seeds.",)))
     return sheets, [*suite.differs, *_remarks(suite, records)]
 
 
-def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
-    """Draw the curves."""
-    from pyspar.paper.output.suite_figures import alpha_figure
+def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+    """Draw the error against alpha."""
+    from pyspar.paper.output.suite_figures import draw_alpha
 
-    return [alpha_figure(records, suite.metrics, folder / "alpha.png")] if records else []
+    return [draw_alpha(records, suite.metrics, folder / "alpha.png")] if records else []
 
 
-def values_of(records: list[Record], task: str, method: str, at: float | None, metric: str) -> list[float]:
-    """Return what was measured in one place, one value a seed."""
+def _select_values(records: list[Record], task: str, method: str, at: float | None, metric: str) -> list[float]:
+    """Return the value of each seed at one alpha."""
     return [r.value for r in records if (r.task, r.method, r.at, r.metric) == (task, method, at, metric)]
 
 
 def _remarks(suite: Suite, records: list[Record]) -> list[str]:
-    found = []
+    """Return the best alpha for each data set and metric."""
+    remarks = []
     for task in dict.fromkeys(r.task for r in records):
         for metric in suite.metrics:
             means = {
-                at: float(np.mean(values_of(records, task, method, at, metric)))
+                at: float(np.mean(_select_values(records, task, method, at, metric)))
                 for method, at in dict.fromkeys((r.method, r.at) for r in records if r.task == task)
                 if at is not None
             }
             best = min(means, key=lambda at: means[at])
-            found.append(f"{task}, {printed(metric)}: lowest at alpha = {best:.10g} ({means[best]:.3f}).")
-    return found
+            remarks.append(f"{task}, {metric_title(metric)}: lowest at alpha = {best:.10g} ({means[best]:.3f}).")
+    return remarks

@@ -1,4 +1,4 @@
-"""Ours beside theirs: a table of published cells next to measured ones."""
+"""Published cells of the synthetic tables beside the measured ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspar.paper.runs.records import Record
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a published table and our measurement of it, printed in the published style."""
+    """A cell of a published table, and our measurement in the same number format."""
 
     task: str
     method: str
@@ -24,21 +24,22 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """``same`` where every printed digit agrees, else the difference of the means in joint standard errors.
+        """``same`` if every printed digit agrees, otherwise the difference of the means in joint standard errors.
 
-        The published table has as many draws as ours.
+        The published table has the same number of draws.
         """
         if self.ours == self.published:
             return "same"
-        (theirs, spread), (mean, own) = (map(float, pair) for pair in (self.published, self.ours))
-        error = math.hypot(spread, own) / math.sqrt(self.draws)
-        return f"{(mean - theirs) / error:+.1f} SE" if error > 0.0 and self.draws > 1 else "differs"
+        published_mean, published_spread = map(float, self.published)
+        mean, spread = map(float, self.ours)
+        error = math.hypot(published_spread, spread) / math.sqrt(self.draws)
+        return f"{(mean - published_mean) / error:+.1f} SE" if error > 0.0 and self.draws > 1 else "differs"
 
 
-def scientific(value: float) -> str:
-    """Print as the paper's synthetic table does: two decimals, and an exponent that is never negative.
+def format_scientific(value: float) -> str:
+    """Format a number as in the paper's synthetic table: two decimals, and an exponent that is not negative.
 
-    >>> scientific(2_540_000), scientific(0.771), scientific(9.999)
+    >>> format_scientific(2_540_000), format_scientific(0.771), format_scientific(9.999)
     ('2.54e6', '0.77e0', '1.00e1')
     """
     exponent = max(0, math.floor(math.log10(abs(value)))) if value else 0
@@ -47,16 +48,16 @@ def scientific(value: float) -> str:
     return f"{value / 10**exponent:.2f}e{exponent}"
 
 
-def whole(value: float) -> str:
-    """Print as a whole number.
+def format_integer(value: float) -> str:
+    """Round a number to an integer.
 
-    >>> whole(8737.6)
+    >>> format_integer(8737.6)
     '8738'
     """
     return f"{value:.0f}"
 
 
-def compare(table: PublishedTable, records: Iterable[Record], style: Callable[[float], str]) -> list[Cell]:
+def compare_cells(table: PublishedTable, records: Iterable[Record], format_value: Callable[[float], str]) -> list[Cell]:
     """Return the cells of a published table with our mean and spread over seeds."""
     values: dict[tuple[str, str], list[float]] = {}
     for record in records:
@@ -65,7 +66,7 @@ def compare(table: PublishedTable, records: Iterable[Record], style: Callable[[f
     for task, methods in table.cells.items():
         for method, printed in methods.items():
             ours = values[task, method]
-            # Authors: the spread is np.std, that is with the divisor n.
-            mine = style(float(np.mean(ours))), style(float(np.std(ours)))
-            cells.append(Cell(task, method, printed, mine, len(ours)))
+            # Authors: the spread is np.std, with the divisor n.
+            formatted = format_value(float(np.mean(ours))), format_value(float(np.std(ours)))
+            cells.append(Cell(task, method, printed, formatted, len(ours)))
     return cells

@@ -1,4 +1,4 @@
-"""The demo: a real data set with a natural shift, five linear methods, and what SpAR did about the shift."""
+"""The demo: five linear methods on a data set with a natural shift, and the directions that SpAR removed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pyspar.core.adapt import Adaptation
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import PCRRegressor, SpARRegressor
 from pyspar.paper.data import Part, ShiftTask, communities_and_crime
-from pyspar.paper.output.figures import demo_figure
+from pyspar.paper.output.figures import draw_demo
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found."""
+    """The errors of each method, the adaptation by SpAR, and the path of the figure."""
 
     task: ShiftTask
     errors: dict[str, tuple[float, float]]
@@ -30,7 +30,7 @@ class Demo:
 
 
 def run(out: Path) -> Demo:
-    """Fit on the source, adapt to the target, score each method on all target rows and on the worst group."""
+    """Fit on the source, adapt to the target, and score each method on all target rows and on the worst group."""
     task = communities_and_crime()
     prepare = make_pipeline(SimpleImputer(), StandardScaler()).fit(task.train.X)
     X, Z = prepare.transform(task.train.X), prepare.transform(task.test.X)
@@ -42,15 +42,15 @@ def run(out: Path) -> Demo:
         "SpAR": ols.adapted(Z),
         "Bayes-SpAR": BayesSpARRegressor().fit(X, task.train.y).adapt(Z),
     }
-    errors = {name: group_errors(model.predict(Z), task.test) for name, model in methods.items()}
+    errors = {name: _score(model.predict(Z), task.test) for name, model in methods.items()}
     adaptation: Adaptation = methods["SpAR"].adaptation_
     out.mkdir(parents=True, exist_ok=True)
-    figure = demo_figure(adaptation, errors, task.group_kind, out / "demo.png")
+    figure = draw_demo(adaptation, errors, task.group_kind, out / "demo.png")
     return Demo(task, errors, adaptation, figure)
 
 
-def group_errors(prediction: np.ndarray, part: Part) -> tuple[float, float]:
-    """Return the RMSE over all rows and that of the group where it is largest."""
+def _score(prediction: np.ndarray, part: Part) -> tuple[float, float]:
+    """Return the RMSE over all rows and the largest RMSE of a group."""
     squares = (prediction - part.y) ** 2
     worst = max(float(squares[part.group == g].mean()) for g in np.unique(part.group))
     return float(np.sqrt(squares.mean())), float(np.sqrt(worst))

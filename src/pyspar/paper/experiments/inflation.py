@@ -1,6 +1,6 @@
-"""Spectral inflation in a trained network: held-out rows of the source's world against the target's.
+"""Spectral inflation in a trained network: held-out source rows compared with target rows.
 
-Paper: ``fig:spectral_inflation``. The rows that stand for the source's world are kept back before training.
+Paper: ``fig:spectral_inflation``. The source rows are held out before training.
 """
 
 from __future__ import annotations
@@ -18,66 +18,75 @@ from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.metrics import meant_digits
-from pyspar.paper.runs.parallel import Progress
+from pyspar.paper.runs.metrics import round_to_float32
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
-from pyspar.paper.runs.run_suite import Gathered, Options, perform
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
+from pyspar.progress import Progress
 
 METRIC = "spectral inflation"
 INSIDE, OUTSIDE = "in distribution", "out of distribution"
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
+def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     """Train, and measure Var_zj / M along every direction of both samples."""
 
-    def measured(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
+    def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
         folder = RunFolder.of(options.out, spec)
         for seed in spec.seeds:
             features = folder.read_features(seed)
             for name, Z in ((INSIDE, features.held_out), (OUTSIDE, features.test)):
-                for place, value in enumerate(sorted_inflation(features.train, Z), start=1):
-                    yield Record(spec.task, name, seed, METRIC, meant_digits(value), at=place)
+                for index, value in enumerate(compute_inflation(features.train, Z), start=1):
+                    yield Record(spec.task, name, seed, METRIC, round_to_float32(value), at=index)
 
-    return perform(suite, options.specs(suite), [], options, progress, measured, keep=True, needs_features=True)
+    return run_specs(
+        suite,
+        options.specs(suite),
+        [],
+        options,
+        progress,
+        make_records=make_records,
+        keep_features=True,
+        needs_features=True,
+    )
 
 
-def sorted_inflation(X: Any, Z: Any) -> Vector:
-    """Return Var_zj / M for noise of variance 1, the largest first."""
+def compute_inflation(X: Any, Z: Any) -> Vector:
+    """Return Var_zj / M for noise of variance 1, in decreasing order."""
     source = Moments.of(X)
-    # The same directions of the features count as for a head.
+    # The same cutoff of directions as for a head.
     x, z = Spectrum.of(along(loud_directions(source, customary_cutoff(source)), source)), Spectrum.of(Z)
     return np.sort(spectral_inflation(x, z, np.array([1.0]), len(Z))[:, 0])[::-1]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return a few places of the sorted curves."""
-    curves = curves_of(records)
+    """Return the maximum and the sum of each curve."""
+    curves = _group_curves(records)
     rows = []
     for task in dict.fromkeys(task for task, _ in curves):
         inside, outside = curves[task, INSIDE], curves[task, OUTSIDE]
-        for name, of in (("largest", np.max), ("sum over directions", np.sum)):
-            a, b = float(of(inside)), float(of(outside))
+        for name, reduce in (("largest", np.max), ("sum over directions", np.sum)):
+            a, b = float(reduce(inside)), float(reduce(outside))
             rows.append((task, name, f"{a:.3g}", f"{b:.3g}", f"{b / a:.3g}"))
     header = ("data", "Var_zj / M", INSIDE, OUTSIDE, "ratio")
     return [Sheet("Spectral inflation of the features", header, rows, ("Noise variance 1.",))], list(suite.differs)
 
 
-def curves_of(records: list[Record]) -> dict[tuple[str, str], Vector]:
-    """Return the curves, the largest first, of the first seed of each data set."""
-    found: dict[tuple[str, str], list[float]] = {}
+def _group_curves(records: list[Record]) -> dict[tuple[str, str], Vector]:
+    """Return the curve of the first seed by data set and sample, in decreasing order."""
+    curves: dict[tuple[str, str], list[float]] = {}
     first = {task: min(r.seed for r in records if r.task == task) for task in {r.task for r in records}}
     for r in sorted(records, key=lambda r: r.at or 0):
         if r.seed == first[r.task]:
-            found.setdefault((r.task, r.method), []).append(r.value)
+            curves.setdefault((r.task, r.method), []).append(r.value)
     tasks = dict.fromkeys(r.task for r in records)
-    return {(t, m): np.array(found[t, m]) for t in tasks for m in (INSIDE, OUTSIDE) if (t, m) in found}
+    return {(t, m): np.array(curves[t, m]) for t in tasks for m in (INSIDE, OUTSIDE) if (t, m) in curves}
 
 
-def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
     """Draw the curves."""
-    from pyspar.paper.output.suite_figures import inflation_curves
+    from pyspar.paper.output.suite_figures import draw_inflation_curves
 
-    return [inflation_curves(curves_of(records), folder / "inflation-networks.png")] if records else []
+    return [draw_inflation_curves(_group_curves(records), folder / "inflation-networks.png")] if records else []

@@ -1,4 +1,4 @@
-"""Published numbers, as strings so that "the same" means the same printed digits."""
+"""The published numbers, as strings, so that they can be compared digit by digit."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from pyspar.paper.experiments.names import known
+from pyspar.paper.runs.registry import check_name
 
 Cells = dict[str, dict[str, tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table of the paper, for one metric: ``cells[task][method] = (mean, spread)``, as printed."""
+    """One table of the paper for one metric: ``cells[task][method] = (mean, spread)``, as printed.
+
+    ``n`` is the number of runs in a mean.
+    """
 
     label: str
     what: str
     cells: Cells
     n: int = 10
-    """How many runs the mean is of."""
 
 
 def published(name: str, metric: str | None = None) -> PublishedTable:
-    """Return a published table by its name in ``published.toml``, for its first metric or the one named.
+    """Return a published table by its name in ``published.toml``, for one metric or for its first one.
 
     >>> published("synthetic").cells["experiment-2"]["PCR"]
     ('1.12e0', '0.77e0')
@@ -34,15 +36,18 @@ def published(name: str, metric: str | None = None) -> PublishedTable:
     """
     entry = _entry(name)
     metrics = entry.get("metrics", [metric])
-    at = 2 * metrics.index(known("metric", metric or metrics[0], metrics))
-    cells = {task: {m: (c[at], c[at + 1]) for m, c in rows.items()} for task, rows in entry["cells"].items()}
+    column = 2 * metrics.index(check_name("metric", metric or metrics[0], metrics))
+    cells = {
+        task: {method: (numbers[column], numbers[column + 1]) for method, numbers in rows.items()}
+        for task, rows in entry["cells"].items()
+    }
     return PublishedTable(entry["label"], entry["what"], cells, entry.get("n", 10))
 
 
-def printed_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str]]:
-    """Return what is printed of a data set, by method; nothing where the table has not got it.
+def published_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str]]:
+    """Return the published cells of a data set by method; empty if the table does not contain it.
 
-    >>> printed_cells("povertymap", "spearman", "povertymap"), printed_cells("", "rmse", "skillcraft")
+    >>> published_cells("povertymap", "spearman", "povertymap"), published_cells("", "rmse", "skillcraft")
     ({}, {})
     """
     if not name or metric not in _entry(name)["metrics"]:
@@ -51,21 +56,21 @@ def printed_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str
 
 
 def tuned_hyperparameters() -> dict[str, dict[str, dict[str, float]]]:
-    """Return what the paper's search came to, by task and method.
+    """Return the hyperparameters that the paper's search selected, by task and method.
 
     >>> tuned_hyperparameters()["skillcraft"]["ERM"]
     {'lr': 0.023276939100527687}
     """
-    found: dict[str, dict[str, dict[str, float]]] = _entry("tuned-hyperparameters")
-    return found
+    values: dict[str, dict[str, dict[str, float]]] = _entry("tuned-hyperparameters")
+    return values
 
 
 def _entry(name: str) -> Any:
-    everything = _file()
-    return everything[known("published table", name, everything)]
+    tables = _read_file()
+    return tables[check_name("published table", name, tables)]
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _read_file() -> dict[str, Any]:
     text = resources.files("pyspar.paper").joinpath("published.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

@@ -1,7 +1,7 @@
-"""Random search by validation, then the chosen setting with all seeds. Paper: ``sec:appendix_hyperparameters``.
+"""Random search by validation error, then all seeds of the best setting. Paper: ``sec:appendix_hyperparameters``.
 
-Ten draws of each hyperparameter, base x 10^u with u uniform in (-1, 1); a draw is judged by the validation error of the
-epoch that it keeps. No test row has a part in the choice.
+Each hyperparameter is drawn ten times as base x 10^u with u uniform in (-1, 1). A draw is scored by the validation
+error of its selected epoch. Test rows are not used.
 """
 
 from __future__ import annotations
@@ -16,44 +16,43 @@ from pyspar.errors import need
 from pyspar.paper.experiments import methods
 from pyspar.paper.experiments.published import tuned_hyperparameters
 from pyspar.paper.experiments.suite import Suite
-from pyspar.paper.output.tables import NONE, Sheet
+from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.parallel import Progress
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
-from pyspar.paper.runs.run_suite import Gathered, Options, perform
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
 from pyspar.paper.runs.spec import RunSpec
+from pyspar.progress import Progress
 
 METRIC = "validation mse"
-draw = methods.draw
+draw_figures = methods.draw_figures
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
-    """Search for each method on each data set, then train the chosen settings."""
+def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+    """Search for each method on each data set, then train the best settings."""
     need("optuna", "paper")
-    chosen = []
     bases = options.specs(suite)
-    drawn = {base.key: draws(suite, base) for base in bases}
-    searched = perform(
+    candidates = {base.key: draw_settings(suite, base) for base in bases}
+    searched = run_specs(
         suite,
-        [s for specs in drawn.values() for s in specs],
+        [spec for specs in candidates.values() for spec in specs],
         [],
         options,
         progress,
-        _validation,
-        may_diverge=True,  # such a draw was tried, and is not the best
-        keep=False,
+        make_records=_make_validation_records,
+        keep_features=False,
+        may_diverge=True,  # a setting that diverges is simply not the best one
     )
+    chosen = []
     for base in bases:
-        best = best_of(drawn[base.key], searched.records)
+        best = find_best(candidates[base.key], searched.records)
         if best is not None:
             chosen.append(replace(best, seeds=base.seeds))
-    found = perform(suite, chosen, [Head(name) for name in suite.heads], options, progress)
-    return searched + found
+    return searched + run_specs(suite, chosen, [Head(name) for name in suite.heads], options, progress)
 
 
-def draws(suite: Suite, base: RunSpec) -> list[RunSpec]:
-    """Return the settings to try: drawn by Optuna's random sampler, seeded by the names of what is searched."""
+def draw_settings(suite: Suite, base: RunSpec) -> list[RunSpec]:
+    """Draw settings with Optuna's random sampler, seeded by the names of the suite, the task and the method."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -68,40 +67,40 @@ def draws(suite: Suite, base: RunSpec) -> list[RunSpec]:
         if value is not None
     }
     seeds = tuple(range(suite.extra["search_seeds"]))
-    return [_with(base, study.ask(space).params, seeds) for _ in range(suite.extra["draws"])]
+    return [_replace_hyperparameters(base, study.ask(space).params, seeds) for _ in range(suite.extra["draws"])]
 
 
-def _with(base: RunSpec, values: dict[str, Any], seeds: tuple[int, ...]) -> RunSpec:
+def _replace_hyperparameters(base: RunSpec, values: dict[str, Any], seeds: tuple[int, ...]) -> RunSpec:
     config = {k: values.get(k, v) for k, v in base.config.items()}
     params = {k: values.get(k, v) for k, v in base.params.items()}
     return replace(base, config=config, params=params, seeds=seeds)
 
 
-def best_of(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
-    """Return the setting with the lowest validation error, averaged over its seeds; None where none could be tried."""
+def find_best(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
+    """Return the setting with the lowest mean validation error over seeds, or None if none has records."""
     errors = {spec.key: [r.value for r in records if r.run == spec.key and r.metric == METRIC] for spec in specs}
     tried = [spec for spec in specs if errors[spec.key]]
     return min(tried, key=lambda spec: float(np.mean(errors[spec.key]))) if tried else None
 
 
-def _validation(spec: RunSpec, outcome: Outcome) -> list[Record]:
+def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:
     return [Record(spec.task, spec.objective, s, METRIC, outcome.validation[str(s)]) for s in spec.seeds]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return the tables of methods, and what was chosen beside what the authors chose."""
+    """Return the tables of methods, and our selected hyperparameters beside the published ones."""
     sheets, remarks = methods.present(suite, records)
-    theirs = tuned_hyperparameters()
+    published_values = tuned_hyperparameters()
     rows = []
-    runs = {r.run: r for r in records if r.metric in suite.metrics}  # those of the chosen settings
+    runs = {r.run: r for r in records if r.metric in suite.metrics}  # of the best settings
     for r in runs.values():
-        there = theirs.get(r.task, {}).get(r.spec["objective"], {})
+        published = published_values.get(r.task, {}).get(r.spec["objective"], {})
         for name in suite.extra["search"]:
             value = r.spec["config"].get(name, r.spec["params"].get(name))
             if value is not None:
-                paper = f"{there[name]:.4g}" if name in there else NONE
-                rows.append((r.task, r.spec["objective"], name, paper, f"{value:.4g}"))
+                text = f"{published[name]:.4g}" if name in published else NO_VALUE
+                rows.append((r.task, r.spec["objective"], name, text, f"{value:.4g}"))
     header = ("data", "method", "hyperparameter", "published choice", "our choice")
     n = suite.extra["search_seeds"]
     note = f"The best of {suite.extra['draws']} draws by mean squared error on the validation part, mean of {n} seeds."
-    return [*sheets, Sheet("What the search chose", header, rows, (note,))], remarks
+    return [*sheets, Sheet("Selected hyperparameters", header, rows, (note,))], remarks

@@ -1,7 +1,8 @@
-"""The paper's synthetic experiments, drawn as the published numbers were.
+"""The paper's synthetic experiments, with the random numbers of the published tables.
 
 Authors: the numbers were drawn with NumPy's legacy global generator, seeded 123 + repeat, in the order source, noise,
-target. We use a ``RandomState`` of our own with the same seed, which yields the same numbers and disturbs nobody.
+target. We use a separate ``RandomState`` with the same seed, which yields the same numbers and leaves the global
+generator unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ROWS = 4000
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of an experiment; the target's labels are free of noise (``eq:x_data_generation``)."""
+    """One draw of an experiment. The labels of the target have no noise (``eq:x_data_generation``)."""
 
     X: Matrix
     y: Vector
@@ -33,11 +34,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named recipe and how often the paper repeats it."""
+    """A synthetic experiment: how to sample it, and how often the paper repeats it."""
 
     name: str
     repeats: int
-    recipe: Callable[[np.random.RandomState], Draw]
+    sample: Callable[[np.random.RandomState], Draw]
 
     @property
     def seeds(self) -> range:
@@ -51,29 +52,28 @@ class Experiment:
 
     def draw(self, seed: int) -> Draw:
         """Return the draw of one seed."""
-        return self.recipe(np.random.RandomState(seed))
+        return self.sample(np.random.RandomState(seed))
 
 
-def plane(
+def make_plane_sampler(
     w_star: tuple[float, float], source: tuple[float, float], target: tuple[float, float]
 ) -> Callable[[np.random.RandomState], Draw]:
-    """Return a two-dimensional recipe from the true weights (made unit length) and two diagonal covariances."""
+    """Return a two-dimensional sampler, from the true weights (scaled to unit length) and two diagonal covariances."""
     w = np.asarray(w_star) / np.linalg.norm(w_star)
 
-    def recipe(random: np.random.RandomState) -> Draw:
+    def sample(random: np.random.RandomState) -> Draw:
         X = random.multivariate_normal(np.zeros(2), np.diag(source), ROWS)
         noise = random.normal(size=ROWS)
         Z = random.multivariate_normal(np.zeros(2), np.diag(target), ROWS)
         return Draw(X, X @ w + noise, Z, w)
 
-    return recipe
+    return sample
 
 
-def hundred_dimensions(random: np.random.RandomState) -> Draw:
-    """Return the 100-dimensional recipe of the authors' code: source variances fall by ten from block to block.
+def sample_hundred_dimensions(random: np.random.RandomState) -> Draw:
+    """Sample the 100-dimensional experiment of the authors' code. Source variances fall tenfold from block to block.
 
-    The order of the five parameter draws is part of the experiment: this one gives their numbers,
-    with the true weights made unit length.
+    The numbers depend on the order of the five parameter draws, and on scaling the true weights to unit length.
     """
     D, block = 100, 10
     w, source_mean, target_mean = (random.normal(size=D) for _ in range(3))
@@ -88,11 +88,11 @@ def hundred_dimensions(random: np.random.RandomState) -> Draw:
 
 _SOURCE, _TARGET = (5.0, 1e-5), (1.0, 40.0)
 
-# Paper: the text gives 0.01 as the small entry of the first two weight vectors; only 0.001 gives the printed table.
+# Paper: the text gives 0.01 as the small entry of the first two weight vectors; only 0.001 reproduces the table.
 TABLE_1 = (
-    Experiment("experiment-1", 10, plane((0.001, 1.0), _SOURCE, _TARGET)),
-    Experiment("experiment-2", 10, plane((1.0, 0.001), _SOURCE, _TARGET)),
-    Experiment("experiment-3", 10, plane((1.0, 2.0), _SOURCE, _TARGET)),
-    Experiment("experiment-4", 10, plane((1.0, 2.0), _TARGET, _TARGET)),
+    Experiment("experiment-1", 10, make_plane_sampler((0.001, 1.0), _SOURCE, _TARGET)),
+    Experiment("experiment-2", 10, make_plane_sampler((1.0, 0.001), _SOURCE, _TARGET)),
+    Experiment("experiment-3", 10, make_plane_sampler((1.0, 2.0), _SOURCE, _TARGET)),
+    Experiment("experiment-4", 10, make_plane_sampler((1.0, 2.0), _TARGET, _TARGET)),
 )
-HUNDRED = Experiment("100-dimensional", 100, hundred_dimensions)
+HUNDRED = Experiment("100-dimensional", 100, sample_hundred_dimensions)

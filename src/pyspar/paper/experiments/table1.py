@@ -1,118 +1,120 @@
-"""Reproduce Table 1, the authors' 100-dimensional experiment, and the two figures that synthetic data can show."""
+"""Table 1, the authors' 100-dimensional experiment, and the two figures that use synthetic data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from pyspar.estimators.spar import PCRRegressor, SpARRegressor
-from pyspar.paper.experiments.comparison import Cell, compare, scientific, whole
+from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.machine import machine, versions
-from pyspar.paper.runs.parallel import Progress
-from pyspar.paper.runs.records import Record, append_records, recorded
+from pyspar.paper.runs.records import Record, append_records, describe_machine, find_records, package_versions
 from pyspar.paper.runs.registry import recipe_of
-from pyspar.paper.runs.run_suite import Gathered, Options
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
+from pyspar.progress import SILENT, Progress
 
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
-"""The paper's methods here, and by which name ``RECIPES`` knows what each computes."""
+"""The paper's methods, and their names in ``RECIPES``."""
+
+DRAWS_PER_REPORT = 25
+"""How many draws lie between two progress reports; a draw takes a few milliseconds."""
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> Gathered:
-    """Draw every experiment as often as the paper does, or as --seeds says; a miniature, once.
+def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+    """Measure every experiment as often as in the paper, or as often as ``--seeds`` requires.
 
-    Each is recorded as soon as it is measured, and one that is recorded is not measured again.
+    Each experiment is recorded as soon as it is measured, and recorded experiments are not measured again.
     """
-    file = options.out / suite.name / "records.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = prepare_records_file(suite, options)
     notices = append_records(file, [])
-    asked = 1 if options.mini else options.seeds
-    experiments = [replace(e, repeats=asked or e.repeats) for e in (*TABLE_1, HUNDRED)]
-    progress.planned(len(experiments))
+    repeats = 1 if options.mini else options.seeds
+    experiments = [replace(e, repeats=repeats or e.repeats) for e in (*TABLE_1, HUNDRED)]
+    progress.start(suite.name, f"{suite.name}, {len(experiments)} experiments", total=len(experiments))
     wanted: list[Record] = []
-    reused = 0
-    for experiment in experiments:
-        progress.started(experiment.name, experiment.name, "draw")
-        numbers = blanks(experiment)
-        there = file.exists() and len(recorded(file, numbers)) == len(numbers)
-        if not there:
-            append_records(file, measure(experiment, progress))
-        wanted += numbers
-        reused += there
-        progress.ended(experiment.name, "reused, measured before" if there else "done")
-    if reused:
-        notices.append(f"{reused} of {len(experiments)} experiments had been measured before and were reused.")
+    n_reused = 0
+    for n_done, experiment in enumerate(experiments, start=1):
+        progress.start(experiment.name, experiment.name, total=experiment.repeats, unit="draws")
+        blanks = make_blank_records(experiment)
+        reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
+        if not reused:
+            append_records(file, measure_experiment(experiment, progress))
+        wanted += blanks
+        n_reused += reused
+        progress.finish(experiment.name, "reused, measured before" if reused else "done")
+        progress.advance(suite.name, n_done)
+    progress.finish(suite.name)
+    if n_reused:
+        notices.append(f"{n_reused} of {len(experiments)} experiments were measured before and were reused.")
     if options.seeds and not options.mini:
-        notices.append(f"--seeds {options.seeds}: so many draws of each experiment; the published digits take all.")
-    return Gathered(recorded(file, wanted), notices=notices)
+        notices.append(
+            f"--seeds {options.seeds} limits the draws of each experiment; the published digits require all draws."
+        )
+    return SuiteRecords(find_records(file, wanted), notices=notices)
 
 
-def measure(experiment: Experiment, progress: Progress | None = None) -> list[Record]:
+def measure_experiment(experiment: Experiment, progress: Progress = SILENT) -> list[Record]:
     """Return the summed squared target error of each method, for each seed of an experiment."""
     records = []
-    left = iter(blanks(experiment))
-    for done, (_, draw) in enumerate(experiment.draws(), start=1):
-        errors = squared_errors(draw)
-        records += [replace(blank, value=errors[blank.method]) for blank in islice(left, len(METHODS))]
-        if progress is not None:
-            progress.advanced(experiment.name, done, experiment.repeats)
+    blanks = iter(make_blank_records(experiment))
+    for n_done, (_, draw) in enumerate(experiment.draws(), start=1):
+        errors = compute_errors(draw)
+        records += [replace(blank, value=errors[blank.method]) for blank in islice(blanks, len(METHODS))]
+        if n_done % DRAWS_PER_REPORT == 0:
+            progress.advance(experiment.name, n_done)
     return records
 
 
-def blanks(experiment: Experiment) -> list[Record]:
-    """Return the records of an experiment without their numbers."""
-    stamp = partial(
-        Record,
-        metric="squared error",
-        value=float("nan"),
-        run=f"{experiment.name}, {experiment.repeats} draws",
-        spec={"experiment": experiment.name, "repeats": experiment.repeats},
-        versions=versions(),
-        machine=machine(),
-    )
+def make_blank_records(experiment: Experiment) -> list[Record]:
+    """Return the records of an experiment with nan as their values."""
     return [
-        stamp(experiment.name, method, seed, recipe=recipe_of(head))
+        Record(
+            experiment.name,
+            method,
+            seed,
+            metric="squared error",
+            value=float("nan"),
+            run=f"{experiment.name}, {experiment.repeats} draws",
+            recipe=recipe_of(head),
+            spec={"experiment": experiment.name, "repeats": experiment.repeats},
+            versions=package_versions(),
+            machine=describe_machine(),
+        )
         for seed in experiment.seeds
         for method, head in METHODS.items()
     ]
 
 
-def squared_errors(draw: Draw) -> dict[str, float]:
+def compute_errors(draw: Draw) -> dict[str, float]:
     """Return the summed squared target error of the paper's three methods on one draw."""
     ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
-    # Paper: "their first principal component", of the centred source; its labels are not centred.
+    # Paper: "their first principal component" refers to the centred source; the labels are not centred.
     pcr = PCRRegressor(1, fit_intercept=False).fit(draw.X, draw.y)
     predictors = {"ERM": ols, "PCR": pcr, "ERM + SpAR": ols.adapted(draw.Z)}
     return {name: float(((est.predict(draw.Z) - draw.y_target) ** 2).sum()) for name, est in predictors.items()}
 
 
-def cells_of(records: list[Record]) -> list[Cell]:
-    """Return published cells beside ours."""
-    return compare(published("synthetic"), records, scientific) + compare(published("synthetic-100d"), records, whole)
-
-
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return the table, and how many of its cells print the published digits."""
-    cells = cells_of(records)
+    """Return the table, and how many of its cells have the published digits."""
+    cells = compare_cells(published("synthetic"), records, format_scientific)
+    cells += compare_cells(published("synthetic-100d"), records, format_integer)
     rows = [(c.task, c.method, " ± ".join(c.published), " ± ".join(c.ours), c.verdict) for c in cells]
     same = sum(cell.verdict == "same" for cell in cells)
     title = "Squared error summed over the target, mean ± standard deviation over draws"
     return (
         [Sheet(title, ("task", "method", "published", "ours", "difference"), rows)],
-        [*suite.differs, f"{same} of {len(cells)} cells print the published digits, mean and spread."],
+        [*suite.differs, f"{same} of {len(cells)} cells have the published digits, both in mean and in spread."],
     )
 
 
-def draw(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
-    """Draw the data and the predictions of the second experiment, and spectral inflation."""
-    from pyspar.paper.output.figures import inflation_figure, labels_figure
+def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+    """Draw the data and the predictions of the second experiment, and the spectral inflation."""
+    from pyspar.paper.output.figures import draw_inflation, draw_labels
 
     return [
-        labels_figure(TABLE_1[1].draw(123), folder / "figure1.png"),
-        inflation_figure(folder / "spectral_inflation.png"),
+        draw_labels(TABLE_1[1].draw(123), folder / "figure1.png"),
+        draw_inflation(folder / "spectral_inflation.png"),
     ]

@@ -1,4 +1,4 @@
-"""The figures: each function takes numbers, writes one PNG whole or not at all, and returns its path."""
+"""The figures of the synthetic experiments and of the demo. Each function writes one PNG and returns its path."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SOURCE, TARGET, REMOVED = "#4c72b0", "#dd8452", "#c44e52"
-"""Colours that stay apart for colour-blind readers and in grey."""
+"""Colours that colour-blind readers can distinguish, also in grey scale."""
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure that belongs to no window system and no global state of matplotlib's."""
+    """Return an empty figure, independent of window systems and of matplotlib's global state."""
     need("matplotlib", "paper")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,8 +40,8 @@ def save_figure(figure: Figure, path: Path) -> Path:
     return path
 
 
-def labels_figure(draw: Draw, path: Path) -> Path:
-    """Draw the paper's first figure: the data, the true labels, and what least squares and SpAR predict.
+def draw_labels(draw: Draw, path: Path) -> Path:
+    """Draw the paper's first figure: the data, the true labels, and the predictions of least squares and SpAR.
 
     Paper: ``fig:labels_vs_predictions``.
     """
@@ -57,7 +57,7 @@ def labels_figure(draw: Draw, path: Path) -> Path:
     axes[0].scatter(*draw.X.T, s=3, color=SOURCE, label="source X", rasterized=True)
     axes[0].set_title("(a) the data")
     axes[0].legend(loc="upper left", markerscale=3, fontsize=8, handletextpad=0.1, borderpad=0.2)
-    # One colour scale, that of the truth: what least squares predicts lies far outside of it, and should look so.
+    # One colour scale for all panels, that of the true labels; the predictions of least squares exceed it.
     limit = float(np.abs(draw.y_target).max())
     for axis, (title, values) in zip(axes[1:], panels, strict=True):
         points = axis.scatter(*draw.Z.T, c=values, s=3, cmap="coolwarm", vmin=-limit, vmax=limit, rasterized=True)
@@ -70,10 +70,10 @@ def labels_figure(draw: Draw, path: Path) -> Path:
     return save_figure(figure, path)
 
 
-def inflation_figure(path: Path, seed: int = 123) -> Path:
-    """Draw spectral inflation on the 100-dimensional experiment: held-out source rows against the target.
+def draw_inflation(path: Path, seed: int = 123) -> Path:
+    """Draw the spectral inflation of held-out source rows and of target rows in the 100-dimensional experiment.
 
-    Paper: ``fig:spectral_inflation``, which shows it for a network on satellite images.
+    Paper: ``fig:spectral_inflation``, for a network on satellite images.
     """
     draw = HUNDRED.draw(seed)
     half = draw.X.shape[0] // 2
@@ -97,17 +97,19 @@ def inflation_figure(path: Path, seed: int = 123) -> Path:
     return save_figure(figure, path)
 
 
-def demo_figure(adaptation: Adaptation, errors: dict[str, tuple[float, float]], group: str, path: Path) -> Path:
-    """Draw what the demo found: the two costs of each target direction, and the error of each method."""
+def draw_demo(adaptation: Adaptation, errors: dict[str, tuple[float, float]], group: str, path: Path) -> Path:
+    """Draw the two costs of each target direction, and the error of each method."""
     figure = new_figure(10.5, 4.2)
     left, right = figure.subplots(1, 2)
     keeping = adaptation.var[:, 0] / adaptation.n_target
     removing = adaptation.bias_hat[:, 0] / adaptation.n_target
-    gone = adaptation.removed[:, 0]
-    left.scatter(removing[gone], keeping[gone], s=16, color=REMOVED, label=f"removed ({gone.sum()})")
-    left.scatter(removing[~gone], keeping[~gone], s=22, marker="s", color=SOURCE, label=f"kept ({(~gone).sum()})")
-    # The line lies between the nearest points of the two kinds, so it needs no knowledge of the rule.
-    ratio = np.sqrt((removing / keeping)[gone].max(initial=0.0) * (removing / keeping)[~gone].min(initial=np.inf))
+    removed = adaptation.removed[:, 0]
+    left.scatter(removing[removed], keeping[removed], s=16, color=REMOVED, label=f"removed ({removed.sum()})")
+    left.scatter(
+        removing[~removed], keeping[~removed], s=22, marker="s", color=SOURCE, label=f"kept ({(~removed).sum()})"
+    )
+    # The line separates the nearest points of the two kinds, without reference to the rule.
+    ratio = np.sqrt((removing / keeping)[removed].max(initial=0.0) * (removing / keeping)[~removed].min(initial=np.inf))
     if np.isfinite(ratio) and ratio > 0:
         ends = np.array([removing.min(), removing.max()])
         left.plot(ends, ends / ratio, "--", lw=1, color="0.4", label="the rule")

@@ -1,4 +1,4 @@
-"""Sheets: a table as plain strings, printed as Markdown, as CSV, or by the terminal."""
+"""Tables of strings, and their text as Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pyspar.io.atomic import whole_file
 
-NONE = "-"
-"""What a cell says that has no number."""
+NO_VALUE = "-"
+"""The text of a cell without a number."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table: a title, a header, rows, and what is to be known about it."""
+    """One table: a title, a header, rows, and notes below it."""
 
     title: str
     header: tuple[str, ...]
@@ -26,21 +26,21 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Result:
-    """What a suite came to: its tables, its remarks, what could not be done, and the files that were written."""
+    """The result of a suite: tables, remarks, runs that were not done, notices for the user, and written files."""
 
     name: str
     title: str
     sheets: list[Sheet]
     remarks: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
 
-def sheet_markdown(sheet: Sheet) -> str:
+def format_sheet(sheet: Sheet) -> str:
     """Return a sheet as Markdown.
 
-    >>> print(sheet_markdown(Sheet("T", ("a", "b"), [("1", "2")])), end="")
+    >>> print(format_sheet(Sheet("T", ("a", "b"), [("1", "2")])), end="")
     **T**
     <BLANKLINE>
     | a | b |
@@ -54,17 +54,17 @@ def sheet_markdown(sheet: Sheet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def result_markdown(result: Result) -> str:
-    """Return all that a suite came to as Markdown; nothing in it depends on the clock."""
-    parts = [sheet_markdown(sheet) for sheet in result.sheets]
-    for heading, lines in (("", result.remarks), ("Not done:", result.troubles)):
+def format_result(result: Result) -> str:
+    """Return the tables, remarks and failures of a suite as Markdown. The text does not depend on the time."""
+    parts = [format_sheet(sheet) for sheet in result.sheets]
+    for heading, lines in (("", result.remarks), ("Not done:", result.failures)):
         if lines:
             parts.append("\n".join([heading, ""] * bool(heading) + [f"- {line}" for line in lines]) + "\n")
     return "\n".join(parts)
 
 
-def sheets_csv(sheets: Iterable[Sheet]) -> str:
-    """Return sheets as CSV, one after the other, with the title as first column."""
+def format_csv(sheets: Iterable[Sheet]) -> str:
+    """Return sheets as CSV, one after another, with the title as the first column."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     header: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Runs: train a network, fit its heads, score them, store the records."""
+"""Runs: train networks, fit heads to their features, score the heads, store the records."""

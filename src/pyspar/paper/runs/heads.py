@@ -14,9 +14,8 @@ from pyspar.core.cutoff import customary_cutoff
 from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
 from pyspar.estimators.heads import HeadMethod, fit_head
-from pyspar.paper.experiments.names import known
-from pyspar.paper.runs.registry import CUTS, HEADS, recipe_of
-from pyspar.paper.runs.spec import canonical
+from pyspar.paper.runs.registry import CUTS, HEADS, check_name, recipe_of
+from pyspar.paper.runs.spec import canonical_json
 from pyspar.paper.runs.store import Features
 
 METHODS: dict[str, HeadMethod] = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
@@ -42,7 +41,7 @@ class Head:
         '["SpAR",{"alpha":0.9},"test"]'
         """
         version = [self.recipe] if self.recipe > 1 else []
-        return canonical([self.name, self.params, self.adapt_to, *version])
+        return canonical_json([self.name, self.params, self.adapt_to, *version])
 
     @property
     def recipe(self) -> int:
@@ -58,33 +57,33 @@ class Head:
         return method if self.name == "trained" else f"{method} + {self.name}"
 
 
-def predictions(features: Features, heads: list[Head]) -> dict[str, Vector]:
-    """Return the predictions for the test rows by the key of each head. Rows are summarised once for all heads."""
+def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vector]:
+    """Return the predictions for the test rows by the key of each head. The moments are computed once for all heads."""
     source = Moments.of(features.train, features.y_train)
     targets: dict[str, Moments] = {}
-    found = {}
+    test = features.test.astype(np.float64)
+    predictions = {}
     for head in heads:
-        known("head", head.name, HEADS)
-        test = features.test.astype(np.float64)
+        check_name("head", head.name, HEADS)
         if head.name == "trained":
-            found[head.key] = np.asarray(test @ features.head.T)[:, 0]
+            predictions[head.key] = np.asarray(test @ features.head.T)[:, 0]
             continue
         method, _, cut = head.name.partition(", ")
         target = None
         if method != "OLS":
             if head.adapt_to not in targets:
-                targets[head.adapt_to] = Moments.of(_target(features, head.adapt_to))
+                targets[head.adapt_to] = Moments.of(_target_rows(features, head.adapt_to))
             target = targets[head.adapt_to]
         with warnings.catch_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
             warnings.simplefilter("ignore", SparWarning)
             cutoff = CUTS[cut] * customary_cutoff(source)
             new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
-        found[head.key] = test @ new.coef[0]
-    return found
+        predictions[head.key] = test @ new.coef[0]
+    return predictions
 
 
-def _target(features: Features, adapt_to: str) -> NDArray[np.float32]:
+def _target_rows(features: Features, adapt_to: str) -> NDArray[np.float32]:
     target = features.test if adapt_to == "test" else features.unlabeled
     if target is None:
         raise ValueError("the task has no unlabelled rows to adapt to; use adapt_to='test'.")

@@ -1,4 +1,4 @@
-"""How a prediction is judged: over all rows, and in the group where it does worst."""
+"""Metrics of predictions, over all rows and in the worst group."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from pyspar.core.arrays import Vector
 
 Groups = NDArray[np.int64]
 LOWER_IS_BETTER = {"rmse": True, "mse": True, "r": False, "spearman": False, "minutes": True}
-PRINTED = {
-    "rmse": "RMSE",
-    "mse": "MSE",
-    "r": "r",
-    "spearman": "Spearman's r",
-    "minutes": "minutes",
-}
+METRIC_TITLES = {"rmse": "RMSE", "mse": "MSE", "r": "r", "spearman": "Spearman's r", "minutes": "minutes"}
 
 
 def rmse(prediction: Vector, y: Vector) -> float:
@@ -32,7 +26,7 @@ def rmse(prediction: Vector, y: Vector) -> float:
 
 
 def pearson(prediction: Vector, y: Vector) -> float:
-    """Return Pearson's correlation; nan where one of the two does not vary.
+    """Return Pearson's correlation, or nan if either argument is constant.
 
     >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
     1.0
@@ -43,7 +37,7 @@ def pearson(prediction: Vector, y: Vector) -> float:
 
 
 def spearman(prediction: Vector, y: Vector) -> float:
-    """Return Spearman's rank correlation; nan where one of the two does not vary.
+    """Return Spearman's rank correlation, or nan if either argument is constant.
 
     >>> round(spearman(np.array([1.0, 2.0, 30.0]), np.array([0.1, 0.2, 0.3])), 12)
     1.0
@@ -53,43 +47,43 @@ def spearman(prediction: Vector, y: Vector) -> float:
     return float(spearmanr(prediction, y).statistic)
 
 
-_MEASURES: dict[str, Callable[[Vector, Vector], float]] = {"rmse": rmse, "r": pearson, "spearman": spearman}
+_FUNCTIONS: dict[str, Callable[[Vector, Vector], float]] = {"rmse": rmse, "r": pearson, "spearman": spearman}
 
 
 def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
-    """Return a metric by its name; "worst-group ..." is that of the group where it is worst.
+    """Return a metric by its name. "worst-group ..." is the metric of the group with the worst value.
 
-    A group whose labels do not vary, such as one of a single row, has no correlation and is left out of the worst of
-    them. Where a prediction does not vary in a group, the worst correlation is nan, whatever the other groups have.
+    Groups with constant labels, such as single rows, have no correlation and are ignored by "worst-group r". If the
+    predictions of any other group are constant, the worst correlation is nan.
 
     >>> y = np.zeros(4)
     >>> measure("worst-group rmse", np.array([1.0, 1.0, 3.0, 3.0]), y, np.array([7, 7, 8, 8]))
     3.0
     """
     plain = metric.removeprefix("worst-group ")
-    of = _MEASURES[plain]
+    function = _FUNCTIONS[plain]
     if plain == metric:
-        return of(prediction, y)
-    rows = [group == g for g in np.unique(group)]
+        return function(prediction, y)
+    groups = [group == g for g in np.unique(group)]
     if LOWER_IS_BETTER[plain]:
-        return float(np.max([of(prediction[some], y[some]) for some in rows]))
-    values = [of(prediction[some], y[some]) for some in rows if np.ptp(y[some])]
+        return float(np.max([function(prediction[rows], y[rows]) for rows in groups]))
+    values = [function(prediction[rows], y[rows]) for rows in groups if np.ptp(y[rows])]
     return float(np.min(values)) if values else float("nan")
 
 
-def meant_digits(value: float) -> float:
-    """Return a number with the seven digits that float32 features can carry.
+def round_to_float32(value: float) -> float:
+    """Round a number to seven significant digits, the precision of float32 features.
 
-    The digits behind them differ with where in memory an array happens to lie, and records of one seed should not.
+    Further digits depend on the memory alignment of arrays, so that records of one seed would differ between calls.
 
-    >>> meant_digits(0.12345678901), meant_digits(48.654999999)
+    >>> round_to_float32(0.12345678901), round_to_float32(48.654999999)
     (0.1234568, 48.655)
     """
     return float(f"{value:.7g}")
 
 
 def is_number(value: Any) -> bool:
-    """Say whether something from a file is a number, and one that a float can hold.
+    """Return whether a value from a file is a number that fits into a float.
 
     >>> is_number(3), is_number(1e-300), is_number(True), is_number("3"), is_number(10**400)
     (True, True, False, False, False)
@@ -104,7 +98,7 @@ def is_number(value: Any) -> bool:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Say which way a metric points.
+    """Return whether smaller values of a metric are better.
 
     >>> lower_is_better("worst-group rmse"), lower_is_better("worst-group r")
     (True, False)
@@ -112,11 +106,11 @@ def lower_is_better(metric: str) -> bool:
     return LOWER_IS_BETTER[metric.removeprefix("worst-group ")]
 
 
-def printed(metric: str) -> str:
-    """Return a metric's name as a table heads it.
+def metric_title(metric: str) -> str:
+    """Return the name of a metric in the heading of a table.
 
-    >>> printed("worst-group rmse")
+    >>> metric_title("worst-group rmse")
     'worst-group RMSE'
     """
     plain = metric.removeprefix("worst-group ")
-    return metric[: len(metric) - len(plain)] + PRINTED.get(plain, plain)
+    return metric[: len(metric) - len(plain)] + METRIC_TITLES.get(plain, plain)

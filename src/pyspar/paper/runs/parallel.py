@@ -1,6 +1,7 @@
-"""Several runs side by side: a process for each, one thread in each, told off when the parent is stopped or dies.
+"""Run several specs side by side, each in a process with one thread.
 
-A run's numbers do not depend on how many are done at once: each has one thread, here and in a process of its own.
+The numbers do not depend on how many runs are active, because every run uses one thread. Child processes end when their
+parent is interrupted or dies.
 """
 
 from __future__ import annotations
@@ -10,212 +11,188 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
-from typing import Any, Protocol
+from typing import Any
 
-from pyspar.paper.runs.run import Job, Outcome, carry_out, failed
+from pyspar.paper.runs.run import Outcome, Run, record_failure, run_one
+from pyspar.progress import Progress
 
-_FAREWELL = 5.0  # seconds between closing a pipe and being gone
-
-
-class Progress(Protocol):
-    """Who is told how far things are."""
-
-    def planned(self, runs: int) -> None:
-        """So many runs are to come."""
-
-    def started(self, key: str, title: str, step: str = "epoch") -> None:
-        """A run begins; ``step`` is what it has many of, such as a draw."""
-
-    def advanced(self, key: str, done: int, total: int) -> None:
-        """A run has done so many of its steps."""
-
-    def noted(self, key: str, text: str) -> None:
-        """There is something to know of a run that is not over."""
-
-    def ended(self, key: str, how: str) -> None:
-        """A run is over; ``how`` is an ``Outcome`` in a word or a few."""
+_EXIT_SECONDS = 5.0  # between the end of a pipe and the exit of its process
 
 
-class Silent:
-    """Tells nobody."""
+def run_parallel(runs: list[Run], n: int, progress: Progress, *, title: str = "runs") -> list[Outcome]:
+    """Do runs, at most ``n`` at a time, and return their outcomes in the same order.
 
-    def planned(self, runs: int) -> None:
-        pass
-
-    def started(self, key: str, title: str, step: str = "epoch") -> None:
-        pass
-
-    def advanced(self, key: str, done: int, total: int) -> None:
-        pass
-
-    def noted(self, key: str, text: str) -> None:
-        pass
-
-    def ended(self, key: str, how: str) -> None:
-        pass
-
-
-def carry_out_all(jobs: list[Job], n: int, progress: Progress) -> list[Outcome]:
-    """Do runs, at most ``n`` at a time, and return what came of each, in the order given.
-
-    A run that another process is at is left for the end, and is then waited for, however long that takes.
+    A run that another process has locked is postponed to the end and then waited for without a limit. If files cannot
+    be written, the remaining runs are not started and have no outcome.
     """
-    progress.planned(len(jobs))
-    do = _in_turn if n == 1 else partial(_side_by_side, n=n)
-    found = do(jobs, _Told(progress))
-    busy = [job for job in jobs if job.spec.key in found and found[job.spec.key].kind == "busy"]
-    if busy and not any(outcome.kind == "storage" for outcome in found.values()):
-        for job in busy:
-            progress.noted(job.spec.key, f"{job.spec.title}: waiting for the other process; Ctrl-C stops that")
-        found |= do([replace(job, patience=math.inf) for job in busy], _Told(progress, again=True))
-    return [found[job.spec.key] for job in jobs if job.spec.key in found]
+    reporter = _Reporter(progress, title, len(runs))
+    outcomes = _run_all(runs, n, reporter)
+    busy = [run for run in runs if run.spec.key in outcomes and outcomes[run.spec.key].kind == "busy"]
+    if busy and not any(outcome.kind == "storage" for outcome in outcomes.values()):
+        for run in busy:
+            progress.note(f"{run.spec.title}: waiting for another process; Ctrl-C cancels")
+        outcomes |= _run_all([replace(run, lock_timeout=math.inf) for run in busy], n, reporter)
+    reporter.close()
+    return [outcomes[run.spec.key] for run in runs if run.spec.key in outcomes]
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Tells of each run when it begins and when it is over; of one that is busy, that it comes last."""
+class _Reporter:
+    """Reports the start, the epochs and the outcome of each run, and the number of finished runs."""
 
-    progress: Progress
-    again: bool = False
+    def __init__(self, progress: Progress, title: str, total: int) -> None:
+        self._progress = progress
+        self._started: set[str] = set()
+        self._finished = 0
+        progress.start("runs", f"{title}, {total} run{'s' * (total != 1)}", total=total)
 
-    def started(self, job: Job) -> None:
-        if not self.again:
-            self.progress.started(job.spec.key, job.spec.title)
+    def start(self, run: Run) -> None:
+        if run.spec.key not in self._started:  # a postponed run is already shown
+            self._started.add(run.spec.key)
+            self._progress.start(run.spec.key, run.spec.title, unit="epochs")
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
+    def advance(self, run: Run, done: int, total: int) -> None:
+        self._progress.advance(run.spec.key, done, total=total)
+
+    def finish(self, run: Run, outcome: Outcome) -> None:
         if outcome.kind == "busy":
-            self.progress.noted(job.spec.key, f"{job.spec.title}: another process is at it, so it comes last")
-        else:
-            self.progress.ended(job.spec.key, outcome.word)
+            self._progress.note(f"{run.spec.title}: postponed, another process is doing this run")
+            return
+        self._progress.finish(run.spec.key, outcome.text)
+        self._finished += 1
+        self._progress.advance("runs", self._finished)
+
+    def close(self) -> None:
+        self._progress.finish("runs")
 
 
-def _side_by_side(jobs: list[Job], told: _Told, *, n: int) -> dict[str, Outcome]:
-    found: dict[str, Outcome] = {}
-    waiting = list(jobs)
-    working: dict[Any, _Worker] = {}
+def _run_all(runs: list[Run], n: int, reporter: _Reporter) -> dict[str, Outcome]:
+    """Return outcomes by the key of the run. Stop at the first storage error."""
+    return _run_in_turn(runs, reporter) if n == 1 else _run_in_processes(runs, n, reporter)
+
+
+def _run_in_turn(runs: list[Run], reporter: _Reporter) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    for run in runs:
+        reporter.start(run)
+        with one_thread():
+            outcome = run_one(run, partial(reporter.advance, run))
+        reporter.finish(run, outcome)
+        outcomes[run.spec.key] = outcome
+        if outcome.kind == "storage":
+            break
+    return outcomes
+
+
+def _run_in_processes(runs: list[Run], n: int, reporter: _Reporter) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    waiting = list(runs)
+    workers: dict[Any, _Worker] = {}  # by the pipe from which their messages come
     try:
-        while waiting or working:
-            while waiting and len(working) < n:
+        while waiting or workers:
+            while waiting and len(workers) < n:
                 worker = _Worker.start(waiting.pop(0))
-                working[worker.mail] = worker
-                told.started(worker.job)
-            for mail in connection.wait(list(working)):
-                outcome = _read(working[mail], told.progress)
+                workers[worker.pipe] = worker
+                reporter.start(worker.run)
+            for pipe in connection.wait(list(workers)):
+                outcome = _receive(workers[pipe], reporter.advance)
                 if outcome is not None:
-                    worker = working.pop(mail)
+                    worker = workers.pop(pipe)
                     worker.process.join()
-                    found[worker.job.spec.key] = outcome
-                    told.ended(worker.job, outcome)
+                    outcomes[worker.run.spec.key] = outcome
+                    reporter.finish(worker.run, outcome)
                     if outcome.kind == "storage":
                         waiting.clear()
     finally:
-        for worker in working.values():
+        for worker in workers.values():
             worker.process.terminate()
-        for worker in working.values():
+        for worker in workers.values():
             worker.process.join()
-    return found
-
-
-def _in_turn(jobs: list[Job], told: _Told) -> dict[str, Outcome]:
-    found: dict[str, Outcome] = {}
-    for job in jobs:
-        key = job.spec.key
-        told.started(job)
-        with one_thread():
-            outcome = carry_out(job, partial(told.progress.advanced, key))
-        told.ended(job, outcome)
-        found[key] = outcome
-        if outcome.kind == "storage":
-            break
-    return found
+    return outcomes
 
 
 @dataclass(frozen=True)
 class _Worker:
-    job: Job
+    """A process that does one run. Its pipe yields ``(epoch, epochs)`` after each epoch, and the outcome at the end."""
+
+    run: Run
     process: SpawnProcess
-    mail: Any
+    pipe: Any
 
     @classmethod
-    def start(cls, job: Job) -> _Worker:
-        """Start a process for a job; it tells of its epochs, and last of its outcome, through a pipe of its own."""
+    def start(cls, run: Run) -> _Worker:
         context = get_context("spawn")  # a forked child would share torch's threads with its parent
-        mail, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(job, theirs), daemon=True)
-        with _born_deaf():
+        pipe, child_pipe = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(run, child_pipe), daemon=True)
+        with _blocked_interrupts():
             process.start()
-        theirs.close()
-        return cls(job, process, mail)
+        child_pipe.close()
+        return cls(run, process, pipe)
 
 
 @contextmanager
-def _born_deaf() -> Iterator[None]:
-    """Keep Ctrl-C from a child that is started meanwhile: one that still imports would answer with a traceback."""
+def _blocked_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in a child that is started inside: during its imports it would print a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which a first child would start, and that lets signals through again
+    resource_tracker.ensure_running()  # started by the first child otherwise, which would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # here, one that came meanwhile is heard now
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # delivers a Ctrl-C that arrived in the meantime
 
 
-def _read(worker: _Worker, progress: Progress) -> Outcome | None:
+def _receive(worker: _Worker, advance: Callable[[Run, int, int], None]) -> Outcome | None:
+    """Read one message of a worker. Return its outcome, or None if it reported an epoch."""
     try:
-        said = worker.mail.recv()
+        message = worker.pipe.recv()
     except (EOFError, OSError):
-        worker.process.join(_FAREWELL)
-        if worker.process.is_alive():  # but nobody hears it any more
+        worker.process.join(_EXIT_SECONDS)
+        if worker.process.is_alive():  # without a pipe it cannot report its outcome
             worker.process.terminate()
             worker.process.join()
-        return failed(worker.job, "failed", f"the process died (exit code {worker.process.exitcode})")
-    if isinstance(said, Outcome):
-        return said
-    progress.advanced(worker.job.spec.key, *said)
+        return record_failure(worker.run, "failed", f"the process died (exit code {worker.process.exitcode})")
+    if isinstance(message, Outcome):
+        return message
+    advance(worker.run, *message)
     return None
 
 
-def _work(job: Job, mail: Any) -> None:
-    # Ctrl-C reaches the whole group of processes; the parent alone decides, and ends its children.
+def _work(run: Run, pipe: Any) -> None:
+    # Ctrl-C reaches all processes of the group; only the parent reacts, and it ends its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     with one_thread():
-        mail.send(carry_out(job, lambda epoch, epochs: mail.send((epoch, epochs))))
-    mail.close()
+        pipe.send(run_one(run, lambda done, total: pipe.send((done, total))))
+    pipe.close()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # nobody is left to report to; what is done is in files
+        os._exit(1)  # finished work is in files
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch and what is under NumPy use one thread: small networks are faster, and sums come out alike."""
-    undo: list[Callable[[], None]] = []
-    try:
-        import torch
-    except ImportError:  # the run itself says what to install
-        pass
-    else:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        undo.append(lambda: torch.set_num_threads(before))
-    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+    """Limit torch and the libraries below NumPy to one thread: small networks are faster, and sums are reproducible."""
+    from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        for step in undo:
-            step()
+    with ExitStack() as stack:
+        try:
+            import torch
+        except ImportError:  # the run reports the missing package
+            pass
+        else:
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
+        stack.enter_context(threadpool_limits(1))
+        yield

@@ -1,7 +1,8 @@
-"""Records: one number a line, with all that it was made with, so that every table and figure can be made again.
+"""Records: one measured number per line, with the configuration, versions and machine that produced it.
 
-A file of records only grows. A line is written whole or taken back; what a kill cut off is dropped with a notice; any
-other line that is no record is refused by its number, and nothing is touched.
+Tables and figures are made from records only. Records are appended to a file and never changed. A line is written whole
+or removed again. A last line that a killed process left incomplete is dropped with a notice; any other invalid line
+raises an error with its number, and the file stays unchanged.
 """
 
 from __future__ import annotations
@@ -9,16 +10,20 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pyspar import __version__
 from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
-from pyspar.paper.runs.locks import BusyError, held
 from pyspar.paper.runs.metrics import is_number
+from pyspar.paper.runs.store import BusyError, hold_lock
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,10 @@ class Record:
 
     Attributes
     ----------
-    at : the place on an axis, such as alpha or a direction's number, where the number belongs to one
-    run : the key of the run that it came from
+    at : the position on an axis, such as alpha or the index of a direction; None if the number has none
+    run : the key of the run that produced it
     recipe : the version of the rule that was measured; see ``pyspar.paper.runs.registry.RECIPES``
-    spec, versions, machine : the run's configuration, and what computed it
+    spec, versions, machine : the configuration of the run, the versions of the packages, and the machine
     """
 
     task: str
@@ -47,43 +52,43 @@ class Record:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What there is one number for: the run, what was measured in it, and by which version of its rule."""
+        """All that distinguishes one measurement from another; a file contains one number for each identity."""
         return (self.run, self.task, self.method, self.seed, self.metric, self.at, self.recipe)
 
 
 _NUMBER = (int, float)
-_NEEDED: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": _NUMBER}
-_OTHER: dict[str, Any] = {"at": _NUMBER, "run": str, "recipe": int, "spec": dict, "versions": dict, "machine": dict}
-_PATIENCE = 60.0  # seconds; adding lines takes milliseconds
+_REQUIRED: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": _NUMBER}
+_OPTIONAL: dict[str, Any] = {"at": _NUMBER, "run": str, "recipe": int, "spec": dict, "versions": dict, "machine": dict}
+_LOCK_TIMEOUT = 60.0  # seconds; appending takes milliseconds
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
     """Write a new file of records, whole or not at all."""
     with whole_file(path) as temporary:
-        temporary.write_text("".join(map(_line, records)), encoding="utf-8")
+        temporary.write_text("".join(map(_format_line, records)), encoding="utf-8")
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:
-    """Read a file of records, each number once; a line that is not a record is refused by its number."""
+    """Read a file of records without duplicates. Raise ``InputError`` with the number of an invalid line."""
     text = Path(path).read_text(encoding="utf-8", errors="replace")
-    found: dict[tuple[Any, ...], Record] = {}
+    records: dict[tuple[Any, ...], Record] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        record = _parse(path, number, line)
-        found.setdefault(record.identity, record)
-    return list(found.values())
+        record = _parse_line(path, number, line)
+        records.setdefault(record.identity, record)
+    return list(records.values())
 
 
-def recorded(path: Path, wanted: Iterable[Record]) -> list[Record]:
-    """Return those of the records that are in a file, as they are there; no other process writes meanwhile."""
+def find_records(path: Path, wanted: Iterable[Record]) -> list[Record]:
+    """Return the records of a file that have the identities of ``wanted``."""
     identities = {record.identity for record in wanted}
     if not identities:
         return []
-    with _alone(path):
+    with _lock_records(path):
         return [record for record in read_records(path) if record.identity in identities]
 
 
 def append_records(path: Path, records: Iterable[Record]) -> list[str]:
-    """Add the records that the file has not got; return notices of what was found and repaired.
+    """Append the records that are not in the file yet, and return notices of repairs.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "records.jsonl"
@@ -93,42 +98,79 @@ def append_records(path: Path, records: Iterable[Record]) -> list[str]:
     >>> [r.value for r in read_records(file)]
     [1.5, 2.5]
     """
-    with _alone(path):
-        notices = repair(path)
-        there = {r.identity for r in read_records(path)} if path.exists() else set()
-        new: list[str] = []
+    with _lock_records(path):
+        notices = _drop_incomplete_line(path)
+        identities = {record.identity for record in read_records(path)} if path.exists() else set()
+        lines: list[str] = []
         for record in records:
-            if record.identity not in there:
-                there.add(record.identity)
-                new.append(_line(record))
-        if new:
-            _append(path, "".join(new).encode())
+            if record.identity not in identities:
+                identities.add(record.identity)
+                lines.append(_format_line(record))
+        if lines:
+            _append_bytes(path, "".join(lines).encode())
     return notices
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes from the file; a lock of its own, because the file need not exist."""
+@cache
+def package_versions() -> dict[str, str]:
+    """Return the versions of pyspar, Python and the packages that influence the numbers."""
+    versions = {"pyspar": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+@cache
+def describe_machine(device: str = "cpu") -> dict[str, str]:
+    """Return the system, processor, number of cores and, if one is used, GPU. The description is anonymous."""
+    machine = {"system": platform.system(), "processor": _processor_name(), "cores": str(os.cpu_count())}
+    if device != "cpu":
+        import torch
+
+        machine["gpu"] = torch.cuda.get_device_name(device)
+    return machine
+
+
+def current_provenance(device: str = "cpu") -> dict[str, dict[str, str]]:
+    """Return the versions and the machine of this process."""
+    return {"versions": package_versions(), "machine": describe_machine(device)}
+
+
+def _processor_name() -> str:
     try:
-        with held(path.with_suffix(".lock"), patience=_PATIENCE):
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+@contextmanager
+def _lock_records(path: Path) -> Iterator[None]:
+    """Keep other processes from writing. The lock is a separate file, since the records may not exist yet."""
+    try:
+        with hold_lock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
             yield
     except BusyError as error:
-        raise InputError(f"expected to be able to write {path}. Got: {error}.") from error
+        raise InputError(f"cannot write {path}: {error}.") from error
 
 
-def repair(path: Path) -> list[str]:
-    """Drop a last line that a kill cut off before its end; say so."""
+def _drop_incomplete_line(path: Path) -> list[str]:
+    """Remove a last line without its end, and return a notice of it."""
     if not path.exists():
         return []
     content = path.read_bytes()
     if not content or content.endswith(b"\n"):
         return []
-    keep = content.rfind(b"\n") + 1
-    os.truncate(path, keep)
-    return [f"{path}: the last line was cut off ({len(content) - keep} bytes); it was dropped and is measured again."]
+    length = content.rfind(b"\n") + 1
+    os.truncate(path, length)
+    return [f"{path}: dropped an incomplete last line ({len(content) - length} bytes); it is measured again."]
 
 
-def _append(path: Path, content: bytes) -> None:
+def _append_bytes(path: Path, content: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         before = os.fstat(handle).st_size
@@ -138,36 +180,35 @@ def _append(path: Path, content: bytes) -> None:
                 written += os.write(handle, content[written:])
             os.fsync(handle)
         except OSError:
-            os.ftruncate(handle, before)  # a full disk: half a record is worse than none
+            os.ftruncate(handle, before)  # if the disk is full, remove the partial line
             raise
     finally:
         os.close(handle)
 
 
-def _line(record: Record) -> str:
-    # A number that did not come to be (nan), or ran away (inf), is null: JSON has no word for either.
+def _format_line(record: Record) -> str:
     values = {name: value for name, value in asdict(record).items() if value not in ("", None, {})}
     if record.recipe == 1:
         del values["recipe"]
-    values["value"] = record.value if math.isfinite(record.value) else None
+    values["value"] = record.value if math.isfinite(record.value) else None  # JSON has neither nan nor inf
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and (kind in (str, dict) or is_number(value))
-
-
-def _parse(path: str | os.PathLike[str], number: int, line: str) -> Record:
+def _parse_line(path: str | os.PathLike[str], number: int, line: str) -> Record:
     try:
         values = json.loads(line)
         if values.get("value", 0) is None:
             values["value"] = float("nan")
-        kinds = _NEEDED | {name: _OTHER[name] for name in set(values) - set(_NEEDED)}
-        if not all(_fits(values[name], kind) for name, kind in kinds.items()):
+        types = _REQUIRED | {name: _OPTIONAL[name] for name in set(values) - set(_REQUIRED)}
+        if not all(_has_type(values[name], expected) for name, expected in types.items()):
             raise ValueError
         return Record(**values)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path}, line {number}: expected a record, got {line.strip()[:80]!r}. Take that line out, or move the "
-            "file away; nothing was changed."
+            f"{path}, line {number}: not a record: {line.strip()[:80]!r}; delete the line, or move the file. Nothing "
+            "was changed."
         ) from error
+
+
+def _has_type(value: Any, expected: Any) -> bool:
+    return isinstance(value, expected) and (expected in (str, dict) or is_number(value))

@@ -1,13 +1,16 @@
-"""From the names that suites use to what they mean. Torch is imported when something is built, not before."""
+"""The names that suites use for objectives, networks and heads, and their meaning.
+
+Torch is imported when a network or an objective is built.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pyspar.errors import need
-from pyspar.paper.experiments.names import known
+from pyspar.errors import InputError, need
+from pyspar.wording import suggest_name
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,26 +29,26 @@ OBJECTIVES = {
     "Noisy Student": "noisy_student:NoisyStudent",
     "SwAV": "swav:SwAV",
 }
-"""A method's name in the paper's tables, and the module and class in ``pyspar.paper.objectives``."""
+"""The name of a method in the paper's tables, and its module and class in ``pyspar.paper.objectives``."""
 
 TAUGHT = ("Noisy Student",)
-"""Methods that learn from a teacher, which is trained first."""
+"""Methods that require a teacher, which is trained first."""
 
 NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18", "efficientnet-lite0")
 
 CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
-"""Which directions of the features count as made by rounding, in multiples of the usual limit."""
+"""The cutoff below which directions of the features count as rounding error, in multiples of the customary one."""
 
 HEADS = ("trained", "OLS", "SpAR", "Bayes-SpAR", *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")))
-"""What stands behind the features: the head that was trained, or one fitted after training, with its cut."""
+"""The heads that predict from the features: the trained head, or one fitted after training, with its cut."""
 
 RECIPES = {"Bayes-SpAR": 4}
-"""By head, which version of its rule is computed: one more whenever a change of the code changes its numbers, 1 where
-nothing is said. What an older version scored or recorded is then computed again, from features that are there."""
+"""The version of the rule of a head; 1 for heads that are not listed. Increase it when a change of the code changes the
+numbers of a head. Scores and records of older versions are then computed again, from stored features if possible."""
 
 
 def recipe_of(head: str) -> int:
-    """Return the version of a head's rule, whatever its cut.
+    """Return the version of the rule of a head, for any cut.
 
     >>> recipe_of("OLS, half cut"), recipe_of("Bayes-SpAR") > 1
     (1, True)
@@ -53,25 +56,42 @@ def recipe_of(head: str) -> int:
     return RECIPES.get(head.partition(", ")[0], 1)
 
 
+def check_name(kind: str, name: str, names: Iterable[str]) -> str:
+    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
+
+    >>> check_name("suite", "tabular", ["tabular", "alpha"])
+    'tabular'
+    >>> check_name("suite", "tabluar", ["tabular", "alpha"])
+    Traceback (most recent call last):
+    pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.
+    """
+    known = sorted(names)
+    if name in known:
+        return name
+    suggestion = suggest_name(name, known)
+    end = f"; {suggestion}" if suggestion else "."
+    raise InputError(f"unknown {kind}: {name!r}{end} Choose from: {', '.join(known)}.")
+
+
 def objective(name: str, params: dict[str, Any]) -> Any:
-    """Build a method by its name in the paper's tables."""
-    module, _, kind = OBJECTIVES[known("method", name, OBJECTIVES)].partition(":")
-    return getattr(_module("objectives", module), kind)(**params)
+    """Build a training objective by its name in the paper's tables."""
+    module, _, cls = OBJECTIVES[check_name("method", name, OBJECTIVES)].partition(":")
+    return getattr(_import("objectives", module), cls)(**params)
 
 
 def network(name: str, options: dict[str, Any], task: ShiftTask) -> Callable[[], nn.Module]:
-    """Return what builds a network for a task's inputs, under whatever seed torch has then."""
+    """Return a function that builds a network for the inputs of a task, with torch's current random state."""
     width = int(task.train.X.shape[1])  # columns of a table, channels of an image
     builders: dict[str, Callable[[], nn.Module]] = {
-        "mlp": lambda: _module("networks", "mlp").MLP(width, **options),
-        "resnet18": lambda: _module("networks", "resnet").resnet(18, channels=width, **options),
-        "resnet34": lambda: _module("networks", "resnet").resnet(34, channels=width, **options),
-        "multispectral-resnet18": lambda: _module("networks", "resnet").multispectral_resnet18(**options),
-        "efficientnet-lite0": lambda: _module("networks", "efficientnet").efficientnet_lite0(**options),
+        "mlp": lambda: _import("networks", "mlp").MLP(width, **options),
+        "resnet18": lambda: _import("networks", "resnet").resnet(18, channels=width, **options),
+        "resnet34": lambda: _import("networks", "resnet").resnet(34, channels=width, **options),
+        "multispectral-resnet18": lambda: _import("networks", "resnet").multispectral_resnet18(**options),
+        "efficientnet-lite0": lambda: _import("networks", "efficientnet").efficientnet_lite0(**options),
     }
-    return builders[known("network", name, builders)]
+    return builders[check_name("network", name, builders)]
 
 
-def _module(package: str, module: str) -> Any:
+def _import(package: str, module: str) -> Any:
     need("torch", "torch")
     return importlib.import_module(f"pyspar.paper.{package}.{module}")

@@ -1,7 +1,7 @@
-"""One run, from its spec to its scores: train, keep the features, put heads behind them, judge.
+"""One run: train the networks of a spec, store their features, fit heads to the features, score the heads.
 
-Each arrow is a file in the run's folder, so what is there is not done again: new heads, or other values of alpha, cost
-an adaptation and no training.
+Each step stores its result in the folder of the run, and a later call repeats only what is missing: new heads, or other
+values of alpha, require an adaptation but no training.
 """
 
 from __future__ import annotations
@@ -12,191 +12,222 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.paper.runs.features import DivergedError, features_of, train
-from pyspar.paper.runs.heads import Head, predictions
-from pyspar.paper.runs.locks import BusyError
-from pyspar.paper.runs.machine import made_now
-from pyspar.paper.runs.metrics import is_number, meant_digits, measure
+from pyspar.paper.runs.heads import Head, predict_with_heads
+from pyspar.paper.runs.metrics import is_number, measure, round_to_float32
+from pyspar.paper.runs.records import current_provenance
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.paper.runs.store import DamagedError, RunFolder
-from pyspar.paper.runs.tasks import run_data
+from pyspar.paper.runs.store import BusyError, DamagedError, RunFolder
+from pyspar.paper.runs.tasks import load_run_data
 
-Watch = Callable[[int, int], None]
-"""Told how many epochs are done, and how many there are."""
+OnEpoch = Callable[[int, int], None]
+"""Called with the number of finished epochs and the number of all epochs."""
 
 Scores = dict[str, dict[str, dict[str, float]]]
-"""By head, seed and metric."""
+"""Scores by head, seed and metric."""
 
-_STORAGE = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM}
+_STORAGE_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM}
 
 
 @dataclass(frozen=True)
-class Job:
-    """A run to do, the heads to judge, by which metrics, and where everything is.
+class Run:
+    """A spec to train, the heads and metrics to score, and the folders.
 
-    ``needs_features`` is for a suite that reads them itself; ``patience`` is how many seconds to wait for another
-    process, a few unless told.
+    Attributes
+    ----------
+    out : the folder that contains the folders of all runs
+    data : the folder with the data sets, or None for the default ones
+    keep_features : whether the features stay on disk after scoring
+    resume : whether training writes checkpoints and continues from them
+    needs_features : whether the caller reads the features itself, so that they must exist after the run
+    lock_timeout : seconds to wait for another process that is doing the same run, or None for the default
     """
 
     spec: RunSpec
     heads: tuple[Head, ...]
     metrics: tuple[str, ...]
-    root: Path
+    out: Path
     data: Path | None = None
-    keep: bool = True
+    keep_features: bool = True
     resume: bool = True
     needs_features: bool = False
-    patience: float | None = None
+    lock_timeout: float | None = None
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.of(self.out, self.spec)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: scores by head and seed, or why there are none.
+    """The result of a run: scores by head and seed, or the reason why there are none.
 
-    ``kind`` is "done", "failed" (recorded, and tried again the next time), "diverged" (a failure of the training
-    itself), "skipped" (something it needs is not here, or is not what it should be), "busy" (another process is at it)
-    or "storage" (nothing can be written, so there is no use in going on).
+    Attributes
+    ----------
+    kind
+        "done"; "failed" (recorded in the folder and repeated by the next call); "diverged" (a failure of the training
+        itself); "skipped" (data or packages are missing or damaged); "busy" (another process is doing the same run); or
+        "storage" (files cannot be written, so that further runs would fail too).
+    timing : seconds of training and of computing the features
+    validation : the validation metric of the selected epoch, by seed
+    provenance : versions and machine of "training" and, by head, of "scores"
+    reused : whether an earlier call trained the networks
     """
 
     key: str
-    kind: str
+    kind: Literal["done", "failed", "diverged", "skipped", "busy", "storage"]
     reason: str = ""
     scores: Scores = field(default_factory=dict)
-    timing: dict[str, Any] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
-    """The validation metric of the epoch that was kept, by seed."""
-    made: dict[str, Any] = field(default_factory=dict)
-    """Versions and machine: of "training", and by head of "scores"."""
+    provenance: dict[str, Any] = field(default_factory=dict)
     reused: bool = False
-    """Whether the networks had been trained before."""
 
     @property
-    def word(self) -> str:
-        """What is told when the run is over."""
+    def text(self) -> str:
+        """The outcome in a progress report."""
         return "reused, trained before" if self.reused else self.kind
 
 
 class UnusableDataError(Exception):
-    """The data of a run is not here, or not what it should be."""
+    """The data of a run is missing or damaged."""
 
 
-def carry_out(job: Job, watch: Watch) -> Outcome:
-    """Do what is left of a run. What goes wrong is recorded in its folder, and told; it stops nothing else."""
-    key = job.spec.key
-    folder = RunFolder.of(job.root, job.spec)
+def run_one(run: Run, on_epoch: OnEpoch) -> Outcome:
+    """Do the missing steps of a run. An exception is recorded in the folder of the run and returned as an outcome."""
+    key, folder = run.spec.key, run.folder
     try:
-        with folder.alone(job.patience):
-            scores, reused = _finish(job, folder, watch)
-            folder.forget_failure()
-        timing, validation, made = folder.timing, folder.validation, folder.made
-        return Outcome(key, "done", scores=scores, timing=timing, validation=validation, made=made, reused=reused)
+        with folder.lock(run.lock_timeout):
+            scores, trained = _run_missing_steps(run, folder, on_epoch)
+            folder.drop_failure()
     except BusyError as error:
         return Outcome(key, "busy", str(error))
     except (UnusableDataError, MissingExtraError) as error:
         return Outcome(key, "skipped", str(error))
-    except Exception as error:  # noqa: BLE001 - whatever a run dies of is recorded with its traceback, and shown
-        if isinstance(error, OSError) and error.errno in _STORAGE:
+    except Exception as error:  # noqa: BLE001 - the cause of any failure is recorded with its traceback
+        if isinstance(error, OSError) and error.errno in _STORAGE_ERRORS:
             return Outcome(key, "storage", f"{error.strerror} ({error.filename or folder.path})")
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return failed(job, "diverged" if isinstance(error, DivergedError) else "failed", reason, traceback.format_exc())
+        kind: Literal["diverged", "failed"] = "diverged" if isinstance(error, DivergedError) else "failed"
+        return record_failure(run, kind, reason, traceback.format_exc())
+    return Outcome(
+        key,
+        "done",
+        scores=scores,
+        timing=folder.timing,
+        validation=folder.validation,
+        provenance=folder.provenance,
+        reused=not trained,
+    )
 
 
-def failed(job: Job, kind: str, reason: str, trace: str = "") -> Outcome:
-    """Record in its folder what a run died of."""
-    folder = RunFolder.of(job.root, job.spec)
+def record_failure(run: Run, kind: Literal["diverged", "failed"], reason: str, trace: str = "") -> Outcome:
+    """Write the cause of a failure into the folder of the run, and return the outcome."""
+    folder = run.folder
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         folder.write_json("failed.json", {"error": reason, "traceback": trace})
     except OSError as error:
-        where = error.filename or folder.path
-        return Outcome(job.spec.key, "storage", f"{error.strerror} ({where}), after: {reason}")
-    return Outcome(job.spec.key, kind, reason)
+        path = error.filename or folder.path
+        return Outcome(run.spec.key, "storage", f"{error.strerror} ({path}), after: {reason}")
+    return Outcome(run.spec.key, kind, reason)
 
 
-def _finish(job: Job, folder: RunFolder, watch: Watch) -> tuple[Scores, bool]:
-    """Return the scores of a run, and whether its networks had been trained before."""
-    spec = job.spec
-    reused = True
+def _run_missing_steps(run: Run, folder: RunFolder, on_epoch: OnEpoch) -> tuple[Scores, bool]:
+    """Train and score as far as necessary. Return the scores, and whether the networks were trained by this call."""
     scores: Scores = folder.read_table("scores.json")
-    left = [head for head in job.heads if not _complete(scores.get(head.key), job)]
-    there = folder.has_whole_features(spec) if job.needs_features else folder.has_features(spec)
-    if left or not folder.is_done or (job.needs_features and not there):
-        if not there:
-            reused = False
-            _train(job, folder, watch)
-        try:
-            found = _scored(job, folder, left)
-        except DamagedError:
-            reused = False
-            _train(job, folder, watch)
-            found = _scored(job, folder, left)
-        for head in left:
-            scores[head.key] = _merged(scores.get(head.key), found[head.key])
-        folder.write_json("scores.json", scores)
-        if left:
-            _note_made(folder, spec, left)
-        if not job.keep:
-            folder.drop_features(spec)
-    return {head.key: scores[head.key] for head in job.heads}, reused
-
-
-def _scored(job: Job, folder: RunFolder, heads: list[Head]) -> Scores:
-    """Return what each head comes to on each seed; features that cannot be read are a ``DamagedError``."""
-    found: Scores = {head.key: {} for head in heads}
-    for seed in job.spec.seeds if heads else ():
-        features = folder.read_features(seed)
-        for key, prediction in predictions(features, heads).items():
-            found[key][str(seed)] = {
-                m: meant_digits(measure(m, prediction, features.y_test, features.group_test)) for m in job.metrics
-            }
-    return found
-
-
-def _merged(old: Any, new: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Return new scores together with those by other metrics, as far as these can be read."""
-    kept = old if isinstance(old, dict) else {}
-    return {**kept, **{s: {**(kept[s] if isinstance(kept.get(s), dict) else {}), **one} for s, one in new.items()}}
-
-
-def _note_made(folder: RunFolder, spec: RunSpec, heads: list[Head]) -> None:
-    """Keep with what the heads were scored; a training from before this was noted stays without a note."""
-    made, now = folder.made, made_now(spec.device)
-    folder.write_json("made.json", {**made, "scores": {**made["scores"], **{h.key: now for h in heads}}})
-
-
-def _complete(scores: Any, job: Job) -> bool:
+    unscored = [head for head in run.heads if not _is_scored(scores.get(head.key), run)]
+    trained = _needs_training(run, folder, unscored)
+    if trained:
+        _train(run, folder, on_epoch)
     try:
-        return all(is_number(scores[str(s)][m]) for s in job.spec.seeds for m in job.metrics)
+        new_scores = _score_heads(run, folder, unscored)
+    except DamagedError:
+        _train(run, folder, on_epoch)
+        trained = True
+        new_scores = _score_heads(run, folder, unscored)
+    if trained or unscored:
+        scores |= {key: _merge_scores(scores.get(key), by_seed) for key, by_seed in new_scores.items()}
+        folder.write_json("scores.json", scores)
+        if unscored:
+            _write_scoring_provenance(folder, run.spec, unscored)
+        if not run.keep_features:
+            folder.drop_features()
+    return {head.key: scores[head.key] for head in run.heads}, trained
+
+
+def _needs_training(run: Run, folder: RunFolder, unscored: list[Head]) -> bool:
+    if run.needs_features:
+        return not folder.has_readable_features()
+    if unscored:
+        return not folder.has_features()
+    return not folder.is_done
+
+
+def _is_scored(by_seed: Any, run: Run) -> bool:
+    """Return whether the stored scores of a head contain every seed and metric of a run."""
+    try:
+        return all(is_number(by_seed[str(seed)][metric]) for seed in run.spec.seeds for metric in run.metrics)
     except (KeyError, TypeError):
         return False
 
 
-def _train(job: Job, folder: RunFolder, watch: Watch) -> None:
-    spec = job.spec
-    folder.write_json("spec.json", spec.as_dict())
-    (folder.path / "done").unlink(missing_ok=True)
+def _score_heads(run: Run, folder: RunFolder, heads: list[Head]) -> Scores:
+    """Return the scores of heads for each seed. Raise ``DamagedError`` if the features cannot be read."""
+    scores: Scores = {head.key: {} for head in heads}
+    for seed in run.spec.seeds if heads else ():
+        features = folder.read_features(seed)
+        for key, prediction in predict_with_heads(features, heads).items():
+            scores[key][str(seed)] = {
+                metric: round_to_float32(measure(metric, prediction, features.y_test, features.group_test))
+                for metric in run.metrics
+            }
+    return scores
+
+
+def _merge_scores(stored: Any, new: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Add new scores by seed to the stored ones, which may have other metrics or seeds or be damaged."""
+    merged = dict(stored) if isinstance(stored, dict) else {}
+    for seed, by_metric in new.items():
+        stored_metrics = merged[seed] if isinstance(merged.get(seed), dict) else {}
+        merged[seed] = {**stored_metrics, **by_metric}
+    return merged
+
+
+def _write_scoring_provenance(folder: RunFolder, spec: RunSpec, heads: list[Head]) -> None:
+    """Store the versions and the machine of the scoring, beside those of the training if these are known."""
+    provenance, current = folder.provenance, current_provenance(spec.device)
+    scores = {**provenance["scores"], **{head.key: current for head in heads}}
+    folder.write_json("made.json", {**provenance, "scores": scores})
+
+
+def _train(run: Run, folder: RunFolder, on_epoch: OnEpoch) -> None:
+    """Train all seeds, and write their features, history, times and provenance."""
+    spec = run.spec
+    folder.start_training(spec)
     try:
-        data = run_data(spec, job.data)
+        data = load_run_data(spec, run.data)
     except InputError as error:
         raise UnusableDataError(str(error)) from error
+    checkpoint = folder.checkpoint if run.resume else None
     try:
-        trained = train(spec, data.task, folder.checkpoint if job.resume else None, watch)
+        models = train(spec, data.task, checkpoint, on_epoch)
     except InputError:
         if not folder.drop_checkpoints():
             raise
-        trained = train(spec, data.task, folder.checkpoint if job.resume else None, watch)  # it was no use to go on
-    began = time.perf_counter()
-    for one in trained:
+        models = train(spec, data.task, checkpoint, on_epoch)  # without the unusable checkpoint
+    start = time.perf_counter()
+    for one in models:
         folder.write_features(one.seed, features_of(one.model, data))
-    collected = time.perf_counter() - began
+    feature_seconds = time.perf_counter() - start
     history = {
-        str(one.seed): {"best_epoch": one.best_epoch, "validation": [e.validation for e in one.history]}
-        for one in trained
+        str(one.seed): {"best_epoch": one.best_epoch, "validation": [epoch.validation for epoch in one.history]}
+        for one in models
     }
     folder.write_json("train.json", history)
-    folder.write_json("timing.json", {"train": trained[0].seconds, "features": collected})
-    folder.write_json("made.json", {"training": made_now(spec.device)})
-    folder.finish()
+    folder.write_json("timing.json", {"train": models[0].seconds, "features": feature_seconds})
+    folder.write_json("made.json", {"training": current_provenance(spec.device)})
+    folder.finish_training()

@@ -1,4 +1,4 @@
-"""From runs to records: do what is left of a suite's runs and add what they measured to its file of records."""
+"""From runs to records: do the missing runs of a suite, and append their measurements to its file of records."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ from pyspar.errors import InputError, need
 from pyspar.paper.data.files import named_folder
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.machine import made_now
-from pyspar.paper.runs.parallel import Progress, carry_out_all, one_thread
-from pyspar.paper.runs.records import Record, append_records, recorded
-from pyspar.paper.runs.run import Job, Outcome
+from pyspar.paper.runs.parallel import one_thread, run_parallel
+from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records
+from pyspar.paper.runs.run import Outcome, Run
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.paper.runs.tasks import at_hand
+from pyspar.paper.runs.tasks import choose_available
+from pyspar.progress import Progress
 
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 """All seeds of a run are trained as one computation, which has to fit into memory."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a person chooses: how many seeds, on what device, how many runs at once, and where everything lies."""
+    """The options of the command line.
+
+    Attributes
+    ----------
+    out : the folder for runs, records, tables and figures
+    seeds : how many seeds to train; None for as many as the paper
+    jobs : how many runs are active at a time
+    data : the folder with the data sets, or None for the default ones
+    keep : whether the features of trained networks stay on disk
+    mini : whether to replace the data by a few generated rows, for tests
+    """
 
     out: Path = Path("reproduction")
     seeds: int | None = None
@@ -37,133 +47,160 @@ class Options:
     def __post_init__(self) -> None:
         for name, value in (("--seeds", self.seeds), ("--jobs", self.jobs)):
             if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1. Got {value}.")
-        if self.seeds is not None and self.seeds > MOST_SEEDS:
-            raise InputError(f"--seeds must be at most {MOST_SEEDS}; the paper has 10. Got {self.seeds}.")
+                raise InputError(f"{name} must be at least 1, got {value}.")
+        if self.seeds is not None and self.seeds > MAX_SEEDS:
+            raise InputError(f"--seeds must be at most {MAX_SEEDS}, got {self.seeds}; the paper uses 10.")
         if self.device == "cuda" and not need("torch", "torch").cuda.is_available():
-            raise InputError("--device cuda needs a GPU that torch can see. Got none; use --device cpu.")
+            raise InputError("--device cuda requires a GPU, but torch found none; use --device cpu.")
         if not self.mini:
-            named_folder(self.data)  # a path that is no folder is refused once, not told of every data set
+            named_folder(self.data)  # report a wrong folder once, not for every data set
 
     def specs(self, suite: Suite) -> list[RunSpec]:
-        """Return the runs that a suite takes under these options."""
-        return suite.specs(self.n_seeds(suite), self.device, self.choose)
+        """Return the specs of a suite under these options."""
+        n_seeds = suite.seeds if self.seeds is None else self.seeds
+        return suite.specs(n_seeds, self.device, self._choose_task)
 
-    def n_seeds(self, suite: Suite) -> int:
-        """Return how many seeds: as asked, or as the paper."""
-        return suite.seeds if self.seeds is None else self.seeds
-
-    def choose(self, tasks: tuple[str, ...]) -> str:
-        """Return the first of some data sets that is here; a miniature is generated, so it has all of them."""
-        return tasks[0] if self.mini else at_hand(tasks, self.data)
+    def _choose_task(self, tasks: tuple[str, ...]) -> str:
+        """Return the first of several data sets that is available; generated data replaces any of them."""
+        return tasks[0] if self.mini else choose_available(tasks, self.data)
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """A suite's records, what could not be done, and what was noticed on the way."""
+class SuiteRecords:
+    """The records of a suite, the runs that were not done, and notices for the user."""
 
     records: list[Record]
-    troubles: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
-    def __add__(self, other: Gathered) -> Gathered:
-        return Gathered(self.records + other.records, self.troubles + other.troubles, self.notices + other.notices)
+    def __add__(self, other: SuiteRecords) -> SuiteRecords:
+        return SuiteRecords(self.records + other.records, self.failures + other.failures, self.notices + other.notices)
 
 
-Measured = Callable[[RunSpec, Outcome], Iterable[Record]]
+MakeRecords = Callable[[RunSpec, Outcome], Iterable[Record]]
 
 
-def perform(
+def run_specs(
     suite: Suite,
     specs: list[RunSpec],
     heads: list[Head],
     options: Options,
     progress: Progress,
-    measured: Measured | None = None,
     *,
+    make_records: MakeRecords | None = None,
+    keep_features: bool | None = None,
+    needs_features: bool = False,
+    resume: bool = True,
     may_diverge: bool = False,
-    **job: Any,
-) -> Gathered:
-    """Do runs, add their records to the suite's file in the order of the runs, and return those from the file.
+) -> SuiteRecords:
+    """Do runs, append their records to the file of the suite in the order of the specs, and return them from the file.
 
-    ``measured`` says what is recorded of a run that is done; without it, the scores of every head. Where runs
-    ``may_diverge``, one that does is a notice and no trouble.
+    Parameters
+    ----------
+    make_records : returns the records of a finished run; by default the scores of every head
+    keep_features : whether the features stay on disk; by default as in the options
+    needs_features : whether ``make_records`` reads the features
+    resume : whether an interrupted training continues from its checkpoint
+    may_diverge : whether a training that diverges is a notice instead of a failure
     """
-    file = options.out / suite.name / "records.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    notices = append_records(file, [])  # a file that cannot be read is refused before anything is computed
-    of = measured or (lambda spec, outcome: scores_of(suite, spec, heads, outcome))
-    jobs = [
-        Job(spec, tuple(heads), suite.metrics, options.out, options.data, **{"keep": options.keep, **job})
+    file = prepare_records_file(suite, options)
+    notices = append_records(file, [])  # raises an error for an invalid file before anything is computed
+    runs = [
+        Run(
+            spec,
+            tuple(heads),
+            suite.metrics,
+            options.out,
+            options.data,
+            keep_features=options.keep if keep_features is None else keep_features,
+            resume=resume,
+            needs_features=needs_features,
+        )
         for spec in specs
     ]
-    outcomes = carry_out_all(jobs, options.jobs, progress)
-    by_key = {spec.key: spec for spec in specs}
-    done = [(by_key[o.key], o) for o in outcomes if o.kind == "done"]
-    with one_thread():  # as everything else that is timed or measured
-        wanted = [
-            _stamped(record, spec, outcome, read_now=job.get("needs_features", False))
-            for spec, outcome in done
-            for record in of(spec, outcome)
+    outcomes = run_parallel(runs, options.jobs, progress, title=suite.name)
+    spec_of = {spec.key: spec for spec in specs}
+    make_records = make_records or (lambda spec, outcome: score_records(suite, spec, heads, outcome))
+    with one_thread():
+        records = [
+            _complete_record(record, spec_of[outcome.key], outcome, scored_now=needs_features)
+            for outcome in outcomes
+            if outcome.kind == "done"
+            for record in make_records(spec_of[outcome.key], outcome)
         ]
-    append_records(file, wanted)
+    append_records(file, records)
+    _raise_storage_error(outcomes)
+    failures: list[str] = []
     for outcome in outcomes:
-        if outcome.kind == "storage":
-            raise InputError(
-                f"expected to be able to write. Got: {outcome.reason}. All that was recorded is kept; make room, or "
-                "choose another folder with --out, and run the same command again."
-            )
-    lines = {_told(by_key[o.key], o): o.kind for o in outcomes if o.kind != "done"}
-    harmless = [line for line, kind in lines.items() if may_diverge and kind == "diverged"]
-    troubles = [line for line in lines if line not in harmless]
-    return Gathered(recorded(file, wanted), troubles, notices + harmless + _of_reuse(outcomes, options.out))
+        if outcome.kind != "done":
+            lines = notices if may_diverge and outcome.kind == "diverged" else failures
+            lines.append(_describe_failure(spec_of[outcome.key], outcome))
+    n_reused = sum(outcome.reused for outcome in outcomes)
+    if n_reused:
+        notices.append(
+            f"{n_reused} of {len(outcomes)} runs were trained before and were reused from {options.out / 'runs'}."
+        )
+    return SuiteRecords(find_records(file, records), list(dict.fromkeys(failures)), notices)
 
 
-def scores_of(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
+def prepare_records_file(suite: Suite, options: Options) -> Path:
+    """Create the folder of a suite, and return the path of its file of records."""
+    file = options.out / suite.name / "records.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
+def score_records(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
     """Yield a record for each head, seed and metric."""
     for head in heads:
-        made = made_with(spec, outcome.made.get("training"), outcome.made.get("scores", {}).get(head.key))
+        scoring = outcome.provenance.get("scores", {}).get(head.key)
+        provenance = merge_provenance(spec, outcome.provenance.get("training"), scoring)
         for seed in spec.seeds:
             values = outcome.scores[head.key][str(seed)]
             for metric in suite.metrics:
                 name, alpha = head.label(spec.objective), head.params.get("alpha")
-                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, recipe=head.recipe, **made)
+                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, recipe=head.recipe, **provenance)
 
 
-def made_with(spec: RunSpec, training: Any, scoring: Any) -> dict[str, Any]:
-    """Return the versions and the machine of a training; what differed when it was scored has a line of its own.
+def merge_provenance(spec: RunSpec, training: Any, scoring: Any) -> dict[str, Any]:
+    """Return the versions and the machine of a training, and those of the scoring under other names if they differ.
 
-    Runs from before this was noted in their folders have the versions and the machine of now.
+    Runs of early versions have no provenance; they get the current one.
 
     >>> spec = RunSpec("skillcraft", "mlp", "ERM", (0,))
     >>> old, new = ({"versions": {"numpy": v}, "machine": {"cores": "8"}} for v in "12")
-    >>> made_with(spec, old, new)
+    >>> merge_provenance(spec, old, new)
     {'versions': {'numpy': '1', 'numpy, scoring': '2'}, 'machine': {'cores': '8'}}
     """
-    first = training or scoring or made_now(spec.device)
-    then = scoring or first
+    training = training or scoring or current_provenance(spec.device)
+    scoring = scoring or training
     return {
-        kind: first[kind] | {f"{k}, scoring": v for k, v in then[kind].items() if first[kind].get(k) != v}
+        kind: training[kind]
+        | {f"{name}, scoring": text for name, text in scoring[kind].items() if training[kind].get(name) != text}
         for kind in ("versions", "machine")
     }
 
 
-def _stamped(record: Record, spec: RunSpec, outcome: Outcome, *, read_now: bool) -> Record:
-    """Put into a record what it was made with."""
+def _complete_record(record: Record, spec: RunSpec, outcome: Outcome, *, scored_now: bool) -> Record:
+    """Add the run, its spec and, if it is missing, the provenance to a record."""
     if not record.versions:
-        now = made_now(spec.device) if read_now else None
-        record = replace(record, **made_with(spec, outcome.made.get("training"), now))
+        scoring = current_provenance(spec.device) if scored_now else None
+        record = replace(record, **merge_provenance(spec, outcome.provenance.get("training"), scoring))
     return replace(record, run=spec.key, spec=spec.as_dict())
 
 
-def _of_reuse(outcomes: list[Outcome], out: Path) -> list[str]:
-    """Say how many runs cost nothing this time; a table that is there at once should not look like a new one."""
-    n, of = sum(o.reused for o in outcomes), len(outcomes)
-    return [f"{n} of {of} runs had been trained before and were reused from {out / 'runs'}."] if n else []
+def _raise_storage_error(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.kind == "storage":
+            raise InputError(
+                f"cannot write files: {outcome.reason}. All recorded results are kept. Free disk space, or choose "
+                "another folder with --out, and run the same command again."
+            )
 
 
-def _told(spec: RunSpec, outcome: Outcome) -> str:
-    """Return a line on a run that is not done."""
-    if outcome.kind == "skipped":  # the same for all methods on a data set, and told once
+def _describe_failure(spec: RunSpec, outcome: Outcome) -> str:
+    if outcome.kind == "skipped":  # the same text for all methods on a data set, which is shown once
         return f"{spec.task}: skipped. {' '.join(outcome.reason.split())}"
-    return f"{spec.title}: {outcome.kind} ({outcome.reason}), tried again next time; see runs/{spec.key}/failed.json"
+    return (
+        f"{spec.title}: {outcome.kind} ({outcome.reason}); the next call tries again. See runs/{spec.key}/failed.json."
+    )

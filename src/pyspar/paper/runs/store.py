@@ -1,13 +1,15 @@
-"""Where a run lives: a folder named by the hash of its spec, with a mark that is written last.
+"""The folder of a run: its files, their validation, and the lock that keeps other processes out.
 
-``spec.json``, ``checkpoint.pt`` while it trains, ``features-SEED.npz``, ``train.json``, ``timing.json``, ``made.json``
-(versions and machine of training and of scoring), ``scores.json`` and ``done``. A run that went wrong has
-``failed.json``, and is tried again. A file that was damaged counts as one that is not there.
+The name of the folder is the hash of the run's spec. It contains ``spec.json``, ``checkpoint.pt`` during training,
+``features-SEED.npz``, ``train.json``, ``timing.json``, ``made.json`` (versions and machine of training and of scoring),
+``scores.json``, and ``done``, which is written at the end of training. A failed run has ``failed.json`` and is repeated
+by the next call. A damaged file is treated as a missing one.
 """
 
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,20 +22,24 @@ from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.io.atomic import whole_file
-from pyspar.paper.runs.locks import held
 from pyspar.paper.runs.metrics import is_number
 from pyspar.paper.runs.spec import RunSpec
 
-_PATIENCE = 5.0  # seconds for a process that was killed a moment ago to be gone
+LOCK_TIMEOUT = 5.0
+"""Seconds to wait for the lock of a run: a process that was just killed needs a moment to exit."""
 
 
 class DamagedError(Exception):
-    """A file of a run cannot be read; it has to be made again."""
+    """A file of a run cannot be read and has to be created again."""
+
+
+class BusyError(Exception):
+    """Another process holds the lock. Nothing was changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What a trained network makes of each part of a task, and its own head: all that adaptation and scoring need."""
+    """The features of each part of a task, the labels, and the trained head: the input of adaptation and scoring."""
 
     train: NDArray[np.float32]
     val: NDArray[np.float32]
@@ -50,15 +56,22 @@ class Features:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run, and the seeds that are trained there."""
+    """The folder of one run.
+
+    Attributes
+    ----------
+    seeds : the seeds of the run
+    holds_out : whether training rows were held out, so that their features are stored too
+    """
 
     path: Path
     seeds: tuple[int, ...] = ()
+    holds_out: bool = False
 
     @classmethod
     def of(cls, root: Path, spec: RunSpec) -> RunFolder:
-        """Return the folder of a spec under a root; it need not exist."""
-        return cls(root / "runs" / spec.key, spec.seeds)
+        """Return the folder of a spec under a root. It may not exist yet."""
+        return cls(root / "runs" / spec.key, spec.seeds, bool(spec.options.get("hold_out")))
 
     @property
     def checkpoint(self) -> Path:
@@ -66,151 +79,179 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was trained to the end, and what is told of that can be read."""
+        """Whether training finished and its history and times are readable."""
         return (self.path / "done").is_file() and bool(self.validation) and bool(self.timing)
 
     @property
     def validation(self) -> dict[str, float]:
-        """The validation metric of the epoch that was kept, by seed; empty where that is not known of every seed."""
-        found = self.read_table("train.json")
+        """The validation metric of the selected epoch, by seed; empty if it is unknown for any seed."""
+        histories = self.read_table("train.json")
         try:
-            kept = {seed: one["validation"][one["best_epoch"]] for seed, one in found.items()}
+            values = {seed: history["validation"][history["best_epoch"]] for seed, history in histories.items()}
         except (KeyError, IndexError, TypeError):
             return {}
-        whole = all(map(is_number, kept.values())) and {str(seed) for seed in self.seeds} <= set(kept)
-        return {seed: float(value) for seed, value in kept.items()} if whole else {}
+        complete = all(map(is_number, values.values())) and {str(seed) for seed in self.seeds} <= set(values)
+        return {seed: float(value) for seed, value in values.items()} if complete else {}
 
     @property
     def timing(self) -> dict[str, float]:
-        """Seconds of training and of reading features; empty where they are not known."""
-        found, names = self.read_table("timing.json"), ("train", "features")
-        whole = all(is_number(found.get(name)) for name in names)
-        return {name: float(found[name]) for name in names} if whole else {}
+        """Seconds of training ("train") and of computing the features ("features"); empty if unknown."""
+        seconds, names = self.read_table("timing.json"), ("train", "features")
+        complete = all(is_number(seconds.get(name)) for name in names)
+        return {name: float(seconds[name]) for name in names} if complete else {}
 
     @property
-    def made(self) -> dict[str, Any]:
-        """Versions and machine of "training", and by head of "scores", as far as these can be read."""
-        found = self.read_table("made.json")
-        scores = found.get("scores")
-        notes = scores.items() if isinstance(scores, dict) else ()
-        told = {"training": found["training"]} if _is_note(found.get("training")) else {}
-        return {**told, "scores": {key: note for key, note in notes if _is_note(note)}}
+    def provenance(self) -> dict[str, Any]:
+        """Versions and machine of "training" and, by head, of "scores". Unreadable entries are left out."""
+        content = self.read_table("made.json")
+        training, scores = content.get("training"), content.get("scores")
+        by_head = scores.items() if isinstance(scores, dict) else ()
+        return {
+            **({"training": training} if _is_provenance(training) else {}),
+            "scores": {key: entry for key, entry in by_head if _is_provenance(entry)},
+        }
 
-    def has_features(self, spec: RunSpec) -> bool:
-        """Say whether the features of every seed are still there."""
-        return self.is_done and all(self._features(seed).is_file() for seed in spec.seeds)
+    def has_features(self) -> bool:
+        """Return whether training finished and a file of features exists for every seed."""
+        return self.is_done and all(self._features_path(seed).is_file() for seed in self.seeds)
 
-    def write_features(self, seed: int, features: Features) -> None:
-        """Keep one seed's features."""
-        there = {name: value for name, value in vars(features).items() if value is not None}
-        with whole_file(self._features(seed)) as temporary:
-            np.savez(temporary, **there)
-
-    def read_features(self, seed: int) -> Features:
-        """Read one seed's features; what cannot be read, or does not fit together, is a ``DamagedError``."""
-        path = self._features(seed)
-        try:
-            with zipfile.ZipFile(path) as content:
-                damaged = content.testzip()  # NumPy may read less than an entry holds, and then compares no checksum
-            if damaged is not None:
-                raise ValueError(f"{damaged} has another checksum")
-            with np.load(path, allow_pickle=False) as arrays:
-                features = Features(**{name: arrays[name] for name in arrays.files})
-        except Exception as error:  # a flipped bit makes NumPy and zipfile stumble in a dozen ways
-            raise DamagedError(f"{path} cannot be read ({error})") from error
-        if not _fit_together(features):
-            raise DamagedError(f"{path} holds arrays that do not fit together")
-        return features
-
-    def has_whole_features(self, spec: RunSpec) -> bool:
-        """Say whether the features of every seed can be read, by reading them."""
-        held_back = bool(spec.options.get("hold_out"))
+    def has_readable_features(self) -> bool:
+        """Return whether training finished and the features of every seed can be read, by reading them."""
         try:
             return self.is_done and all(
-                (self.read_features(seed).held_out is not None) == held_back for seed in spec.seeds
+                (self.read_features(seed).held_out is not None) == self.holds_out for seed in self.seeds
             )
         except DamagedError:
             return False
 
-    def drop_features(self, spec: RunSpec) -> None:
-        """Free the disk; a head that was not scored yet then needs the training again."""
-        for seed in spec.seeds:
-            self._features(seed).unlink(missing_ok=True)
+    def write_features(self, seed: int, features: Features) -> None:
+        """Write the features of one seed."""
+        arrays = {name: value for name, value in vars(features).items() if value is not None}
+        with whole_file(self._features_path(seed)) as temporary:
+            np.savez(temporary, **arrays)
+
+    def read_features(self, seed: int) -> Features:
+        """Read the features of one seed. Raise ``DamagedError`` if they are unreadable or inconsistent."""
+        path = self._features_path(seed)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
+            if damaged is not None:
+                raise ValueError(f"{damaged} has the wrong checksum")
+            with np.load(path, allow_pickle=False) as arrays:
+                features = Features(**{name: arrays[name] for name in arrays.files})
+        except Exception as error:  # a flipped bit raises many kinds of exceptions in NumPy and zipfile
+            raise DamagedError(f"cannot read {path}: {error}") from error
+        if not _are_consistent(features):
+            raise DamagedError(f"the arrays in {path} have the wrong shapes or types")
+        return features
+
+    def drop_features(self) -> None:
+        """Delete the features. A head that was not scored yet then requires training again."""
+        for seed in self.seeds:
+            self._features_path(seed).unlink(missing_ok=True)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a small file of the run."""
-        write_json(self.path / name, value)
+        """Write a JSON file of the run, whole or not at all."""
+        with whole_file(self.path / name) as temporary:
+            text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
+            temporary.write_text(f"{text}\n", encoding="utf-8")
 
     def read_json(self, name: str) -> Any:
-        """Read a small file of the run, or None where it is not there, or no JSON."""
+        """Return the content of a JSON file of the run, or None if it is missing or damaged."""
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return None
 
     def read_table(self, name: str) -> dict[str, Any]:
-        """Read a small file that holds names and values; empty where there is none."""
-        found = self.read_json(name)
-        return found if isinstance(found, dict) else {}
+        """Return the content of a JSON file that contains an object, or an empty one."""
+        content = self.read_json(name)
+        return content if isinstance(content, dict) else {}
 
-    def finish(self) -> None:
-        """Set the mark, the last thing of all, and take away what only an unfinished run needs."""
+    def start_training(self, spec: RunSpec) -> None:
+        """Write the spec, and remove the mark of a finished training."""
+        self.write_json("spec.json", spec.as_dict())
+        (self.path / "done").unlink(missing_ok=True)
+
+    def finish_training(self) -> None:
+        """Write the mark of a finished training, then delete the checkpoints."""
         self.write_json("done", True)
         self.drop_checkpoints()
 
     def drop_checkpoints(self) -> bool:
-        """Take away what an unfinished training goes on from; say whether there was any."""
-        there = [path for path in (self.checkpoint, self.path / "teacher.pt") if path.exists()]
-        for path in there:
+        """Delete the checkpoints, and return whether any existed."""
+        checkpoints = [path for path in (self.checkpoint, self.path / "teacher.pt") if path.exists()]
+        for path in checkpoints:
             path.unlink()
-        return bool(there)
+        return bool(checkpoints)
 
-    def forget_failure(self) -> None:
-        """Take away the record of a failure, after a success."""
+    def drop_failure(self) -> None:
+        """Delete the record of an earlier failure."""
         (self.path / "failed.json").unlink(missing_ok=True)
 
     @contextmanager
-    def alone(self, patience: float | None = None) -> Iterator[None]:
-        """Keep two processes from doing one run at the same time; the system lets go when a process dies.
-
-        After so many seconds, or a few, there is a ``BusyError``.
-        """
+    def lock(self, timeout: float | None = None) -> Iterator[None]:
+        """Hold the lock of the run. Raise ``BusyError`` after ``timeout`` seconds, or ``LOCK_TIMEOUT`` if None."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with held(self.path / "lock", patience=_PATIENCE if patience is None else patience):
-            for left in self.path.glob(".*"):  # what a killed process was in the midst of writing
-                if not left.is_dir():  # some notebooks and file managers keep folders of their own everywhere
-                    left.unlink()
+        with hold_lock(self.path / "lock", timeout=LOCK_TIMEOUT if timeout is None else timeout):
+            for path in self.path.glob(".*"):  # temporary files of a process that was killed
+                if not path.is_dir():  # notebooks and file managers create hidden folders
+                    path.unlink()
             yield
 
-    def _features(self, seed: int) -> Path:
+    def _features_path(self, seed: int) -> Path:
         return self.path / f"features-{seed}.npz"
 
 
-def _is_note(value: Any) -> bool:
-    """Say whether a value is versions and a machine."""
+@contextmanager
+def hold_lock(path: Path, *, timeout: float) -> Iterator[None]:
+    """Hold a lock file against other processes. Raise ``BusyError`` if it is not free after ``timeout`` seconds.
+
+    The operating system releases the lock of a process that dies.
+    """
+    try:
+        import fcntl
+    except ImportError:  # without fcntl (Windows), concurrent calls are not protected
+        yield
+        return
+    with path.open("w", encoding="utf-8") as handle:
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise BusyError(
+                        f"another process is using {path.parent}; wait until it ends, or choose another folder "
+                        "with --out"
+                    ) from error
+                time.sleep(0.05)
+        yield
+
+
+def _is_provenance(value: Any) -> bool:
+    """Return whether a value from a file describes versions and a machine."""
     return isinstance(value, dict) and all(
-        isinstance(value.get(kind), dict) and all(isinstance(v, str) for v in value[kind].values())
+        isinstance(value.get(kind), dict) and all(isinstance(text, str) for text in value[kind].values())
         for kind in ("versions", "machine")
     )
 
 
-def _fit_together(features: Features) -> bool:
-    """Say whether arrays are numbers, matrices of one width with a label and a group for each row that has them."""
-    rows: list[NDArray[Any]] = [features.train, features.val, features.test, features.head]
-    rows += [X for X in (features.unlabeled, features.held_out) if X is not None]
-    beside = [
+def _are_consistent(features: Features) -> bool:
+    """Return whether features are matrices of one width, with one label and group per row where these are stored."""
+    matrices: list[NDArray[Any]] = [features.train, features.val, features.test, features.head]
+    matrices += [X for X in (features.unlabeled, features.held_out) if X is not None]
+    pairs = [
         (features.train, features.y_train),
-        *((features.val, of) for of in (features.y_val, features.group_val)),
-        *((features.test, of) for of in (features.y_test, features.group_test)),
+        (features.val, features.y_val),
+        (features.val, features.group_val),
+        (features.test, features.y_test),
+        (features.test, features.group_test),
     ]
     return (
-        all(X.ndim == 2 and X.dtype.kind == "f" and X.shape[1] == features.train.shape[1] for X in rows)
-        and all(of.ndim == 1 and of.dtype.kind in "fiu" and len(of) == len(X) for X, of in beside)
+        all(X.ndim == 2 and X.dtype.kind == "f" and X.shape[1] == features.train.shape[1] for X in matrices)
+        and all(column.ndim == 1 and column.dtype.kind in "fiu" and len(column) == len(X) for X, column in pairs)
         and len(features.head) == 1
     )
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON whole or not at all, in one spelling."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

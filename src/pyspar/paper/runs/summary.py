@@ -25,7 +25,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.heads import fit_head
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.metrics import meant_digits
+from pyspar.paper.runs.metrics import round_to_float32
 from pyspar.paper.runs.records import Record, read_records, write_records
 from pyspar.paper.runs.store import DamagedError, Features, RunFolder
 
@@ -64,9 +64,9 @@ class Summary:
 
 def summarise(features: Features) -> Summary:
     """Return the summary of one seed's features."""
-    whole = Moments.of(features.train)
-    loud = loud_directions(whole, customary_cutoff(whole)).T
-    eps = float(whole.eps.max())
+    moments = Moments.of(features.train)
+    loud = loud_directions(moments, customary_cutoff(moments)).T
+    eps = float(moments.eps.max())
     source, test = (
         Moments.of(rows.astype(np.float64) @ loud, labels, eps=eps)
         for rows, labels in ((features.train, features.y_train), (features.test, features.y_test))
@@ -110,22 +110,22 @@ def _moments(root: Matrix, rows: int) -> Moments:
     return Moments(root.astype(np.float64), len(eps), rows, float(rows), float(rows), eps)
 
 
-def rescored(records: Iterable[Record], summaries: dict[tuple[str, int], Summary]) -> list[Record]:
+def rescore_records(records: Iterable[Record], summaries: dict[tuple[str, int], Summary]) -> list[Record]:
     """Return the records of a suite, with those of the head recomputed where a summary exists."""
-    found = []
+    rescored = []
     for record in records:
         summary = summaries.get((record.run, record.seed))
         if summary is not None and record.method.endswith(f" + {HEAD.name}") and record.metric == METRIC:
-            record = replace(record, value=meant_digits(summary.rmse()), recipe=HEAD.recipe)
-        found.append(record)
-    return found
+            record = replace(record, value=round_to_float32(summary.rmse()), recipe=HEAD.recipe)
+        rescored.append(record)
+    return rescored
 
 
-def _of_runs(runs: Path, records: Iterable[Record]) -> dict[tuple[str, int], Summary]:
+def _summarise_runs(runs: Path, records: Iterable[Record]) -> dict[tuple[str, int], Summary]:
     """Return the summaries of every run and seed of the records, from the features in a folder of runs."""
-    wanted = dict.fromkeys((record.run, record.seed) for record in records)
+    networks = dict.fromkeys((record.run, record.seed) for record in records)
     try:
-        return {(run, seed): summarise(RunFolder(runs / run).read_features(seed)) for run, seed in wanted}
+        return {(run, seed): summarise(RunFolder(runs / run).read_features(seed)) for run, seed in networks}
     except DamagedError as error:
         raise InputError(f"{error}; run the suite again with its features kept.") from error
 
@@ -135,13 +135,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m pyspar.paper.runs.summary", description=main.__doc__)
     parser.add_argument("folder", type=Path, help=f"a folder with records.jsonl and {FILE}, such as results/rcf-mnist")
     parser.add_argument("--runs", type=Path, help=f"first write {FILE} from the features in this folder of runs")
-    given = parser.parse_args(arguments)
-    folder: Path = given.folder
+    options = parser.parse_args(arguments)
+    folder: Path = options.folder
     try:
         records = read_records(folder / "records.jsonl")
-        if given.runs is not None:
-            write_summaries(folder / FILE, _of_runs(given.runs, records))
-        records = rescored(records, read_summaries(folder / FILE))
+        if options.runs is not None:
+            write_summaries(folder / FILE, _summarise_runs(options.runs, records))
+        records = rescore_records(records, read_summaries(folder / FILE))
         write_records(folder / "records.jsonl", records)
     except (InputError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
