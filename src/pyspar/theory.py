@@ -28,23 +28,17 @@ from pyspar.core.evidence import Evidence
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.risk import (
-    Terms,
     bias_terms,
+    inclusion_probability,
+    level_with_mle,
     ols_risk,
+    oracle_rule,
     outside_share,
     projected_risk,
     spectral_inflation,
-    terms_of,
     variance_terms,
 )
-from pyspar.core.rules import (
-    chi2_rule,
-    inclusion_probability,
-    keep_rule,
-    level_with_mle,
-    oracle_rule,
-    top_k_rule,
-)
+from pyspar.core.rules import Terms, chi2_rule, keep_rule, terms_of, top_k_rule
 from pyspar.core.spectrum import Spectrum
 
 __all__ = [

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.cutoff import FAINTEST, along, customary_cutoff, loud_directions
+from pyspar.core.cutoff import MAX_CUTOFF, default_cutoff, directions_above, project_features
 
 
 def without_faint(moments, cutoff):
-    return along(loud_directions(moments, cutoff), moments)
+    return project_features(moments, directions_above(moments, cutoff))
 
 
 def rows_with_faint_directions(rng, faint):
@@ -31,8 +31,8 @@ def test_without_faint_directions_nothing_changes(rng):
     assert without_faint(moments, 1e-3) is moments
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(100, 100 * 2.0**-23), (100_000, FAINTEST)])
-def test_the_customary_cut_grows_with_the_rows_up_to_a_limit(rows, expected):
+@pytest.mark.parametrize(("rows", "expected"), [(100, 100 * 2.0**-23), (100_000, MAX_CUTOFF)])
+def test_the_default_cutoff_grows_with_the_rows_up_to_a_limit(rows, expected):
     moments = Moments.of(np.ones((2, 3), dtype=np.float32))
     many = Moments(moments.root, 3, rows, float(rows), float(rows), moments.eps)
-    assert customary_cutoff(many) == pytest.approx(expected)
+    assert default_cutoff(many) == pytest.approx(expected)

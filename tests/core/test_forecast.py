@@ -9,12 +9,11 @@ from pyspar.core.belief import least_squares
 from pyspar.core.forecast import Forecaster
 from pyspar.core.posterior import posterior_of_fit
 from pyspar.core.predictive import predictive
-from pyspar.core.prior import plain_prior
+from pyspar.core.prior import plain_prior, spread_about_source, units_of_features
 from pyspar.core.ridge import ridge_belief
 from pyspar.core.risk import ols_risk
-from pyspar.core.scaling import units_of_features
 from pyspar.core.spectrum import Spectrum
-from pyspar.estimators.forecasting import weights_of
+from pyspar.estimators.base import weights_of
 
 
 def shifted(rng, n=120, m=100, d=8, sigma=1.0):
@@ -32,7 +31,8 @@ def posterior_of(X, y, *, fit_intercept):
 
 def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
     source, target = Moments.of(X, y), Moments.of(Z)
-    unit = units_of_features(source, target, units, fit_intercept=fit_intercept, unknown=True)
+    spread = spread_about_source(target, source, fit_intercept=fit_intercept)
+    unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, unknown=True)
     return Forecaster(source, target, plain_prior(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
 
 
@@ -81,7 +81,7 @@ def test_the_expectation_is_the_formula_of_the_belief(rng, units, shape):
     """(w - mu)' T (w - mu) + tr(Sigma T) + sigma^2, with the textbook posterior and every matrix written out."""
     X, y, Z, *_ = shifted(rng, n=shape[0], d=shape[1])
     X = X - X.mean(axis=0)
-    unit = units_of_features(Moments.of(X), Moments.of(Z), units, fit_intercept=False)
+    unit = units_of_features(Moments.of(X), Moments.of(Z).spread_about(np.zeros(8)), units, fit_intercept=False)
     belief = ridge_belief(Moments.of(X / unit, y), fit_intercept=False).evidence
     precision = (X / unit).T @ (X / unit) / belief.sigma2 + np.eye(8) / belief.tau2
     covariance = np.linalg.inv(precision)

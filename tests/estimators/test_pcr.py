@@ -129,7 +129,7 @@ def test_a_constant_label_needs_no_weights(shift):
     "bad", [0, -1, 6, 0.0, 1.5, -0.5, np.nan, np.inf, "mle", "GCV", None, True, [2], np.array([2, 3])]
 )
 def test_a_number_of_components_that_cannot_be_is_refused(shift, bad):
-    with pytest.raises(ValueError, match=r"n_components must be 'gcv', a whole number from 1 to .*\(5\), or a share"):
+    with pytest.raises(ValueError, match=r"n_components.*\(5\)"):
         PCRRegressor(bad).fit(shift.X, shift.y)
 
 

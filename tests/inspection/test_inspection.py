@@ -329,7 +329,7 @@ def test_a_group_whose_rows_do_not_count_is_named(shifted):
     est = SpARRegressor().fit(X, y)
     with pytest.raises(InputError, match=r"sample_weight must not be zero for a whole group. Got that for 'south'"):
         inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 0.0))
-    with pytest.raises(InputError, match="group 'south': sample_weight must have its largest between"):
+    with pytest.raises(InputError, match=r"group 'south': sample_weight .*1e-150"):
         inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 1e-200))
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.sources.stream import is_batches, moments_of_batches, read_ahead, worth_a_product
+from pyspar.sources.kinds import is_batches
+from pyspar.sources.stream import moments_of_batches, read_ahead, worth_a_product
 
 
 def cut(problem, edges):

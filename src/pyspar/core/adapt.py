@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, root_sum_squares, squared
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.belief import Belief
-from pyspar.core.linalg import thin_svd
+from pyspar.core.linalg import root_sum_squares, squared, thin_svd
 from pyspar.core.moments import Moments
-from pyspar.core.risk import Terms, outside_share, terms_of
+from pyspar.core.risk import outside_share
+from pyspar.core.rules import Terms, terms_of
 from pyspar.core.spectrum import Spectrum, decompose
 
 Rule = Callable[[Terms], Mask]

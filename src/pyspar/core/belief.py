@@ -11,8 +11,8 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
-from pyspar.core.eigen import algebra
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import algebra, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
 

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, squared
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
 """The location of the maximum: interior, at ``tau -> 0``, at ``sigma -> 0``, or interior after dropping repeated rows.

@@ -24,9 +24,8 @@ import numpy as np
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import evidence_shares, posteriors_of
-from pyspar.core.prior import Prior
+from pyspar.core.prior import Prior, inverse
 from pyspar.core.ridge import belief_of_fit
-from pyspar.core.scaling import inverse
 
 DRAWS = 2000
 LEVELS = (0.8, 0.95)

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, gram_root, merged_root, qr_root
-from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
-from pyspar.core.blocks import Table
+from pyspar.core.accumulate import BLUR, Table, gram_root, merge_roots, qr_root
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 Weights = Literal["counts", "importance"]
@@ -109,7 +109,7 @@ class Moments:
             )
         if self.names and other.names and self.names != other.names:
             raise ValueError("Moments can be added when their features have the same names in the same order.")
-        root = merged_root(self.root, other.root)
+        root = merge_roots(self.root, other.root)
         return Moments(
             root,
             self.n_features,
@@ -197,6 +197,15 @@ class Moments:
     def column_lengths(self) -> Vector:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
         return root_sum_squares(self.root[:, 1:])
+
+    def spread_about(self, origin: Vector) -> Vector:
+        """Return the root mean square of each feature about an origin.
+
+        >>> import numpy as np
+        >>> Moments.of(np.array([[4.0], [2.0]])).spread_about(np.array([1.0])) ** 2
+        array([5.])
+        """
+        return np.asarray(root_sum_squares(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
 
     def second_moment(self) -> Matrix:
         """Return ``X'X`` of the features (not divided by N)."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum, decompose
 

@@ -96,6 +96,6 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
     return centre * unit + p.y_mean[output], np.sqrt(share * noise2).T * unit
 
 
-def blocks(n_rows: int) -> list[slice]:
+def row_blocks(n_rows: int) -> list[slice]:
     """Return slices of a few thousand rows each, because the mixture needs several numbers per row."""
     return [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]

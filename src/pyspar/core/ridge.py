@@ -19,10 +19,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import LeastSquares, least_squares, noise_gain
-from pyspar.core.eigen import algebra
 from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
+from pyspar.core.linalg import algebra, power_of_two, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum
 

@@ -16,10 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyspar.core.accumulate import GRAM_SPREAD, conditioned
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.eigen import algebra
-from pyspar.core.linalg import thin_svd
+from pyspar.core.accumulate import GRAM_SPREAD, is_well_conditioned
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
+from pyspar.core.linalg import algebra, power_of_two, root_sum_squares, thin_svd
 from pyspar.core.moments import Moments
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
@@ -106,7 +105,7 @@ def _through_the_square(root: Matrix) -> tuple[Vector, Matrix, Solve] | None:
 
 def _through_the_shorter_square(root: Matrix) -> tuple[Vector, Matrix, Solve] | None:
     """Return the same of fewer rows than columns, of which all are independent."""
-    if not conditioned(root @ root.T, GRAM_SPREAD):  # a tenth of the price of the eigenproblem
+    if not is_well_conditioned(root @ root.T, GRAM_SPREAD):  # a tenth of the price of the eigenproblem
         return None
     squares, U = algebra().squares_and_vectors(root.T)
     if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:

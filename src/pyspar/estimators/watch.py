@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.estimators.adaptable import AdaptableRegressor
+from pyspar.estimators.base import AdaptationMixin
 from pyspar.estimators.validation import target_moments
 
 
@@ -45,7 +45,7 @@ class WatchState:
     adapted: tuple[Forecast, ...]
     before: tuple[Forecast, ...]
     alarm: bool
-    estimator: AdaptableRegressor
+    estimator: AdaptationMixin
 
     def __repr__(self) -> str:
         errors = ", ".join(
@@ -82,7 +82,7 @@ class TargetWatch:
     """
 
     def __init__(self, estimator: Any, *, limit: float, window: int | None = None, decay: float | None = None) -> None:
-        if not isinstance(estimator, AdaptableRegressor):
+        if not isinstance(estimator, AdaptationMixin):
             raise TypeError(
                 f"estimator must be a SpARRegressor or a BayesSpARRegressor. Got {type(estimator).__name__} instead."
             )

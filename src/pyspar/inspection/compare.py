@@ -10,13 +10,13 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.scaling import in_units_of, inverse, spread_about, spread_of_features
+from pyspar.core.prior import in_units_of, inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.errors import InputError
+from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.forecasting import weights_of
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import labelled_moments
+from pyspar.estimators.validation import read_moments
 from pyspar.inspection.directions import by_column
 from pyspar.inspection.findings import MOVED, DataFacts, Leader
 
@@ -93,13 +93,13 @@ def _in_own_units(estimator: Any, back: Vector) -> Pair:
 def _adapted(estimator: Any, target: Moments) -> Any:
     """Return an estimator adapted to a target whose rows are counted already, without warnings."""
     found = copy.copy(estimator)
-    found.adaptation_ = found._adapt_to(target)
+    found._adapt_moments(target)
     return found
 
 
 def _fitted(new: Any, estimator: Any, moments: Moments) -> Any:
     """Return an estimator fitted to moments, with the outputs of another's shape, without warnings."""
-    new._learn(lambda: (labelled_moments(new, moments)[0], estimator._y_ndim), add=False)
+    new._learn(read_moments(moments, y_ndim=estimator._y_ndim))
     return new
 
 
@@ -167,7 +167,7 @@ def facts_of(estimator: Any, target: Moments, names: Sequence[str], models: Comp
     source, d = estimator._source, target.n_features
     spread = spread_of_features(source, fit_intercept=True)
     mean, there = source.mean[:d], target.without_outputs()
-    distance = spread_about(there, mean)
+    distance = there.spread_about(mean)
     noise = ROUNDING_SLACK * there.eps * there.column_lengths() / np.sqrt(there.weight)
     stuck = [names[int(j)] for j in np.flatnonzero((spread == 0.0) & (distance > noise))]
     away = np.abs(target.mean[:d] - mean) * inverse(spread)
@@ -188,7 +188,7 @@ def leaders_of(estimator: Any, target: Moments, names: Sequence[str], models: Co
     """Return for each output the column that carries most of what the features explain, by the weights of ridge."""
     source, d = estimator._source, target.n_features
     spread = spread_of_features(source, fit_intercept=True)
-    reach = spread_about(target, source.mean[:d]) * inverse(spread)
+    reach = target.spread_about(source.mean[:d]) * inverse(spread)
     carried = models.candidates["ridge"][0] * spread[:, None]
     columns, squares = by_column(carried / np.abs(carried).max(axis=0, initial=1e-300), names)
     found: list[Leader | None] = []

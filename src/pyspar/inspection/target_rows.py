@@ -9,7 +9,7 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.sources import kind_of
+from pyspar.sources.kinds import kind_of
 
 ROWS = 2000
 

@@ -28,7 +28,7 @@ from pyspar.nn.features import moments_of_features
 from pyspar.nn.find_head import find_head, shown
 from pyspar.nn.progress import bar
 from pyspar.nn.running import predicting
-from pyspar.sources import working_near
+from pyspar.sources.kinds import use_device_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def adapt_head(
     """
     _check_choices(model, source_loader, target_loader, method, autocast)
     _check_cutoff(cutoff)
-    SpARRegressor(alpha, noise=noise)._check_params()  # fail before the forward passes, which may take long
+    SpARRegressor(alpha, noise=noise)._validate_params()  # fail before the forward passes, which may take long
     given = _unwrapped(model)
     adapted = _copied(given)
     reader = Reader.of(adapted, inputs, labels)
@@ -161,7 +161,7 @@ def adapt_head(
                 )
     layer = cast(nn.Linear, adapted.get_submodule(name))
     bias = None if layer.bias is None else _numbers(layer.bias)
-    with working_near(layer.weight):
+    with use_device_of(layer.weight):
         new = fit_head(
             x, z, method, coef=_numbers(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
         )

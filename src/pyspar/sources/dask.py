@@ -9,7 +9,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.refusals import refuse_extreme_weights
+from pyspar.sources.kinds import refuse_extreme_weights
 
 _FAN_IN = 8
 

@@ -15,23 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
-from pyspar.sources.refusals import refuse_dates, refuse_extreme_weights
+from pyspar.sources.kinds import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
 _BLOCK_BYTES = 64_000_000
-
-
-def is_batches(data: Any) -> bool:
-    """Tell whether data is a stream of row blocks rather than rows.
-
-    >>> is_batches(iter([])), is_batches([[1.0, 2.0]]), is_batches([np.ones((2, 3))]), is_batches(np.ones((2, 3)))
-    (True, False, True, False)
-    """
-    if any(hasattr(data, name) for name in ("shape", "__array__", "columns", "__dataframe__")):
-        return False
-    if isinstance(data, (list, tuple)):
-        return bool(data) and getattr(_features(data[0]), "ndim", 0) == 2
-    return isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict, set))
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
@@ -145,7 +132,7 @@ def _joined(parts: list[Any]) -> Any:
 
 def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
     if not labelled:
-        return _features(batch), None, None
+        return features_of_batch(batch), None, None
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
         raise ValueError(
             f"batch {number} must be (X, y) or (X, y, sample_weight). Got a {type(batch).__name__} instead."
@@ -158,10 +145,6 @@ def _parts(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
     if len(np.shape(y)) == 0 or len(y) != rows:
         raise ValueError(f"batch {number} has {rows} rows and labels of shape {np.shape(y)}.")
     return X, y, weight
-
-
-def _features(batch: Any) -> Any:
-    return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
 def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.paper.experiments.comparison import Cell, compare, scientific, whole
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite

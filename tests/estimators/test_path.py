@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyspar import SpARRegressor
-from pyspar.core.path import alpha_path
+from pyspar.estimators.path import alpha_path
 
 
 @pytest.fixture
@@ -43,5 +43,5 @@ def test_directions_beyond_the_last_digit_of_alpha_are_told_apart_by_their_doubt
 
 def test_an_alpha_outside_its_range_is_refused(fitted):
     est, Z = fitted
-    with pytest.raises(ValueError, match="confidence level"):
+    with pytest.raises(ValueError, match=r"alpha.*1\.5"):
         alpha_path(est.adapted(Z).adaptation_).removed_at(1.5)
