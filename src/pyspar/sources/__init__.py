@@ -35,9 +35,7 @@ def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> 
     stream = iter(batches)
     first = next(stream, None)
     if first is None:
-        raise ValueError(
-            "batches must have at least one row, got none; check whether the iterator was already consumed"
-        )
+        raise ValueError("batches must have at least one row, got none; check whether the iterator was consumed")
     stream = chain([first], stream)
     if kind_of(features_of_batch(first)) == "torch":
         from pyspar.sources.torch import moments_of_loader
