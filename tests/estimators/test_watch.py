@@ -55,7 +55,7 @@ def test_the_estimator_given_is_not_changed_and_several_outputs_are_watched(rng)
     assert "expected RMSE" in repr(state)
 
 
-def test_a_batch_that_is_refused_leaves_the_watch_as_it_was(world):
+def test_an_invalid_batch_leaves_the_watch_unchanged(world):
     est, batches = world
     watch, other = TargetWatch(est, limit=1.0, window=2), TargetWatch(est, limit=1.0, window=2)
     watch.update(batches[0])
@@ -76,15 +76,15 @@ def test_moments_can_be_watched_too(world):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"limit": 0.0, "window": 1}, "above 0"),
-        ({"limit": np.nan, "window": 1}, "above 0"),
-        ({"limit": 1.0}, "either window"),
-        ({"limit": 1.0, "window": 1, "decay": 0.5}, "either window"),
-        ({"limit": 1.0, "window": 0}, "at least 1"),
-        ({"limit": 1.0, "decay": 1.0}, r"\(0, 1\)"),
+        ({"limit": 0.0, "window": 1}, "limit"),
+        ({"limit": np.nan, "window": 1}, "limit"),
+        ({"limit": 1.0}, "window.*decay"),
+        ({"limit": 1.0, "window": 1, "decay": 0.5}, "window.*decay"),
+        ({"limit": 1.0, "window": 0}, "window.* 0"),
+        ({"limit": 1.0, "decay": 1.0}, "decay.* 1.0"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(world, options, message):
+def test_invalid_settings_raise(world, options, message):
     with pytest.raises(ValueError, match=message):
         TargetWatch(world[0], **options)
 
