@@ -1,4 +1,4 @@
-"""Cutting faint directions out of moments is cutting them out of the rows."""
+"""Dropping short directions from moments equals dropping them from the rows."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def rows_with_faint_directions(rng, faint):
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_it_is_the_truncated_pseudo_inverse(rng, fit_intercept):
+def test_projected_moments_give_the_truncated_pseudo_inverse(rng, fit_intercept):
     X = rows_with_faint_directions(rng, 1e-4)
     y = rng.normal(size=80)
     X = X - X.mean(axis=0) if fit_intercept else X
@@ -26,7 +26,7 @@ def test_it_is_the_truncated_pseudo_inverse(rng, fit_intercept):
     np.testing.assert_allclose(est.coef_, expected, rtol=1e-8, atol=1e-10)
 
 
-def test_without_faint_directions_nothing_changes(rng):
+def test_moments_without_directions_below_the_cutoff_are_unchanged(rng):
     moments = Moments.of(rows_with_faint_directions(rng, 0.5), rng.normal(size=80))
     assert without_faint(moments, 1e-3) is moments
 

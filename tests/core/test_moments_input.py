@@ -1,4 +1,4 @@
-"""Moments take rows as callers hold them, change nothing of them, and refuse what cannot be summarised."""
+"""The input of Moments: accepted types, unchanged arrays, and errors for invalid rows."""
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ def test_every_form_of_the_same_rows_has_the_same_moments(table, form, solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_nothing_of_the_callers_is_changed(table, solver, dtype):
+def test_the_arrays_of_the_caller_are_not_changed(table, solver, dtype):
     X, Y = (np.array(part, dtype=dtype) for part in table)
     weight = np.arange(60, dtype=np.float64)
     before = X.tobytes(), Y.tobytes(), weight.tobytes()
@@ -109,7 +109,7 @@ def test_each_column_of_a_frame_has_its_own_precision(frame):
     np.testing.assert_array_equal(Moments.of(form).eps, [fine, coarse, fine])
 
 
-def test_the_precision_can_be_given_where_the_dtype_does_not_tell_it(table):
+def test_the_precision_can_be_set_if_it_is_coarser_than_the_dtype(table):
     assert (Moments.of(table[0], eps=2**-7).eps == 2**-7).all()
     for bad in (-1.0, 0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match="eps"):
@@ -178,7 +178,7 @@ def test_invalid_weights_raise(weight, message):
 
 
 @pytest.mark.parametrize("solver", ["svd", "", None, "QR", 1])
-def test_an_unknown_solver_is_refused(solver):
+def test_an_unknown_solver_raises(solver):
     with pytest.raises(ValueError, match="solver"):
         Moments.of(np.eye(3)[[0, 1, 2, 0, 1]], solver=solver)
 

@@ -1,4 +1,4 @@
-"""Adapting the last step of a pipeline equals doing its steps by hand."""
+"""Adapting the last step of a pipeline equals transforming and adapting separately."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ def pipe(shift):
     )
 
 
-def test_it_equals_transforming_and_adapting_by_hand(shift, pipe):
+def test_it_equals_separate_transforming_and_adapting(shift, pipe):
     ours = adapt_pipeline(pipe, shift.Z)
     scaler = StandardScaler().fit(shift.X)
     features = PolynomialFeatures(2, include_bias=False).fit(scaler.transform(shift.X))
@@ -33,7 +33,7 @@ def test_it_equals_transforming_and_adapting_by_hand(shift, pipe):
     assert [name for name, _ in ours.steps] == [name for name, _ in pipe.steps]
 
 
-def test_the_pipeline_given_is_unchanged_and_its_steps_are_shared(shift, pipe):
+def test_the_original_pipeline_is_unchanged_and_its_steps_are_shared(shift, pipe):
     before = pipe.predict(shift.Z)
     ours = adapt_pipeline(pipe, shift.Z)
     np.testing.assert_array_equal(pipe.predict(shift.Z), before)

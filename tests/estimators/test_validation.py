@@ -60,7 +60,7 @@ BAD_SOURCES = {
 
 @pytest.mark.parametrize("kind", list(BAD_SOURCES))
 @pytest.mark.parametrize("model", [SpARRegressor, PCRRegressor])
-def test_a_refused_fit_leaves_the_estimator_exactly_as_it_was(shift, kind, model):
+def test_an_invalid_fit_leaves_the_estimator_unchanged(shift, kind, model):
     est = model().fit(shift.X, shift.y)
     if model is SpARRegressor:
         est.adapt(shift.Z)
@@ -72,6 +72,22 @@ def test_a_refused_fit_leaves_the_estimator_exactly_as_it_was(shift, kind, model
     assert est.n_features_in_ == 5
     assert est.__dict__.keys() == state.keys()
     assert all(est.__dict__[name] is value for name, value in state.items())
+
+
+@pytest.mark.parametrize("model", [SpARRegressor, BayesSpARRegressor, PCRRegressor])
+def test_an_interrupted_fit_leaves_the_estimator_unchanged(shift, monkeypatch, model):
+    est = model().fit(pd.DataFrame(shift.X, columns=NAMES), shift.y)
+    state = dict(est.__dict__)
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model, "_solve", interrupt)
+    for fit in (est.fit, est.partial_fit, lambda X, y: est.fit_moments(Moments.of(X, y))):
+        with pytest.raises(KeyboardInterrupt):
+            fit(2.0 * shift.X, shift.y)
+        assert est.__dict__.keys() == state.keys()
+        assert all(est.__dict__[name] is value for name, value in state.items())
 
 
 BAD_TARGETS = {
@@ -92,7 +108,7 @@ BAD_TARGETS = {
 
 
 @pytest.mark.parametrize("kind", list(BAD_TARGETS))
-def test_a_refused_target_leaves_the_estimator_exactly_as_it_was(shift, kind):
+def test_an_invalid_target_leaves_the_estimator_unchanged(shift, kind):
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     predictions, state = est.predict(shift.Z), dict(est.__dict__)
     Z, weight = BAD_TARGETS[kind](shift.Z)
@@ -214,3 +230,38 @@ def test_the_error_for_text_labels_names_y(form):
     X = form(np.random.default_rng(0).normal(size=(4, 2)))
     with pytest.raises(ValueError, match=r"^y .*text.*'low'"):
         SpARRegressor().fit(X, np.array(["low", "high", "low", "high"], dtype=object))
+
+
+def test_the_error_messages_read_as_recorded(shift, golden):
+    frame, other = pd.DataFrame(shift.X, columns=NAMES), pd.DataFrame(shift.Z, columns=list("abxye"))
+    est = SpARRegressor().fit(frame, shift.y)
+    ones = np.ones(300)
+    calls = [
+        lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
+        lambda: SpARRegressor(noise="map").fit(shift.X, shift.y),
+        lambda: PCRRegressor(9).fit(shift.X, shift.y),
+        lambda: BayesSpARRegressor(centre=np.ones(3)).fit(shift.X, shift.y),
+        lambda: est.fit(spoilt(shift.X, np.nan), shift.y),
+        lambda: est.fit(np.ma.masked_less(shift.X, 0.0), shift.y),
+        lambda: est.fit(frame.assign(a="Chur"), shift.y),
+        lambda: est.fit(frame.assign(b=pd.Timestamp("2024-05-01")), shift.y),
+        lambda: est.fit(shift.X, ["low"] * 300),
+        lambda: est.fit(shift.X, shift.y, -ones),
+        lambda: est.fit(shift.X, shift.y, ones[:4]),
+        lambda: est.fit(shift.X, shift.y, 1e200 * ones),
+        lambda: est.fit_batches(shift.X),
+        lambda: est.fit_moments(Moments.of(shift.X)),
+        lambda: est.adapt(other),
+        lambda: est.adapt(pd.DataFrame(shift.Z, columns=NAMES)[NAMES[::-1]]),
+        lambda: est.adapt(shift.Z[:, :4]),
+        lambda: est.adapt(Moments.of(shift.Z), sample_weight=ones),
+        lambda: est.predict_interval(frame, level=1.0),
+        lambda: est.predict_interval(csr_matrix(shift.Z)),
+        lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
+    ]
+    messages = []
+    for call in calls:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        messages.append(f"{caught.type.__name__}: {caught.value}")
+    golden("estimator-errors", "\n".join(messages))
