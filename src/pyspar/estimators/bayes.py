@@ -196,31 +196,31 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
     if hasattr(centre, "predict"):
         if not hasattr(centre, "coef_"):
             raise ValueError(
-                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_. Fit it first, or "
-                "pass an array of weights. In a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
-                "scikit-learn clones the grid's values."
+                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or "
+                "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
+                "scikit-learn clones the grid's values"
             )
-        theirs = getattr(centre, "feature_names_in_", None)
-        if theirs is not None and names is not None and list(theirs) != list(names):
+        fitted_names = getattr(centre, "feature_names_in_", None)
+        if fitted_names is not None and names is not None and list(fitted_names) != list(names):
             raise ValueError(
-                f"centre must be fitted to the source's columns in the same order, got {list(theirs)[:8]} for "
-                f"{list(names)[:8]}; refit it on the source's columns."
+                f"centre must be fitted to the source's columns in the same order, got {list(fitted_names)[:8]} for "
+                f"{list(names)[:8]}; refit it on the source's columns"
             )
         weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
     elif names is not None and hasattr(centre, "reindex") and list(centre.index) != list(names):
         raise ValueError(
             f"centre must be indexed by the source's columns in the same order, got {list(centre.index)[:8]} for "
-            f"{list(names)[:8]}; pass centre[list(columns)]."
+            f"{list(names)[:8]}; pass centre[list(columns)]"
         )
     coef, intercept = _as_numbers("centre", weights), _as_numbers("centre.intercept_", offset)
     columns = coef[:, None] if coef.ndim == 1 else coef.T
     if columns.shape != (d, k):
         raise ValueError(
             f"centre must have one weight for each of {d} features and one row for each of {k} outputs, got shape "
-            f"{coef.shape}."
+            f"{coef.shape}"
         )
     if intercept.size not in (1, k):
-        raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}.")
+        raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}")
     return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))
 
 
@@ -228,7 +228,7 @@ def _as_numbers(what: str, values: Any) -> Matrix:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must contain numbers, got {type(values).__name__}: {error}.") from None
+        raise ValueError(f"{what} must contain numbers, got {type(values).__name__}: {error}") from None
     if numbers.ndim > 2 or not np.isfinite(numbers).all():
         raise ValueError(f"{what} must be finite and have at most two dimensions, got shape {numbers.shape}")
     return numbers
