@@ -23,34 +23,34 @@ Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "f
 """The location of the maximum: interior, at ``tau -> 0``, at ``sigma -> 0``, or interior after dropping repeated rows.
 With "flat" and "fixed" ``kappa`` was given; zero is a flat prior."""
 
-_STEP = 0.25
+_GRID_STEP = 0.25
 """Spacing of the grid in the logarithm of kappa; the evidence varies on the scale of one."""
 
-_SMALLEST = 1e-280
+_MIN_SQUARE = 1e-280
 """A squared singular value below this may have underflowed, so its logarithm is unreliable."""
 
-_FAR = 1e6
+_GRID_FACTOR = 1e6
 """The factor by which the grid extends beyond the singular values on either side."""
 
-_ROUNDING = 1e-11
+_EVIDENCE_ROUNDING = 1e-11
 """A bound on the rounding error of the evidence per row, for sums of a few thousand logarithms."""
 
-_SLACK = 64.0
+_RESIDUAL_ROUNDING = 64.0
 """The rounding error of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``."""
 
-_AUDIBLE = 1e-9
+_MIN_NOISE = 1e-9
 """A residual above this share of the labels is noise, even if the weights along faint directions are large."""
 
-_MOST_REPEATED = 0.5
+_MAX_REPEATED = 0.5
 """The largest share of repeated rows. An exact fit is not attributed to a larger share."""
 
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 """The maximum number of steps of Newton's method, which typically takes two."""
 
-_NEAR = 1e-7
+_STEP_TOLERANCE = 1e-7
 """After a Newton step shorter than this the error is within rounding, because it is about the square of the step."""
 
-_STRONG = 10.0
+_STRONG_EVIDENCE = 10.0
 """Twice the logarithm of an evidence ratio above which the evidence is very strong (Kass and Raftery, 1995)."""
 
 
@@ -175,7 +175,7 @@ def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
     lengths = []
     for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
-        is_noise = residual > min(_SLACK * EPS64 * (1.0 + sqrt(size2)), _AUDIBLE)
+        is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
         lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
     return lengths
 
@@ -198,8 +198,8 @@ def _search(n: float, lam2: Vector, c2: Matrix, lengths: Sequence[_SquaredLength
     smallest = float(lam2[-1])
     # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
     ratios = [one.residual / one.weights / max(n, 1.0) for one in lengths if one.residual > 0.0]
-    low = max(min(smallest, *ratios), _SMALLEST) if ratios else max(smallest, _SMALLEST)
-    grid = np.arange(log(low / _FAR), log(_FAR * max(n, 1.0)) + _STEP, _STEP)
+    low = max(min(smallest, *ratios), _MIN_SQUARE) if ratios else max(smallest, _MIN_SQUARE)
+    grid = np.arange(log(low / _GRID_FACTOR), log(_GRID_FACTOR * max(n, 1.0)) + _GRID_STEP, _GRID_STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)
     misfit = kept @ c2 + np.array([one.residual for one in lengths])
@@ -218,7 +218,7 @@ def _refine_maximum(slope: _Slope, lengths: _SquaredLengths, grid: Vector, value
     n, lam2, labels = slope.n, slope.lam2, lengths.signal + lengths.residual
     best = int(values.argmin())
     # The evidence is flat near a limit. A maximum that exceeds the limit only by rounding is the limit.
-    least = float(values[best]) + _ROUNDING * n
+    least = float(values[best]) + _EVIDENCE_ROUNDING * n
     if best == len(grid) - 1 or least >= n * log(labels):
         return _pure_noise(n, labels)
     if lengths.residual == 0.0:
@@ -246,12 +246,12 @@ def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     there are features.
     """
     rank = data.lam.size
-    if not data.dependent or rank < (1.0 - _MOST_REPEATED) * data.n:
+    if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:
         return None
     alone = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
     maximum = _maximise(alone)[0]
     exact = _log_evidence(alone.n, float(((alone.c[:, 0] / data.lam) ** 2).sum()), float(2.0 * np.log(data.lam).sum()))
-    if maximum.limit != "interior" or 2.0 * (maximum.log_evidence - exact) < _STRONG:
+    if maximum.limit != "interior" or 2.0 * (maximum.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
     return replace(maximum, limit="repeated-rows")
 
@@ -272,17 +272,17 @@ class _Slope:
         return float(self.c2 @ (kappa / (self.lam2 + kappa))) + self.rest2
 
     def __call__(self, t: float) -> float:
-        return self.and_growth(t)[0]
+        return self.with_derivative(t)[0]
 
-    def and_growth(self, t: float) -> tuple[float, float]:
+    def with_derivative(self, t: float) -> tuple[float, float]:
         """Return the slope and its derivative."""
         kappa = exp(t)
         inside = self.lam2 + kappa
         p, q = kappa / inside, self.lam2 / inside
         pq = p * q
         misfit, change = float(self.c2 @ p) + self.rest2, float(self.c2 @ pq)
-        faster = float((self.c2 * pq) @ (q - p)) / misfit - (change / misfit) ** 2
-        return self.n * change / misfit - float(np.add.reduce(q)), self.n * faster + float(np.add.reduce(pq))
+        derivative = float((self.c2 * pq) @ (q - p)) / misfit - (change / misfit) ** 2
+        return self.n * change / misfit - float(np.add.reduce(q)), self.n * derivative + float(np.add.reduce(pq))
 
 
 def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
@@ -291,13 +291,13 @@ def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> fl
     Newton's method starts from the vertex of five grid points. If it leaves the interval, Brent's method is used.
     """
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
-    t = min(max(float(grid[best]) + _STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
-    for _ in range(_MOST_STEPS):
-        value, growth = slope.and_growth(t)
-        if not growth > 0.0 or not low <= t - value / growth <= high:
+    t = min(max(float(grid[best]) + _GRID_STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
+    for _ in range(_MAX_STEPS):
+        value, derivative = slope.with_derivative(t)
+        if not derivative > 0.0 or not low <= t - value / derivative <= high:
             break
-        t -= value / growth
-        if abs(value / growth) < _NEAR:
+        t -= value / derivative
+        if abs(value / derivative) < _STEP_TOLERANCE:
             return t
     if slope(low) < 0.0 < slope(high):
         return float(brentq(slope, low, high, xtol=1e-13, rtol=1e-14))
@@ -331,8 +331,8 @@ def log_evidence_at(data: Coordinates, sigma: float, kappa: float, output: int =
         -2 \log p = n \log 2\pi\sigma^2 + \sum_i \log(1 + \lambda_i^2 / \kappa)
         + \frac{1}{\sigma^2} \Big( \sum_i \frac{\kappa c_i^2}{\kappa + \lambda_i^2} + \mathrm{RSS} \Big)
     """
-    at = np.array([kappa])
-    misfit, volume = float(data.misfit(at)[0, output]), float(data.volume(at)[0])
+    kappas = np.array([kappa])
+    misfit, volume = float(data.misfit(kappas)[0, output]), float(data.volume(kappas)[0])
     return -0.5 * float(data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
 
 
