@@ -1,7 +1,8 @@
-"""pyspar: repair a regressor for a world that differs from the one it was trained in.
+"""pyspar: adapt a regressor to a target whose features are distributed differently from its source.
 
 SpAR (Eyre, Creager, Madras, Papyan and Zemel, "Out of the Ordinary: Spectrally Adapting Regression for Covariate
-Shift") finds the directions in which unlabelled target rows vary and the source hardly did, and projects them out.
+Shift") finds the directions in which unlabelled target rows vary much more than the source, and removes from them the
+weights that noise alone can explain.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.bayes import BayesSpARRegressor
+    from pyspar.estimators.path import alpha_path
+    from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline
-    from pyspar.estimators.spar import PCRRegressor, SpARRegressor
-    from pyspar.estimators.tracing import alpha_path
+    from pyspar.estimators.spar import SpARRegressor
     from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
     from pyspar.io.models import load, save
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# Loaded when first asked for: scikit-learn alone takes a second and brings pandas along where it is installed.
+# The module of each public name. They are imported on first access: scikit-learn takes a second to import.
 _HOME = {
     "Adaptation": "pyspar.core.adapt",
     "BayesSpARRegressor": "pyspar.estimators.bayes",
@@ -33,22 +35,22 @@ _HOME = {
     "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
     "Moments": "pyspar.core.moments",
-    "PCRRegressor": "pyspar.estimators.spar",
+    "PCRRegressor": "pyspar.estimators.pcr",
     "Report": "pyspar.reporting",
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
-    "alpha_path": "pyspar.estimators.tracing",
+    "alpha_path": "pyspar.estimators.path",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
     "report": "pyspar.reporting",
     "save": "pyspar.io.models",
 }
 
-_ROOMS = ("core", "errors", "nn", "paper", "sources", "theory")
-"""Modules that ``import pyspar`` does not load, and that ``pyspar.nn`` and the like do."""
+_PACKAGES = ("core", "errors", "nn", "paper", "sources", "theory")
+"""Packages and modules that are imported on first access, for example ``pyspar.nn``."""
 
 __all__ = [
     "Adaptation",
@@ -76,18 +78,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"pyspar.{name}")
-    raise AttributeError(f"module 'pyspar' has no attribute {name!r}{_meant(name)}")
+    from pyspar.wording import suggest_name
 
-
-def _meant(name: str) -> str:
-    from difflib import get_close_matches
-
-    known = {other.lower(): other for other in (*__all__, *_ROOMS)}
-    close = [] if name.startswith("_") else get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
-    return f"; did you mean {known[close[0]]!r}?" if close else ""
+    hint = "" if name.startswith("_") else suggest_name(name, (*__all__, *_PACKAGES))
+    raise AttributeError(f"module 'pyspar' has no attribute {name!r}{'; ' if hint else ''}{hint}")
 
 
 def __dir__() -> list[str]:
-    return sorted((*__all__, *_ROOMS))
+    return sorted((*__all__, *_PACKAGES))

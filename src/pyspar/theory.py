@@ -1,18 +1,18 @@
-"""The paper's theory as functions, for people who only want the analysis.
+"""The theorems and rules of the paper as functions.
 
 Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.of(Z)``:
 
 ================================  ==================================================================
-``variance_terms``, ``bias_terms``  what keeping, and removing, each target direction costs
+``variance_terms``, ``bias_terms``  the expected error of keeping, and of removing, each target direction
 ``ols_risk``                      Theorem 1: the expected target error of least squares
 ``projected_risk``                Theorem 2: the same after removing a set of directions
-``oracle_rule``                   Theorem 3: the best set, were the true weights known
+``oracle_rule``                   Theorem 3: the best set, given the true weights
 ``spectral_inflation``            the quantity of the spectral inflation figure
-``chi2_rule``, ``top_k_rule``     sets that need no truth
-``inclusion_probability``         Proposition 1 and Lemma 1: how often the rule removes a direction
-``level_with_mle``                how often it removes a direction without bias when the noise is RSS / N
+``chi2_rule``, ``top_k_rule``     sets that do not need the true weights
+``inclusion_probability``         Proposition 1 and Lemma 1: the probability that the rule removes a direction
+``level_with_mle``                the same for a direction of weight zero, if the noise estimate is RSS / N
 ``flat_belief``, ``ridge_belief``   an estimate of the weights with its uncertainty: least squares, or ridge
-``outside_share``                 how much of the target the source does not span
+``outside_share``                 the share of each target direction outside the span of the source
 ================================  ==================================================================
 
 >>> import numpy as np
@@ -28,23 +28,17 @@ from pyspar.core.evidence import Evidence
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.risk import (
-    Terms,
     bias_terms,
+    inclusion_probability,
+    level_with_mle,
     ols_risk,
+    oracle_rule,
     outside_share,
     projected_risk,
     spectral_inflation,
-    terms_of,
     variance_terms,
 )
-from pyspar.core.rules import (
-    chi2_rule,
-    inclusion_probability,
-    keep_rule,
-    level_with_mle,
-    oracle_rule,
-    top_k_rule,
-)
+from pyspar.core.rules import Terms, chi2_rule, keep_rule, terms_of, top_k_rule
 from pyspar.core.spectrum import Spectrum
 
 __all__ = [

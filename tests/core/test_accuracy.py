@@ -1,4 +1,4 @@
-"""How many digits survive the summary: against constructed spectra, plain products and an SVD of the rows."""
+"""The accuracy of Moments, compared with constructed spectra, plain products and an SVD of the rows."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_the_smallest_direction_of_twelve_decades_is_the_constructed_one(solver)
     np.testing.assert_allclose(np.abs((ours.V * V).sum(axis=0)), 1.0, atol=1e-6)
 
 
-def test_a_single_product_reports_no_direction_that_it_cannot_see():
+def test_a_single_product_reports_no_direction_below_its_resolution():
     truth = np.logspace(0, -12, 8)
     spectrum = Spectrum.of(Moments.of(rows_with_spectrum(truth, 300), solver="gram"))
     assert 3 <= spectrum.rank < 8

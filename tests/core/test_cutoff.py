@@ -1,14 +1,14 @@
-"""Cutting faint directions out of moments is cutting them out of the rows."""
+"""Dropping short directions from moments equals dropping them from the rows."""
 
 import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.cutoff import FAINTEST, along, customary_cutoff, loud_directions
+from pyspar.core.cutoff import MAX_CUTOFF, default_cutoff, directions_above, project_features
 
 
 def without_faint(moments, cutoff):
-    return along(loud_directions(moments, cutoff), moments)
+    return project_features(moments, directions_above(moments, cutoff))
 
 
 def rows_with_faint_directions(rng, faint):
@@ -17,7 +17,7 @@ def rows_with_faint_directions(rng, faint):
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_it_is_the_truncated_pseudo_inverse(rng, fit_intercept):
+def test_projected_moments_give_the_truncated_pseudo_inverse(rng, fit_intercept):
     X = rows_with_faint_directions(rng, 1e-4)
     y = rng.normal(size=80)
     X = X - X.mean(axis=0) if fit_intercept else X
@@ -26,13 +26,13 @@ def test_it_is_the_truncated_pseudo_inverse(rng, fit_intercept):
     np.testing.assert_allclose(est.coef_, expected, rtol=1e-8, atol=1e-10)
 
 
-def test_without_faint_directions_nothing_changes(rng):
+def test_moments_without_directions_below_the_cutoff_are_unchanged(rng):
     moments = Moments.of(rows_with_faint_directions(rng, 0.5), rng.normal(size=80))
     assert without_faint(moments, 1e-3) is moments
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(100, 100 * 2.0**-23), (100_000, FAINTEST)])
-def test_the_customary_cut_grows_with_the_rows_up_to_a_limit(rows, expected):
+@pytest.mark.parametrize(("rows", "expected"), [(100, 100 * 2.0**-23), (100_000, MAX_CUTOFF)])
+def test_the_default_cutoff_grows_with_the_rows_up_to_a_limit(rows, expected):
     moments = Moments.of(np.ones((2, 3), dtype=np.float32))
     many = Moments(moments.root, 3, rows, float(rows), float(rows), moments.eps)
-    assert customary_cutoff(many) == pytest.approx(expected)
+    assert default_cutoff(many) == pytest.approx(expected)

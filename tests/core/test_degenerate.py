@@ -1,4 +1,4 @@
-"""The corners: fewer rows than features, constant and empty columns, targets with one row or none to speak of."""
+"""Degenerate data: fewer rows than features, constant and empty columns, targets with one row or no variation."""
 
 import warnings
 from functools import partial
@@ -49,7 +49,7 @@ def test_fewer_rows_than_features_can_still_be_adapted_with_a_known_noise(rng):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_perfect_fit_leaves_nothing_to_gain(shift, solver):
+def test_a_perfect_fit_is_not_changed_by_adapting(shift, solver):
     y = shift.X @ shift.w_star + 3.0
     est = SpARRegressor(solver=solver).fit(shift.X, y)
     np.testing.assert_allclose(est.coef_, shift.w_star, rtol=1e-9)  # rounding times the condition number 1e2, squared
@@ -75,7 +75,7 @@ def test_a_target_of_one_row_has_one_direction(shift, fit_intercept):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e8])
 @pytest.mark.parametrize("n", [50, 4])
-def test_a_constant_column_beside_an_intercept_is_no_direction(rng, value, solver, n):
+def test_a_constant_column_with_an_intercept_adds_no_direction(rng, value, solver, n):
     X = np.column_stack([rng.normal(size=n), np.full(n, value), rng.normal(size=n)])
     y = X[:, 0] + rng.normal(size=n)
     est = SpARRegressor(solver=solver).fit(X, y)
@@ -153,7 +153,7 @@ def test_a_rank_deficient_target_has_the_directions_that_its_rows_have(rng, m):
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_first_batch_of_a_few_rows_is_fitted_without_complaint(rng, n, fit_intercept):
+def test_a_first_batch_of_a_few_rows_is_fitted_without_a_warning(rng, n, fit_intercept):
     X, y = rng.normal(size=(n, 4)), rng.normal(size=n)
     est = SpARRegressor(fit_intercept=fit_intercept).partial_fit(X, y)
     assert est.rank_ == n - fit_intercept

@@ -76,7 +76,7 @@ def test_the_maximum_is_the_one_that_scikit_learn_iterates_to(seed):
     np.testing.assert_allclose(ridge_belief(Moments.of(X, y), fit_intercept=False).w_hat[:, 0], other.coef_, rtol=1e-4)
 
 
-def test_the_true_variances_come_out_of_many_rows_and_weights():
+def test_the_true_variances_are_estimated_from_many_rows_and_weights():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 400))
     y = X @ (0.5 * rng.normal(size=400)) + 2.0 * rng.normal(size=4000)
@@ -134,7 +134,7 @@ def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_in
     st.integers(0, 10_000), st.integers(1, 25), st.integers(1, 10), st.sampled_from([0.0, 1e-8, 0.1, 1.0, 1e4]),
     st.booleans(),
 )  # fmt: skip
-def test_whatever_the_source_the_variances_are_finite_and_the_limit_is_named(seed, n, d, noise, fit_intercept):
+def test_for_every_source_the_variances_are_finite_and_the_limit_is_known(seed, n, d, noise, fit_intercept):
     X, y = problem(seed, n, d, noise=noise)
     found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
     assert np.isfinite([found.sigma, found.tau]).all()
@@ -181,7 +181,7 @@ def few_rows(seed, n=60, d=150, noise=0.5):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
-def test_rows_that_occur_twice_are_no_proof_that_there_is_no_noise(seed, size):
+def test_an_exact_fit_of_rows_that_occur_twice_is_not_taken_as_noiseless(seed, size):
     X, y = few_rows(seed)
     once = ridge_belief(Moments.of(X, y), fit_intercept=True)
     assert once.evidence.limit == ("interior",)
@@ -218,14 +218,14 @@ def test_labels_without_noise_stay_exact_among_collinear_features(seed, n):
     np.testing.assert_allclose(X @ (belief.w_hat[:, 0] - w), 0.0, atol=1e-9)  # rounding
 
 
-def test_what_repeats_more_than_every_other_row_is_a_perfect_fit():
+def test_rows_that_repeat_more_than_twice_on_average_are_a_perfect_fit():
     X, y = few_rows(1)
     thrice = ridge_belief(Moments.of(np.vstack([X, X, X]), np.concatenate([y, y, y])), fit_intercept=True)
     assert thrice.evidence.limit == ("no-noise",)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_is_seen_beside_directions_that_are_hardly_there(seed):
+def test_noise_is_estimated_with_very_short_directions_in_the_source(seed):
     """The weights along them are so long that their rounding exceeds the noise; it is no perfect fit for that."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 20)) @ (np.geomspace(1.0, 1e-13, 20)[:, None] * np.linalg.qr(rng.normal(size=(20, 20)))[0])
@@ -236,7 +236,7 @@ def test_noise_is_seen_beside_directions_that_are_hardly_there(seed):
 
 
 @pytest.mark.parametrize("shape", [(60, 7), (9, 20)])
-def test_outputs_together_find_what_each_finds_alone(shape):
+def test_several_outputs_have_the_same_evidence_as_each_output_alone(shape):
     rng = np.random.default_rng(5)
     X = rng.normal(size=shape)
     signal = X @ rng.normal(size=(shape[1], 4)) * [1.0, 0.1, 10.0, 0.0]
@@ -252,11 +252,11 @@ def test_outputs_together_find_what_each_finds_alone(shape):
 
 
 @pytest.mark.parametrize("rows", [1e4, 1e7, 1e10])
-def test_many_rows_make_the_best_penalty_as_small_as_it_is(rows):
+def test_the_best_penalty_is_found_when_many_rows_make_it_small(rows):
     """One feature of unit spread, a weight of 2 and noise of 1: the prior's variance is the weight's square."""
     lam, along = np.ones(1), np.array([[2.0 * np.sqrt(rows)]])
     length = np.sqrt(5.0 * rows)
     data = Coordinates(lam, along / length, np.array([np.sqrt(rows) / length]), rows)
-    sigma, tau, *_, limit = maximum_evidence(data)
-    assert limit == ("interior",)
-    assert (tau / sigma)[0] * np.sqrt(1.0 / rows) == pytest.approx(2.0, rel=1e-3)
+    evidence = maximum_evidence(data)
+    assert evidence.limit == ("interior",)
+    assert (evidence.tau / evidence.sigma)[0] * np.sqrt(1.0 / rows) == pytest.approx(2.0, rel=1e-3)

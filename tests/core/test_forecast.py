@@ -1,4 +1,4 @@
-"""Forecasts against what they forecast: brute-force formulas, Theorem 1, and simulated targets with their labels."""
+"""Forecasts, compared with brute-force formulas, Theorem 1, and simulated targets with labels."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,11 @@ from pyspar.core.belief import least_squares
 from pyspar.core.forecast import Forecaster
 from pyspar.core.posterior import posterior_of_fit
 from pyspar.core.predictive import predictive
-from pyspar.core.prior import plain_prior
+from pyspar.core.prior import plain_prior, spread_about_source, units_of_features
 from pyspar.core.ridge import ridge_belief
 from pyspar.core.risk import ols_risk
-from pyspar.core.scaling import units_of_features
 from pyspar.core.spectrum import Spectrum
-from pyspar.estimators.forecasting import weights_of
+from pyspar.estimators.base import weights_of
 
 
 def shifted(rng, n=120, m=100, d=8, sigma=1.0):
@@ -32,7 +31,8 @@ def posterior_of(X, y, *, fit_intercept):
 
 def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
     source, target = Moments.of(X, y), Moments.of(Z)
-    unit = units_of_features(source, target, units, fit_intercept=fit_intercept, unknown=True)
+    spread = spread_about_source(target, source, fit_intercept=fit_intercept)
+    unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, unknown=True)
     return Forecaster(source, target, plain_prior(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
 
 
@@ -57,7 +57,7 @@ def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
     assert posterior.weight.sum() == pytest.approx(1.0)
 
 
-def test_rows_have_the_t_distribution_that_conjugate_algebra_gives_them(rng):
+def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
     X, y, Z, *_ = shifted(rng, n=20, d=3)
     posterior = posterior_of(X, y, fit_intercept=False)
     found = predictive([posterior], [Z[:1]], 7.0)
@@ -81,7 +81,7 @@ def test_the_expectation_is_the_formula_of_the_belief(rng, units, shape):
     """(w - mu)' T (w - mu) + tr(Sigma T) + sigma^2, with the textbook posterior and every matrix written out."""
     X, y, Z, *_ = shifted(rng, n=shape[0], d=shape[1])
     X = X - X.mean(axis=0)
-    unit = units_of_features(Moments.of(X), Moments.of(Z), units, fit_intercept=False)
+    unit = units_of_features(Moments.of(X), Moments.of(Z).spread_about(np.zeros(8)), units, fit_intercept=False)
     belief = ridge_belief(Moments.of(X / unit, y), fit_intercept=False).evidence
     precision = (X / unit).T @ (X / unit) / belief.sigma2 + np.eye(8) / belief.tau2
     covariance = np.linalg.inv(precision)
@@ -155,7 +155,7 @@ def test_units_do_not_matter(rng, factor):
     assert features.rmse == pytest.approx(plain.rmse, rel=1e-6)
 
 
-def test_intervals_cover_what_they_promise_on_simulated_targets():
+def test_intervals_have_their_nominal_coverage_on_simulated_targets():
     """Linear labels whose weights are alike in units of the source, as the default prior does not assume."""
     rng = np.random.default_rng(7)
     inside = {"OLS": 0, "SpAR": 0, "Bayes-SpAR": 0}
@@ -229,7 +229,7 @@ def few_rows(seed, n=60, d=150, noise=0.5):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])  # the evidence for copies must be very strong, which it is not in each draw
-def test_copies_of_rows_do_not_prove_that_labels_have_no_noise(seed):
+def test_copies_of_rows_do_not_imply_noiseless_labels(seed):
     X, y, X2, y2, Z = few_rows(seed)
     twice, once = BayesSpARRegressor().fit(X2, y2), BayesSpARRegressor().fit(X, y)
     assert twice.evidence_.limit == ("repeated-rows",)
@@ -240,7 +240,7 @@ def test_copies_of_rows_do_not_prove_that_labels_have_no_noise(seed):
     assert widths[1] == pytest.approx(widths[0], rel=0.4)
 
 
-def test_each_output_is_judged_alone_for_repeated_rows():
+def test_repeated_rows_are_detected_for_each_output_separately():
     _, _, X2, y2, _ = few_rows(0)
     exact = X2 @ np.linalg.svd(X2 - X2.mean(axis=0))[2][0]  # along one direction, and exactly so
     both = posterior_of(X2, np.column_stack([y2, exact]), fit_intercept=True)
@@ -268,7 +268,7 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
     assert again == Forecaster(source, Moments.of(Z), prior, fit_intercept=True).of("OLS", *weights_of(est), 0)
 
 
-def test_a_target_too_far_for_numbers_has_an_infinite_error_and_not_none(rng):
+def test_a_target_beyond_float64_has_an_infinite_error_and_not_nan(rng):
     X, y, Z, *_ = shifted(rng)
     found = BayesSpARRegressor().fit(X, y).expected_rmse(1e200 * Z)
     assert not np.isnan([found.rmse, *found.interval95, *found.interval80_noiseless, found.bias, found.variance]).any()

@@ -1,4 +1,4 @@
-"""Where LAPACK's fast decomposition gives up, the slower one answers."""
+"""If LAPACK's fast driver does not converge, the slower driver is used."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def no_fast_way(monkeypatch):
     monkeypatch.setattr(linalg, "svd", gives_up)
 
 
-def test_both_ways_find_the_same_decomposition(rng, no_fast_way):
+def test_both_drivers_return_the_same_decomposition(rng, no_fast_way):
     matrix = rng.normal(size=(9, 4)) @ rng.normal(size=(4, 6))
     U, lam, Vt = linalg.thin_svd(matrix)
     assert (U.shape, lam.shape, Vt.shape) == ((9, 6), (6,), (6, 6))
@@ -29,7 +29,7 @@ def test_both_ways_find_the_same_decomposition(rng, no_fast_way):
 
 
 @pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
-def test_an_estimator_does_not_notice(rng, kind, request):
+def test_an_estimator_has_the_same_predictions_with_the_slower_driver(rng, kind, request):
     """Dependent columns of very different scales, for which the decomposition is always asked."""
     X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 9)) * np.geomspace(1.0, 1e-6, 9)
     y, Z = X[:, 0] + rng.normal(size=60), X[:20] + 1.0

@@ -1,4 +1,4 @@
-"""Columns of very different size, offset or precision beside each other: ordinary tables have them."""
+"""Columns of very different size, offset or precision in one table."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ def problem(seed=2, n=300):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("size", [1e3, 1e6])
-def test_a_large_column_that_means_nothing_changes_neither_the_noise_nor_what_is_removed(solver, size):
+def test_a_large_irrelevant_column_changes_neither_the_noise_nor_the_removed_directions(solver, size):
     # Timestamps in seconds and milliseconds.
     rng, X, y = problem()
     stamp = 1.7e9 * size / 1e3 + rng.uniform(0, 1e6, len(X)) * size / 1e3
@@ -33,7 +33,7 @@ def test_a_large_column_that_means_nothing_changes_neither_the_noise_nor_what_is
     assert est.adaptation_.removed.sum() >= 1
 
 
-def test_a_column_too_large_for_adaptation_beside_the_others_is_warned_of_and_leaves_the_noise_right():
+def test_a_column_too_large_for_adaptation_warns_and_does_not_change_the_noise():
     rng, X, y = problem()
     stamp = 1.7e15 + rng.uniform(0, 1e12, len(X))  # microseconds
     with pytest.warns(SparWarning, match="decades"):
@@ -86,7 +86,7 @@ def test_a_column_lost_in_its_own_rounding_fits_no_worse_than_without_it(solver,
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("size", [1e12, 1e15, 1e18, 1e30])
-def test_a_gigantic_column_costs_the_others_nothing(solver, size):
+def test_a_huge_column_costs_the_others_no_accuracy(solver, size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = X @ [1.0, 2.0, 3.0] + 0.5 * rng.normal(size=300)
@@ -102,7 +102,7 @@ def test_a_gigantic_column_costs_the_others_nothing(solver, size):
 
 
 @pytest.mark.parametrize("constant", [1.7e9 / 3, 1e10 / 3, -3.3e7, 0.1])
-def test_a_constant_column_gets_exactly_no_weight_on_every_way_to_the_moments(constant):
+def test_a_constant_column_has_weight_zero_for_every_source_of_moments(constant):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 4))
     X[:, 0] = constant
@@ -152,14 +152,14 @@ def test_the_scale_of_the_label_does_not_change_the_number_of_components(size):
     assert PCRRegressor().fit(X, y * size).n_components_ == PCRRegressor().fit(X, y).n_components_
 
 
-def test_masked_entries_are_refused():
+def test_masked_entries_raise():
     X = np.ma.masked_array(np.ones((4, 2)), mask=[[0, 1]] + [[0, 0]] * 3)
     for call in (lambda: Moments.of(X), lambda: SpARRegressor().fit(X, np.arange(4.0))):
         with pytest.raises(ValueError, match="masked"):
             call()
 
 
-def test_masked_labels_weights_and_batches_are_refused():
+def test_masked_labels_weights_and_batches_raise():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20.0)
     masked = np.ma.masked_array(y, mask=[True] + [False] * 19)
     rows = np.ma.masked_array(X, mask=np.arange(40).reshape(20, 2) == 3)
@@ -188,7 +188,7 @@ def test_weights_of_which_only_the_ratios_count_leave_the_noise_as_it_is(total):
     assert unbiased.fit(X, y, np.full(300, total / 300)).sigma2_ == pytest.approx(known, rel=1e-9)
 
 
-def test_weights_that_sum_to_far_less_than_the_rows_are_warned_of_when_they_count():
+def test_counts_that_sum_to_much_less_than_the_rows_warn():
     _, X, y = problem()
     with pytest.warns(SparWarning, match='300 rows sum to 30, so they count as 30 rows.*weights="importance"'):
         SpARRegressor().fit(X, y, np.full(300, 0.1))

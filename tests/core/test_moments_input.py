@@ -1,4 +1,4 @@
-"""Moments take rows as callers hold them, change nothing of them, and refuse what cannot be summarised."""
+"""The input of Moments: accepted types, unchanged arrays, and errors for invalid rows."""
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ def test_every_form_of_the_same_rows_has_the_same_moments(table, form, solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_nothing_of_the_callers_is_changed(table, solver, dtype):
+def test_the_arrays_of_the_caller_are_not_changed(table, solver, dtype):
     X, Y = (np.array(part, dtype=dtype) for part in table)
     weight = np.arange(60, dtype=np.float64)
     before = X.tobytes(), Y.tobytes(), weight.tobytes()
@@ -109,53 +109,53 @@ def test_each_column_of_a_frame_has_its_own_precision(frame):
     np.testing.assert_array_equal(Moments.of(form).eps, [fine, coarse, fine])
 
 
-def test_the_precision_can_be_given_where_the_dtype_does_not_tell_it(table):
+def test_the_precision_can_be_set_if_it_is_coarser_than_the_dtype(table):
     assert (Moments.of(table[0], eps=2**-7).eps == 2**-7).all()
     for bad in (-1.0, 0.0, 1.0, np.nan):
-        with pytest.raises(ValueError, match="eps must lie between"):
+        with pytest.raises(ValueError, match="eps"):
             Moments.of(table[0], eps=bad)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("rows", [60, 5])
-def test_a_value_that_is_not_finite_is_refused_with_its_place(table, solver, value, rows):
+def test_the_error_for_a_value_that_is_not_finite_states_its_row_and_column(table, solver, value, rows):
     X, Y = (part[:rows] for part in table)
     bad = X.copy()
     bad[3, 2] = value
-    with pytest.raises(ValueError, match=r"X must be finite. Got -?(nan|inf) in row 3, column 2 \(1 entries"):
+    with pytest.raises(ValueError, match=r"X .*-?(nan|inf) in row 3, column 2 \(1 entries"):
         Moments.of(bad, Y, solver=solver)
     bad = Y.copy()
     bad[4, 1] = value
-    with pytest.raises(ValueError, match=r"Y must be finite. Got -?(nan|inf) in row 4, column 1"):
+    with pytest.raises(ValueError, match=r"Y .*-?(nan|inf) in row 4, column 1"):
         Moments.of(X, bad, solver=solver)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_values_that_overflow_float64_are_refused_as_such(solver):
+def test_values_whose_sums_overflow_float64_raise(solver):
     X = np.full((10, 2), 1.5e308)
     X[::2] *= -1
     X[:3, 1] *= -1
-    with pytest.raises(ValueError, match="near its limit; rescale"):
+    with pytest.raises(ValueError, match="overflow"):
         Moments.of(X, solver=solver)
 
 
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
     [
-        (np.zeros(5), None, r"X must be a table of rows and columns. Got an array of shape \(5,\)"),
-        (np.zeros((2, 2, 2)), None, r"Got an array of shape \(2, 2, 2\)"),
-        (np.float64(3.0), None, r"Got an array of shape \(\)"),
-        (np.zeros((0, 3)), None, r"at least one row and one column. Got shape \(0, 3\)"),
-        (np.zeros((3, 0)), None, r"at least one row and one column. Got shape \(3, 0\)"),
-        (np.zeros((3, 2), complex), None, "X must be real. Got dtype complex128"),
-        (np.zeros((3, 2)), np.zeros(3, complex), "Y must be real. Got dtype complex128"),
-        (np.zeros((3, 2)), np.zeros(4), "same number of rows. Got 3 and 4"),
-        (np.zeros((3, 2)), np.zeros((3, 1, 1)), r"Y must be a table of rows and columns. Got an array of shape"),
+        (np.zeros(5), None, r"X .*shape \(5,\)"),
+        (np.zeros((2, 2, 2)), None, r"shape \(2, 2, 2\)"),
+        (np.float64(3.0), None, r"shape \(\)"),
+        (np.zeros((0, 3)), None, r"shape \(0, 3\)"),
+        (np.zeros((3, 0)), None, r"shape \(3, 0\)"),
+        (np.zeros((3, 2), complex), None, "X .*complex128"),
+        (np.zeros((3, 2)), np.zeros(3, complex), "Y .*complex128"),
+        (np.zeros((3, 2)), np.zeros(4), "rows.* 3 and 4"),
+        (np.zeros((3, 2)), np.zeros((3, 1, 1)), r"Y .*shape \(3, 1, 1\)"),
         ([["a", "b"]], None, "could not convert string"),
     ],
 )
-def test_rows_that_are_no_table_of_numbers_are_refused(X, Y, message):
+def test_rows_that_are_not_a_table_of_numbers_raise(X, Y, message):
     with pytest.raises(ValueError, match=message):
         Moments.of(X, Y)
 
@@ -167,28 +167,28 @@ def test_rows_that_are_no_table_of_numbers_are_refused(X, Y, message):
         ([1.0, np.nan, 1.0], "finite"),
         ([1.0, np.inf, 1.0], "finite"),
         ([0.0, 0.0, 0.0], "not all zero"),
-        ([1.0, 1.0], r"must have shape \(3,\). Got \(2,\)"),
-        ([[1.0], [1.0], [1.0]], r"must have shape \(3,\). Got \(3, 1\)"),
-        (2.0, r"must have shape \(3,\). Got \(\)"),
+        ([1.0, 1.0], r"sample_weight.*\(3,\).* \(2,\)"),
+        ([[1.0], [1.0], [1.0]], r"sample_weight.*\(3,\).* \(3, 1\)"),
+        (2.0, r"sample_weight.*\(3,\).* \(\)"),
     ],
 )
-def test_weights_that_are_no_weights_are_refused(weight, message):
+def test_invalid_weights_raise(weight, message):
     with pytest.raises(ValueError, match=message):
         Moments.of(np.eye(3), None, weight)
 
 
 @pytest.mark.parametrize("solver", ["svd", "", None, "QR", 1])
-def test_an_unknown_solver_is_refused(solver):
-    with pytest.raises(ValueError, match=r"solver must be 'auto', 'gram' or 'qr'. Got"):
+def test_an_unknown_solver_raises(solver):
+    with pytest.raises(ValueError, match="solver"):
         Moments.of(np.eye(3)[[0, 1, 2, 0, 1]], solver=solver)
 
 
 def test_moments_of_other_columns_cannot_be_added():
-    with pytest.raises(ValueError, match="Got 3 features and 0 outputs, plus 2 and 0"):
+    with pytest.raises(ValueError, match="3 features and 0 outputs, plus 2 and 0"):
         Moments.of(np.eye(3)) + Moments.of(np.eye(2))
-    with pytest.raises(ValueError, match="Got 3 features and 1 outputs, plus 3 and 0"):
+    with pytest.raises(ValueError, match="3 features and 1 outputs, plus 3 and 0"):
         Moments.of(np.eye(3), np.ones(3)) + Moments.of(np.eye(3))
-    with pytest.raises(ValueError, match="Got 2 features and 1 outputs, plus 1 and 2"):
+    with pytest.raises(ValueError, match="2 features and 1 outputs, plus 1 and 2"):
         Moments.of(np.eye(2), np.ones(2)) + Moments.of(np.ones((2, 1)), np.eye(2))  # as wide, but not the same
     with pytest.raises(TypeError):
         Moments.of(np.eye(3)) + 1

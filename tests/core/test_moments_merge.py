@@ -1,4 +1,4 @@
-"""Moments are a monoid: any cut, order and tree of merges tells what one pass over the rows tells."""
+"""Moments are a monoid: any partition, order and tree of merges equals one pass over the rows."""
 
 from functools import reduce
 from operator import add
@@ -115,7 +115,7 @@ def test_a_weight_of_two_is_every_row_twice(seed, solver):
 @pytest.mark.parametrize("value", [0.0, 1e3, 1e12, 1e30, 1e200, -1e30])
 @pytest.mark.parametrize("where", [[0, 17, 79], slice(0, 60)])
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
-def test_a_row_of_weight_zero_is_absent_whatever_it_holds(solver, where, value):
+def test_a_row_of_weight_zero_is_ignored_even_with_nan(solver, where, value):
     X, Y = rows(3)
     weight = np.random.default_rng(3).uniform(0.5, 2.0, size=80)
     weight[where] = 0.0
@@ -136,7 +136,7 @@ def test_fractional_weights_scale_the_second_moment(rng, solver):
     assert ours.weight == pytest.approx(weight.sum(), rel=1e-13)
 
 
-def test_the_coarser_measurement_decides_for_a_merged_data_set():
+def test_a_merged_data_set_has_the_coarser_precision():
     X, _ = rows(5)
     coarse, fine = Moments.of(X.astype(np.float32)), Moments.of(X)
     for mixed in (coarse + fine, fine + coarse):
@@ -144,7 +144,7 @@ def test_the_coarser_measurement_decides_for_a_merged_data_set():
     assert ((fine + fine).eps == np.finfo(np.float64).eps).all()
 
 
-def test_adding_leaves_both_summands_as_they_were():
+def test_adding_does_not_change_the_summands():
     X, Y = rows(6)
     a, b = Moments.of(X[:30], Y[:30]), Moments.of(X[30:], Y[30:])
     before = a.root.copy(), b.root.copy()

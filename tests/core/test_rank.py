@@ -1,4 +1,4 @@
-"""Which directions exist: never the rounding of the rows, always what is longer than it."""
+"""The rank of a spectrum: rounding adds no direction, and directions longer than rounding are kept."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ def collinear(seed, n, d, rank, offset, dtype):
     dtype=st.sampled_from([np.float32, np.float64]),
     solver=st.sampled_from(SOLVERS),
 )
-def test_rounding_is_never_taken_for_a_direction(seed, n, shape, offset, dtype, solver):
+def test_rounding_adds_no_direction(seed, n, shape, offset, dtype, solver):
     d, rank = shape
     X = collinear(seed, n, d, rank, offset, dtype)
     y = np.random.default_rng(seed).normal(size=n)
@@ -62,7 +62,7 @@ def test_a_sum_of_two_features_rounded_to_the_dtype_adds_no_direction(rng, dtype
     assert SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(X, y).rank_ == 2
 
 
-def test_float32_rounding_held_in_a_data_frame_or_lifted_with_its_precision_named_is_no_direction_either(rng):
+def test_float32_rounding_in_a_data_frame_or_with_a_given_precision_adds_no_direction(rng):
     X = rng.normal(size=(500, 2)).astype(np.float32)
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     y = rng.normal(size=500)
@@ -74,7 +74,7 @@ def test_float32_rounding_held_in_a_data_frame_or_lifted_with_its_precision_name
     assert Spectrum.of(Moments.of(lifted, eps=float(np.finfo(np.float32).eps))).rank == 2
 
 
-def test_float32_rounding_of_the_target_is_no_direction(rng):
+def test_float32_rounding_of_the_target_adds_no_direction(rng):
     data = rng.normal(size=(300, 3)), rng.normal(size=300)
     Z = rng.normal(size=(200, 2)).astype(np.float32) @ np.array([[1.0, 0.3, 0.7], [0.2, 1.1, -0.4]], np.float32)
     for fit_intercept in (True, False):

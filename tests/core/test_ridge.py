@@ -1,4 +1,4 @@
-"""The ridge posterior, against its textbook formula, its limits, and the flat belief that it contains."""
+"""The ridge posterior, compared with its textbook formula, its limits and the flat belief."""
 
 from functools import partial
 
@@ -32,7 +32,7 @@ def test_mean_and_covariance_are_those_of_the_textbook(rng, shape, fit_intercept
     np.testing.assert_allclose(belief.std_along(E)[:, 0] ** 2, np.diag(E.T @ covariance @ E), rtol=1e-9)
 
 
-def test_directions_that_the_source_never_saw_keep_the_variance_of_the_prior(rng):
+def test_directions_outside_the_source_keep_the_variance_of_the_prior(rng):
     X = np.column_stack([rng.normal(size=(50, 2)), np.zeros(50)])
     belief = ridge_belief(Moments.of(X, X @ [3.0, 1.0, 0.0] + rng.normal(size=50)), fit_intercept=True)
     unseen = np.array([[0.0], [0.0], [1.0]])
@@ -68,7 +68,7 @@ def test_the_flat_spread_is_that_of_least_squares(rng):
     np.testing.assert_allclose(belief.std_along(E)[:, 0] ** 2, expected, rtol=1e-10)
 
 
-def test_turning_the_features_turns_the_belief(rng):
+def test_rotating_the_features_rotates_the_belief(rng):
     X, y = rng.normal(size=(40, 5)) * [5, 2, 1, 0.5, 0.1], rng.normal(size=40)
     y = y + X @ rng.normal(size=5)
     turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
@@ -79,7 +79,7 @@ def test_turning_the_features_turns_the_belief(rng):
 
 
 @pytest.mark.parametrize("rule", [keep_rule, partial(chi2_rule, alpha=0.9), partial(chi2_rule, alpha=0.999)])
-def test_the_account_is_the_expected_squared_error_under_the_posterior(shifts, rule):
+def test_the_risks_are_the_expected_squared_errors_under_the_posterior(shifts, rule):
     shift = shifts(n=40)
     Z = shift.Z
     belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
@@ -92,7 +92,7 @@ def test_the_account_is_the_expected_squared_error_under_the_posterior(shifts, r
     np.testing.assert_allclose(ours.risk_after, spread + moved, rtol=1e-9)
 
 
-def test_the_spread_of_what_removing_costs_is_that_of_draws_from_the_posterior(shifts, rng):
+def test_the_standard_deviation_of_the_bias_is_that_of_draws_from_the_posterior(shifts, rng):
     shift = shifts(n=40)
     belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
     ours = adapt(belief, Moments.of(shift.Z), partial(chi2_rule, alpha=0.999))

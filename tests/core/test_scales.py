@@ -1,4 +1,4 @@
-"""Data of any magnitude that float64 holds: nothing overflows, and the units do not decide what is removed."""
+"""Data of any magnitude within float64: nothing overflows, and the units do not change the removed directions."""
 
 import warnings
 
@@ -32,7 +32,7 @@ SCALES = {
 @pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
 @pytest.mark.parametrize("what", list(SCALES))
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_scales_neither_overflow_nor_change_what_is_removed(shift, what, size, solver, fit_intercept):
+def test_scales_neither_overflow_nor_change_the_removed_directions(shift, what, size, solver, fit_intercept):
     fx, fz, fy = (size**power for power in SCALES[what])
     if fx != fz:  # about a source mean other than zero a target in other units would be another target
         fit_intercept = False

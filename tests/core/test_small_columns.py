@@ -1,4 +1,4 @@
-"""A small column beside a large one, in float32 or beside an offset: its direction is neither lost nor blurred."""
+"""A small column next to a large one, in float32 or with an offset: its direction keeps its accuracy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The life cycle: fit, adapt, adapted, reset; in any form of the target, and without touching what is the caller's."""
+"""The life cycle of an estimator: fit, adapt, adapted and reset, for every kind of target."""
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ def test_every_form_of_the_target_gives_the_same_adaptation(shift, frames):
         np.testing.assert_allclose(nameless.adapted(target).coef_, expected.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_a_polars_source_is_as_good_as_a_pandas_one(shift, frames):
+def test_a_polars_source_gives_the_same_fit_as_a_pandas_source(shift, frames):
     X, Z = frames
     ours = SpARRegressor().fit(pl.from_pandas(X), shift.y)
     assert ours.feature_names_in_.tolist() == NAMES
@@ -103,7 +103,7 @@ def test_adapting_twice_is_adapting_to_the_second_target(shift, rng):
     assert once.intercept_ == twice.intercept_ == again.intercept_
 
 
-def test_reset_goes_back_to_least_squares(shift):
+def test_reset_restores_least_squares(shift):
     est = SpARRegressor().fit(shift.X, shift.y)
     coef, intercept = est.coef_.copy(), est.intercept_
     assert est.adapt(shift.Z).reset() is est
@@ -114,7 +114,7 @@ def test_reset_goes_back_to_least_squares(shift):
     np.testing.assert_array_equal(est.coef_, coef)
 
 
-def test_a_new_fit_forgets_the_adaptation(shift):
+def test_a_new_fit_discards_the_adaptation(shift):
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z).fit(shift.X, shift.y)
     assert not hasattr(est, "adaptation_")
     np.testing.assert_array_equal(est.coef_, SpARRegressor().fit(shift.X, shift.y).coef_)
@@ -152,20 +152,20 @@ def test_a_clone_has_the_parameters_and_nothing_else(shift):
 
 
 @pytest.mark.parametrize("method", ["adapt", "adapted", "predict"])
-def test_before_fit_there_is_nothing_to_adapt_or_predict(shift, method):
+def test_adapt_and_predict_before_fit_raise(shift, method):
     with pytest.raises(NotFittedError):
         getattr(SpARRegressor(), method)(shift.Z)
 
 
 @pytest.mark.parametrize("method", ["reset", "to_linear_regression"])
-def test_before_fit_there_is_nothing_to_reset_or_export(method):
+def test_reset_and_export_before_fit_raise(method):
     with pytest.raises(NotFittedError):
         getattr(SpARRegressor(), method)()
 
 
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_nothing_of_the_callers_is_changed(shift, dtype, solver):
+def test_the_arrays_of_the_caller_are_not_changed(shift, dtype, solver):
     held = {
         "X": shift.X.astype(dtype),
         "y": shift.y.astype(dtype),
@@ -183,7 +183,7 @@ def test_nothing_of_the_callers_is_changed(shift, dtype, solver):
     assert {name: array.tobytes() for name, array in held.items()} == before
 
 
-def test_data_frames_of_the_callers_are_not_changed(shift, frames):
+def test_the_data_frames_of_the_caller_are_not_changed(shift, frames):
     X, Z = frames
     copies = X.copy(deep=True), Z.copy(deep=True)
     SpARRegressor().fit(X, shift.y).adapt(Z).predict(Z)
@@ -191,7 +191,7 @@ def test_data_frames_of_the_callers_are_not_changed(shift, frames):
     pd.testing.assert_frame_equal(Z, copies[1])
 
 
-def test_an_adaptation_speaks_of_errors_per_row(rng):
+def test_the_repr_of_an_adaptation_states_errors_per_row(rng):
     # Twice the same target costs twice as much in all, and as much per row.
     X, Z = rng.normal(size=(60, 3)), 2.0 * rng.normal(size=(40, 3))
     est = SpARRegressor().fit(X, X[:, 0] + rng.normal(size=60))

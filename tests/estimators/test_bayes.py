@@ -1,4 +1,4 @@
-"""BayesSpARRegressor: its limits, its invariances, and the life cycle that it shares with SpARRegressor."""
+"""BayesSpARRegressor: its limits, its invariances, and its life cycle."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_after_adapting_it_is_ridge_in_units_of_the_larger_spread(shifts):
     assert not est.adaptation_.removed.any()
 
 
-def test_a_target_like_the_source_leaves_the_weights_as_they_are(shift):
+def test_a_target_like_the_source_does_not_change_the_weights(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     before = est.coef_.copy()
     np.testing.assert_allclose(est.adapt(shift.X).coef_, before, rtol=1e-9)
@@ -107,7 +107,7 @@ def test_a_correction_that_noise_explains_is_not_made(shifts, outputs):
     assert kept <= 2
 
 
-def test_a_correction_that_the_labels_prove_is_made(shift):
+def test_a_correction_that_noise_does_not_explain_is_made(shift):
     centre = shift.w_star + np.array([0.5, 0.0, 0.0, 0.0, 0.0])  # wrong where the source has most information
     est = BayesSpARRegressor("common", centre, "chi2", fit_intercept=False).fit(shift.X, shift.y).adapt(shift.Z)
     assert est.adaptation_.changed.sum() >= 1
@@ -159,7 +159,7 @@ def test_a_constant_column_changes_nothing_and_gets_no_weight(shift, params, val
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_turning_features_of_a_common_unit_turns_the_weights(shift, rng, rule):
+def test_rotating_features_of_a_common_unit_rotates_the_weights(shift, rng, rule):
     turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     plain = BayesSpARRegressor("common", rule=rule).fit(shift.X, shift.y).adapt(shift.Z)
     turned = BayesSpARRegressor("common", rule=rule).fit(shift.X @ turn, shift.y).adapt(shift.Z @ turn)
@@ -196,7 +196,7 @@ def test_signs_orders_and_copies_change_predictions_by_rounding_only(seed, rows,
     close(predicted(X, Z, y, counts.astype(float)), predicted(np.repeat(X, counts, axis=0), Z, np.repeat(y, counts)))
 
 
-def test_where_the_prior_is_right_no_other_rule_is_better_and_the_paper_is_beaten():
+def test_under_the_prior_no_other_rule_is_better_and_the_error_is_below_that_of_the_paper():
     """Average target errors over thirty draws of weights from the prior, in units of the larger spread."""
     errors = {"keep": [], "chi2": [], "spar": []}
     for seed in range(30):
@@ -221,7 +221,7 @@ def test_shapes_are_those_of_scikit_learn(shifts, params, outputs):
     assert len(est.evidence_.limit) == (outputs or 1)
 
 
-def test_reset_and_adapted_leave_the_source_as_it_was(shift, params):
+def test_reset_and_adapted_do_not_change_the_source(shift, params):
     est = BayesSpARRegressor(**params).fit(shift.X, shift.y)
     before, units, sigma2 = est.coef_.copy(), est.units_.copy(), est.sigma2_
     other = est.adapted(shift.Z)
@@ -236,7 +236,7 @@ def test_reset_and_adapted_leave_the_source_as_it_was(shift, params):
     assert not hasattr(est, "adaptation_")
 
 
-def test_every_way_to_give_rows_gives_the_same_weights(shift, params, tmp_path):
+def test_every_kind_of_rows_gives_the_same_weights(shift, params, tmp_path):
     """Rows, parts, streams, merged moments, sparse rows, files: nothing but moments is used."""
     X, y, Z = shift.X, shift.y, shift.Z
     make = lambda: BayesSpARRegressor(**params)  # noqa: E731
@@ -265,7 +265,7 @@ def test_tensors_and_dask_collections_give_the_same_weights(shift, params):
         np.testing.assert_allclose(est.coef_, whole.coef_, rtol=0, atol=1e-10)
 
 
-def test_a_saved_model_comes_back_whole_and_can_be_adapted_again(shift, tmp_path, params):
+def test_a_loaded_model_equals_the_saved_one_and_can_be_adapted(shift, tmp_path, params):
     pytest.importorskip("skops")
     est = BayesSpARRegressor(centre=shift.w_star, **params).fit(shift.X, shift.y).adapt(shift.Z)
     save(est, tmp_path / "model.skops")
@@ -275,7 +275,7 @@ def test_a_saved_model_comes_back_whole_and_can_be_adapted_again(shift, tmp_path
     np.testing.assert_array_equal(again.coef_, est.adapted(2.0 * shift.Z).coef_)
 
 
-def test_it_ends_a_pipeline(shift):
+def test_it_can_be_the_last_step_of_a_pipeline(shift):
     pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(shift.X, shift.y)
     ours = adapt_pipeline(pipe, shift.Z)
     direct = BayesSpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
@@ -297,14 +297,14 @@ def test_it_ends_a_pipeline(shift):
         ({"centre": LinearRegression()}, "centre"),
     ],
 )
-def test_wrong_parameters_are_refused_before_anything_changes(shift, wrong, named):
+def test_invalid_parameters_raise_before_anything_changes(shift, wrong, named):
     est = BayesSpARRegressor(**wrong)
     with pytest.raises(ValueError, match=named):
         est.fit(shift.X, shift.y)
     assert not hasattr(est, "moments_")
 
 
-def test_a_centre_of_other_columns_is_refused(shift):
+def test_a_centre_with_other_columns_raises(shift):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(shift.X, columns=list("abcde"))
     model = LinearRegression().fit(X[list("edcba")], shift.y)
@@ -312,7 +312,7 @@ def test_a_centre_of_other_columns_is_refused(shift):
         BayesSpARRegressor(centre=model).fit(X, shift.y)
 
 
-def test_a_centre_that_is_indexed_by_other_columns_is_refused(shift):
+def test_a_centre_indexed_by_other_columns_raises(shift):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(shift.X, columns=list("abcde"))
     series = pd.Series(shift.w_star, index=list("abcde"))
@@ -326,7 +326,7 @@ def test_alpha_one_leaves_exactly_the_centre(shift):
     np.testing.assert_array_equal(est.coef_, shift.w_star)
 
 
-def test_a_refused_batch_leaves_the_estimator_as_it_was(shift):
+def test_an_invalid_batch_leaves_the_estimator_unchanged(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     moments, before = est.moments_, est.coef_.copy()
     bad = shift.X.copy()
@@ -350,7 +350,7 @@ def test_a_parameter_of_the_fit_that_is_changed_takes_effect_at_the_next_fit(rng
     np.testing.assert_array_equal(est.adapt(X[:30]).predict(X), expected)
 
 
-def test_rows_of_weight_zero_are_absent_whatever_they_hold(rng):
+def test_rows_of_weight_zero_are_ignored_even_with_nan(rng):
     X = rng.normal(size=(200, 5))
     y, Z = X @ np.ones(5) + rng.normal(size=200), rng.normal(size=(50, 5)) * [1.0, 1.0, 3.0, 3.0, 0.1] + 1.0
     odd, weight = X.copy(), np.r_[np.zeros(20), np.ones(180)]
@@ -360,7 +360,7 @@ def test_rows_of_weight_zero_are_absent_whatever_they_hold(rng):
     np.testing.assert_allclose(est.coef_, plain.coef_, rtol=1e-8)
 
 
-def test_an_adaptation_that_is_stopped_changes_nothing(rng, monkeypatch):
+def test_an_interrupted_adaptation_changes_nothing(rng, monkeypatch):
     X = rng.normal(size=(80, 3))
     est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=80)).adapt(X + 1.0)
     before, found = est.coef_.copy(), est.adaptation_
@@ -411,7 +411,7 @@ def test_importance_weights_stand_for_their_effective_number_of_rows(rng, kind):
 @pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
 @pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
 @pytest.mark.parametrize("sizes", [(0.0110, 0.0111), (0.0109, 0.0110), (0.9, 0.91)])
-def test_counts_have_no_cliff(rng, kind, sizes):
+def test_counts_change_the_fit_continuously(rng, kind, sizes):
     """A weight a little larger is a little more evidence, and never another kind of weight."""
     X = rng.normal(size=(1000, 10))
     y = X @ np.ones(10) + rng.normal(size=1000)
@@ -422,13 +422,13 @@ def test_counts_have_no_cliff(rng, kind, sizes):
 
 
 @pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
-def test_source_weights_that_do_not_count_rows_are_a_warning(shift, kind):
+def test_source_weights_that_are_not_counts_warn(shift, kind):
     with pytest.warns(SparWarning, match="importance"):
         kind().fit(shift.X, shift.y, np.full(len(shift.y), 0.1))
     kind().fit(shift.X, shift.y, np.full(len(shift.y), 0.6))
 
 
-def test_target_weights_that_do_not_count_rows_are_a_warning(shift):
+def test_target_weights_that_are_not_counts_warn(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     with pytest.warns(SparWarning, match="importance"):
         est.adapt(shift.Z, sample_weight=np.full(len(shift.Z), 0.01))

@@ -1,4 +1,4 @@
-"""Importing pyspar is free of side effects on the rest of the process."""
+"""Importing pyspar has no side effects on the process."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ print(json.dumps([before == settings(), optional]))
 """
 
 
-def test_importing_changes_no_global_setting_and_brings_no_optional_package():
+def test_importing_changes_no_global_setting_and_loads_no_optional_package():
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
     unchanged, optional = json.loads(done.stdout)
     assert unchanged
@@ -38,7 +38,7 @@ def test_importing_changes_no_global_setting_and_brings_no_optional_package():
     assert done.stderr == ""
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     import pyspar
 
     assert all(hasattr(pyspar, name) for name in pyspar.__all__)
@@ -55,7 +55,7 @@ def test_modules_are_reached_from_the_package_that_was_imported(name):
     ("name", "meant"),
     [("SparRegressor", "SpARRegressor"), ("BayesSparRegressor", "BayesSpARRegressor"), ("theroy", "theory")],
 )
-def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(name, meant):
+def test_the_error_for_a_misspelt_name_suggests_the_right_one(name, meant):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean '{meant}'"):
         getattr(pyspar, name)
     with pytest.raises(AttributeError, match=r"no attribute '_private'$"):

@@ -1,4 +1,4 @@
-"""Before any adaptation SpARRegressor is ordinary least squares: scikit-learn's LinearRegression is the oracle."""
+"""Without adaptation SpARRegressor equals scikit-learn's LinearRegression."""
 
 import numpy as np
 import pandas as pd
@@ -67,7 +67,7 @@ def test_the_unbiased_noise_counts_the_rank_and_not_the_features(rng):
 @pytest.mark.parametrize(
     ("n", "warns"), [(3, True), (4, True), (5, True), (6, True), (7, True), (8, True), (12, False)]
 )
-def test_no_more_rows_than_directions_is_warned_of_with_its_consequence(rng, n, warns, fit_intercept):
+def test_no_more_rows_than_directions_warns(rng, n, warns, fit_intercept):
     d = 8 - fit_intercept
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     est = SpARRegressor(fit_intercept=fit_intercept)

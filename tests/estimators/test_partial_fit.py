@@ -1,4 +1,4 @@
-"""A stream of batches is one fit on all of them."""
+"""Fitting batches equals one fit on all rows."""
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ def test_random_batches_equal_one_fit(shifts, seed, cuts, outputs, fit_intercept
     np.testing.assert_allclose(streamed.predict(data.Z), whole.predict(data.Z), rtol=1e-8, atol=1e-8)
 
 
-def test_principal_component_regression_takes_batches_too(shift):
+def test_principal_component_regression_accepts_batches(shift):
     whole = PCRRegressor(3).fit(shift.X, shift.y)
     streamed = PCRRegressor(3)
     for rows in np.array_split(np.arange(300), 7):
@@ -65,19 +65,19 @@ def test_ten_thousand_float32_batches_lose_no_accuracy(rng):
     assert (streamed.moments_.eps == np.finfo(np.float32).eps).all()
 
 
-def test_a_batch_forgets_an_earlier_adaptation(shift):
+def test_a_batch_discards_an_earlier_adaptation(shift):
     est = SpARRegressor().partial_fit(shift.X[:200], shift.y[:200]).adapt(shift.Z)
     est.partial_fit(shift.X[200:], shift.y[200:])
     assert not hasattr(est, "adaptation_")
     assert_same_fit(est, SpARRegressor().fit(shift.X, shift.y))
 
 
-def test_fit_starts_anew_after_batches(shift):
+def test_fit_discards_earlier_batches(shift):
     est = SpARRegressor().partial_fit(shift.X[:200], shift.y[:200]).fit(shift.X[200:], shift.y[200:])
     assert_same_fit(est, SpARRegressor().fit(shift.X[200:], shift.y[200:]))
 
 
-def test_adaptation_between_batches_is_warned_of_while_rows_are_few(rng):
+def test_adaptation_between_batches_warns_if_there_are_few_rows(rng):
     est = SpARRegressor().partial_fit(rng.normal(size=(2, 5)), rng.normal(size=2))  # no warning: more will come
     with pytest.warns(SparWarning, match="estimated as zero"):
         est.adapt(rng.normal(size=(5, 5)))
@@ -92,7 +92,7 @@ def test_adaptation_between_batches_is_warned_of_while_rows_are_few(rng):
         (np.zeros((4, 5)), np.zeros(3), "inconsistent"),
     ],
 )
-def test_a_refused_batch_leaves_the_sum_as_it_was(shift, X, y, error):
+def test_an_invalid_batch_leaves_the_sum_unchanged(shift, X, y, error):
     est = SpARRegressor().partial_fit(shift.X, shift.y).adapt(shift.Z)
     before, state = est.predict(shift.Z), dict(est.__dict__)
     with pytest.raises(ValueError, match=error):
@@ -104,7 +104,7 @@ def test_a_refused_batch_leaves_the_sum_as_it_was(shift, X, y, error):
     assert est.moments_.rows == 600
 
 
-def test_a_refused_first_batch_leaves_an_unfitted_estimator():
+def test_an_invalid_first_batch_leaves_the_estimator_unfitted():
     est = SpARRegressor()
     with pytest.raises(ValueError, match="NaN"):
         est.partial_fit([[np.nan, 1.0]], [1.0])

@@ -1,4 +1,4 @@
-"""Principal component regression: scikit-learn's PCA followed by LinearRegression is the oracle."""
+"""Principal component regression, compared with scikit-learn's PCA followed by LinearRegression."""
 
 import numpy as np
 import pandas as pd
@@ -72,7 +72,7 @@ def test_gcv_chooses_the_least_generalised_cross_validation_error(seed, outputs)
     np.testing.assert_allclose(ours.predict(X), reference(ours.n_components_).fit(X, y).predict(X), **SAME)
 
 
-def test_gcv_leaves_out_components_of_pure_noise_now_and_then_and_never_the_signal():
+def test_gcv_sometimes_drops_components_of_pure_noise_and_never_the_signal():
     chosen = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def test_gcv_leaves_out_components_of_pure_noise_now_and_then_and_never_the_sign
     assert chosen.count(3) > 10  # a component of noise lowers the criterion in one case of six
 
 
-def test_more_components_than_the_source_has_are_as_many_as_it_has(rng):
+def test_more_components_than_the_rank_use_the_rank(rng):
     X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 5))
     y = rng.normal(size=40)
     est = PCRRegressor(4).fit(X, y)
@@ -128,13 +128,13 @@ def test_a_constant_label_needs_no_weights(shift):
 @pytest.mark.parametrize(
     "bad", [0, -1, 6, 0.0, 1.5, -0.5, np.nan, np.inf, "mle", "GCV", None, True, [2], np.array([2, 3])]
 )
-def test_a_number_of_components_that_cannot_be_is_refused(shift, bad):
-    with pytest.raises(ValueError, match=r"n_components must be 'gcv', a whole number from 1 to .*\(5\), or a share"):
+def test_an_invalid_number_of_components_raises(shift, bad):
+    with pytest.raises(ValueError, match=r"n_components.*\(5\)"):
         PCRRegressor(bad).fit(shift.X, shift.y)
 
 
 @pytest.mark.parametrize("good", [np.int32(2), np.int64(2), np.float32(0.5), np.float64(0.5)])
-def test_numpy_numbers_are_numbers(shift, good):
+def test_the_number_of_components_may_be_a_numpy_number(shift, good):
     assert 1 <= PCRRegressor(good).fit(shift.X, shift.y).n_components_ <= 2
 
 

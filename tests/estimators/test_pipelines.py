@@ -1,4 +1,4 @@
-"""Adapting the last step of a pipeline equals doing its steps by hand."""
+"""Adapting the last step of a pipeline equals transforming and adapting separately."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ def pipe(shift):
     )
 
 
-def test_it_equals_transforming_and_adapting_by_hand(shift, pipe):
+def test_it_equals_separate_transforming_and_adapting(shift, pipe):
     ours = adapt_pipeline(pipe, shift.Z)
     scaler = StandardScaler().fit(shift.X)
     features = PolynomialFeatures(2, include_bias=False).fit(scaler.transform(shift.X))
@@ -33,7 +33,7 @@ def test_it_equals_transforming_and_adapting_by_hand(shift, pipe):
     assert [name for name, _ in ours.steps] == [name for name, _ in pipe.steps]
 
 
-def test_the_pipeline_given_is_unchanged_and_its_steps_are_shared(shift, pipe):
+def test_the_original_pipeline_is_unchanged_and_its_steps_are_shared(shift, pipe):
     before = pipe.predict(shift.Z)
     ours = adapt_pipeline(pipe, shift.Z)
     np.testing.assert_array_equal(pipe.predict(shift.Z), before)
@@ -73,29 +73,29 @@ def test_the_settings_of_the_pipeline_are_kept(shift, tmp_path):
 
 
 @pytest.mark.parametrize("last", [LinearRegression(), PCRRegressor()])
-def test_a_last_step_that_cannot_be_adapted_is_refused_by_name(shift, last):
+def test_the_error_for_a_last_step_that_cannot_be_adapted_names_it(shift, last):
     pipe = make_pipeline(StandardScaler(), last).fit(shift.X, shift.y)
-    with pytest.raises(TypeError, match=rf"Got '{type(last).__name__.lower()}', a {type(last).__name__}, instead"):
+    with pytest.raises(TypeError, match=rf"'{type(last).__name__.lower()}' \({type(last).__name__}\)"):
         adapt_pipeline(pipe, shift.Z)
 
 
-def test_an_unfitted_pipeline_is_refused(shift):
+def test_an_unfitted_pipeline_raises(shift):
     with pytest.raises(NotFittedError):
         adapt_pipeline(make_pipeline(StandardScaler(), SpARRegressor()), shift.Z)
 
 
 @pytest.mark.parametrize("thing", [SpARRegressor(), None, "pipe", StandardScaler()])
-def test_what_is_no_pipeline_is_refused(shift, thing):
-    with pytest.raises(TypeError, match=f"pipe must be a scikit-learn Pipeline. Got {type(thing).__name__} instead"):
+def test_an_object_that_is_not_a_pipeline_raises(shift, thing):
+    with pytest.raises(TypeError, match=f"pipe .*{type(thing).__name__}$"):
         adapt_pipeline(thing, shift.Z)
 
 
 def test_moments_cannot_pass_through_earlier_steps(shift, pipe):
-    with pytest.raises(TypeError, match="Moments cannot pass"):
+    with pytest.raises(TypeError, match="Moments"):
         adapt_pipeline(pipe, Moments.of(shift.Z))
 
 
-def test_a_refused_target_leaves_the_pipeline_as_it_was(shift, pipe):
+def test_an_invalid_target_leaves_the_pipeline_unchanged(shift, pipe):
     before = pipe.predict(shift.Z)
     with pytest.raises(ValueError, match="NaN"):
         adapt_pipeline(pipe, np.full((3, 5), np.nan))

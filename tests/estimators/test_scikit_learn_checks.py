@@ -1,4 +1,4 @@
-"""scikit-learn's own estimator checks, in full: no check is skipped or expected to fail."""
+"""scikit-learn's estimator checks, in full: no check is skipped or expected to fail."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks

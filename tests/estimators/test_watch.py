@@ -1,4 +1,4 @@
-"""A target that keeps arriving: windows and decay are what they say, and the alarm rings in time."""
+"""TargetWatch: windows, decay and the alarm."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_a_window_is_the_sum_of_its_batches(world):
     assert [state.rows for state in states] == [40, 80, 80, 80]
 
 
-def test_decay_weighs_a_batch_by_its_age(world):
+def test_decay_weights_a_batch_by_its_age(world):
     est, batches = world
     watch = TargetWatch(est, limit=1.0, decay=0.5)
     state = [watch.update(batch) for batch in batches][-1]
@@ -34,7 +34,7 @@ def test_decay_weighs_a_batch_by_its_age(world):
     assert state.rows == pytest.approx(weight.sum())
 
 
-def test_the_alarm_rings_when_the_expected_error_crosses_the_limit(world):
+def test_there_is_an_alarm_when_the_expected_error_exceeds_the_limit(world):
     est, batches = world
     calm = TargetWatch(est, limit=1e9, window=1)
     errors = [calm.update(batch).adapted[0].rmse for batch in batches]
@@ -44,7 +44,7 @@ def test_the_alarm_rings_when_the_expected_error_crosses_the_limit(world):
     assert errors[-1] > errors[0]
 
 
-def test_the_estimator_given_is_not_changed_and_several_outputs_are_watched(rng):
+def test_the_original_estimator_is_not_changed_and_several_outputs_are_monitored(rng):
     X = rng.normal(size=(100, 3))
     est = BayesSpARRegressor().fit(X, X @ rng.normal(size=(3, 2)) + rng.normal(size=(100, 2)))
     before = est.coef_.copy()
@@ -55,7 +55,7 @@ def test_the_estimator_given_is_not_changed_and_several_outputs_are_watched(rng)
     assert "expected RMSE" in repr(state)
 
 
-def test_a_batch_that_is_refused_leaves_the_watch_as_it_was(world):
+def test_an_invalid_batch_leaves_the_watch_unchanged(world):
     est, batches = world
     watch, other = TargetWatch(est, limit=1.0, window=2), TargetWatch(est, limit=1.0, window=2)
     watch.update(batches[0])
@@ -67,7 +67,7 @@ def test_a_batch_that_is_refused_leaves_the_watch_as_it_was(world):
     assert again.adapted == expected.adapted
 
 
-def test_moments_can_be_watched_too(world):
+def test_a_batch_may_be_moments(world):
     est, batches = world
     rows, moments = TargetWatch(est, limit=1.0, window=1), TargetWatch(est, limit=1.0, window=1)
     assert rows.update(batches[1]).adapted == moments.update(Moments.of(batches[1])).adapted
@@ -76,20 +76,20 @@ def test_moments_can_be_watched_too(world):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"limit": 0.0, "window": 1}, "above 0"),
-        ({"limit": np.nan, "window": 1}, "above 0"),
-        ({"limit": 1.0}, "either window"),
-        ({"limit": 1.0, "window": 1, "decay": 0.5}, "either window"),
-        ({"limit": 1.0, "window": 0}, "at least 1"),
-        ({"limit": 1.0, "decay": 1.0}, r"\(0, 1\)"),
+        ({"limit": 0.0, "window": 1}, "limit"),
+        ({"limit": np.nan, "window": 1}, "limit"),
+        ({"limit": 1.0}, "window.*decay"),
+        ({"limit": 1.0, "window": 1, "decay": 0.5}, "window.*decay"),
+        ({"limit": 1.0, "window": 0}, "window.* 0"),
+        ({"limit": 1.0, "decay": 1.0}, "decay.* 1.0"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(world, options, message):
+def test_invalid_settings_raise(world, options, message):
     with pytest.raises(ValueError, match=message):
         TargetWatch(world[0], **options)
 
 
-def test_an_error_beyond_float64_is_an_alarm_in_words(world):
+def test_an_error_beyond_float64_is_an_alarm(world):
     est, batches = world
     state = TargetWatch(est, limit=1.0, window=1).update(batches[0] * 1e300)
     assert state.alarm

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyspar import SpARRegressor
-from pyspar.core.eigen import working_with
+from pyspar.core.linalg import use_algebra
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
@@ -103,7 +103,7 @@ def test_the_algebra_of_a_device_is_used_and_gives_the_same_fit(problem, in_memo
             Counting.calls += 1
             return super().overlap_sums(V, E, weights)
 
-    with working_with(Counting(torch.device("cpu"))):
+    with use_algebra(Counting(torch.device("cpu"))):
         assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
     assert Counting.calls == 3
     SpARRegressor().fit(problem.X, problem.y)

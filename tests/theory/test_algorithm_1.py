@@ -1,4 +1,4 @@
-"""Algorithm 1 read literally: two thin SVDs, a pseudoinverse and a loop, on rows one can hold in memory."""
+"""Algorithm 1, compared with a literal implementation: two thin SVDs, a pseudoinverse and a loop."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What removing costs: the estimate is unbiased for a given set, and its standard error is that of many repeats."""
+"""The bias estimate is unbiased for a given set, and its standard error is that of many repetitions."""
 
 from functools import partial
 

@@ -37,7 +37,7 @@ def assert_within_four_standard_errors(shares, expected):
 @pytest.mark.parametrize("alpha", [0.9, 0.999])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("noise", ["exact", "mle"])
-def test_a_direction_without_weight_is_removed_at_the_level_that_is_promised(d, alpha, fit_intercept, noise):
+def test_a_direction_without_weight_is_removed_with_the_nominal_probability(d, alpha, fit_intercept, noise):
     # Ten directions have a weight, so that the promise does not rest on a label that is noise alone.
     distances = np.where(np.arange(d) < 10, 20.0, 0.0)
     shares, _, _ = removed_shares(d, alpha=alpha, noise=noise, fit_intercept=fit_intercept, distances=distances)
@@ -59,7 +59,7 @@ def test_the_probability_of_removal_is_that_of_proposition_1_with_degrees_of_fre
     assert np.abs(known - expected).max() > 0.02  # what the degrees of freedom change is seen by the test
 
 
-def test_the_exact_level_is_the_paper_s_where_the_rows_are_many():
+def test_the_exact_level_tends_to_that_of_the_paper_for_many_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 3))
     Y = rng.normal(size=(20_000, 50))

@@ -1,4 +1,4 @@
-"""Proposition 1 and Lemma 1: how often the rule removes a direction."""
+"""Proposition 1 and Lemma 1: the probability that the rule removes a direction."""
 
 from functools import partial
 

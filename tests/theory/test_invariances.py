@@ -1,4 +1,4 @@
-"""What must not matter does not: rotation, scale, row order; and what alpha may do at its ends and between."""
+"""Invariances: rotation, scale, order of the rows; and the effect of alpha."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def test_rotating_the_features_does_not_change_the_predictions(shifts, seed, alp
 
 
 @given(seed=seeds, factor=st.floats(1e-6, 1e6), alpha=alphas)
-def test_scaling_the_target_does_not_change_what_is_removed(shifts, seed, factor, alpha):
+def test_scaling_the_target_does_not_change_the_removed_directions(shifts, seed, factor, alpha):
     data = shifts(seed)
     est = fitted(data, alpha, fit_intercept=False)
     plain, scaled = est.adapted(data.Z), est.adapted(factor * data.Z)
@@ -46,7 +46,7 @@ def test_scaling_the_target_does_not_change_what_is_removed(shifts, seed, factor
 
 
 @given(seed=seeds, factor=st.floats(1e-3, 1e3))
-def test_scaling_the_target_about_the_source_mean_does_not_change_what_is_removed(shifts, seed, factor):
+def test_scaling_the_target_about_the_source_mean_does_not_change_the_removed_directions(shifts, seed, factor):
     data = shifts(seed, offset=2.0)
     est = fitted(data)
     mean = data.X.mean(axis=0)
@@ -149,7 +149,7 @@ def test_scaling_the_labels_scales_the_weights_and_removes_the_same(shifts, seed
 
 
 @given(seed=seeds)
-def test_each_output_is_adapted_as_if_it_were_alone(shifts, seed):
+def test_each_output_is_adapted_independently(shifts, seed):
     data = shifts(seed, outputs=3, noise=1.5)
     together = fitted(data).adapt(data.Z)
     for k in range(3):

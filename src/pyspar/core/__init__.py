@@ -1,1 +1,1 @@
-"""The mathematics: pure functions and frozen dataclasses over numpy and scipy, no checks, no output."""
+"""The numerical core: pure functions and frozen dataclasses that use only numpy and scipy."""

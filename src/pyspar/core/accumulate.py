@@ -1,55 +1,170 @@
-"""The kernels: a root R with ``R'R = A'A`` for ``A = [1 | X | Y]``, whatever the number of rows.
+"""Accumulate rows into a root R with ``R'R = A'A`` for ``A = [1 | X | Y]``, for any number of rows.
 
-Two ways to obtain it. ``qr_root`` folds blocks through Householder QR: right to the last digit at every condition
-number, ten times the price of one matrix product. ``gram_root`` multiplies once and factors the product, which
-squares the condition number; where that costs digits it multiplies a second (at most a third) time after
-preconditioning by what the first pass learnt, and QR's accuracy is back at a third of QR's price. Where even that is
-not enough, it ends in QR.
+``qr_root`` folds blocks of rows through Householder QR. It is accurate to rounding at every condition number and costs
+ten matrix products. ``gram_root`` computes one matrix product and factors it, which squares the condition number. If
+this loses digits, it computes a second and at most a third product after preconditioning by the first. That restores
+the accuracy of QR at a third of its cost. If the digits are still insufficient, it uses QR.
 
-Every root has the form ``[[r, r * mean], [0, C]]``: the first row carries the weight and the means, C is a root of
-the scatter about the mean. So centring is dropping the first row.
+Every root has the form ``[[r, r * mean], [0, C]]``. The first row contains the weight and the means, and C is a root of
+the scatter about the mean. Centring therefore means dropping the first row.
+
+Rows are read in blocks that fit in the cache and are never copied as a whole. Blocks of float64 without shift, scale or
+weight are multiplied in place. Other blocks are converted, shifted and weighted in a small buffer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.linalg import lapack
 
-from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Vector, power_of_two
-from pyspar.core.blocks import Frame, Table, augmented_blocks, blocks, column_sizes, typical_frame
+from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Rows, Vector
+from pyspar.core.linalg import power_of_two
+
+# A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
+# larger blocks update the D x D sum less often (32 MB was 12 per cent faster than 4 MB for 512 features).
+BLOCK_BYTES = 4_000_000
+IN_PLACE_BYTES = 32_000_000
+
+OFFSET_LIMIT = 8.0
+"""Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
 
 GRAM_SPREAD = 1e-3
 """Smallest over largest singular value (columns at unit length) down to which one product keeps eleven digits."""
 
 BLUR = 1e-6
-"""A direction shorter than this share of the rows is not seen by one product: squares have half the digits."""
+"""One product does not resolve a direction shorter than this share of the rows: squares have half the digits."""
 
 _FLOOR = 1e-7
-"""Below this share a singular value is lost in the product's rounding; preconditioning stops amplifying there."""
+"""A singular value below this share is lost in the product's rounding, so preconditioning does not amplify it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of X beside rows of Y, with the square roots of their weights (None: all one)."""
+
+    X: Rows
+    Y: Rows
+    sqrt_weight: Vector | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.X.shape[1] + self.Y.shape[1])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The coordinates in which rows are multiplied: ``([X | Y] - shift) * scale``."""
+
+    shift: Vector
+    scale: Vector
+
+    @property
+    def plain(self) -> bool:
+        """Whether the coordinates are those of the rows, so that the rows can be read in place."""
+        return not self.shift.any() and bool((self.scale == 1.0).all())
+
+    def part(self, columns: slice) -> Frame:
+        return Frame(self.shift[columns], self.scale[columns])
+
+
+def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
+    step = max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield ``[1 | Y]`` and ``X`` block by block, in the frame's coordinates and times the root of the weights.
+
+    Both may be buffers that the next block overwrites.
+    """
+    d = table.X.shape[1]
+    x_frame, y_frame = frame.part(slice(0, d)), frame.part(slice(d, None))
+    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and x_frame.plain
+    # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
+    by_columns = table.X.strides[0] < table.X.strides[1]
+    buffer = np.empty((0, d))
+    for rows in row_slices(table.n_rows, table.n_columns + 1, IN_PLACE_BYTES if in_place else BLOCK_BYTES):
+        n = rows.stop - rows.start
+        side = np.empty((n, 1 + table.Y.shape[1]))
+        side[:, 0] = 1.0
+        np.subtract(table.Y[rows], y_frame.shift, out=side[:, 1:])
+        side[:, 1:] *= y_frame.scale
+        if in_place:
+            yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
+            continue
+        if len(buffer) < n:
+            buffer = np.empty((d, n)).T if by_columns else np.empty((n, d))
+        X = buffer[:n]
+        np.copyto(X, table.X[rows])  # converting and subtracting in one step would be three times slower
+        if x_frame.shift.any():
+            X -= x_frame.shift
+        if not (x_frame.scale == 1.0).all():
+            X *= x_frame.scale
+        if table.sqrt_weight is not None:
+            X *= table.sqrt_weight[rows, None]
+            side *= table.sqrt_weight[rows, None]
+        yield side, X
+
+
+def augmented_blocks(table: Table, frame: Frame) -> Iterator[Matrix]:
+    """Yield the blocks ``[1 | X | Y]``, in the frame's coordinates and times the root of the weights."""
+    for side, X in blocks(table, frame):
+        yield np.column_stack([side[:, :1], X, side[:, 1:]])
+
+
+def typical_frame(table: Table, n_rows: int = 1000) -> Frame:
+    """Return a frame that subtracts large common offsets of the columns. Columns without one are not shifted.
+
+    The offsets are those of the first ``n_rows`` rows. If these rows are not typical, the product loses digits, which
+    its condition number shows.
+    """
+    head = np.column_stack([table.X[:n_rows], table.Y[:n_rows]]).astype(np.float64, copy=False)
+    weight = None if table.sqrt_weight is None else table.sqrt_weight[:n_rows] ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.average(head, axis=0, weights=weight)
+        spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
+    offset = np.abs(mean) > OFFSET_LIMIT * spread
+    offset[table.X.shape[1] :] = True  # the outputs are copied in any case
+    return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))
+
+
+def column_sizes(table: Table, frame: Frame) -> Vector:
+    """Return the largest magnitude in each column of ``[X | Y]``, in the frame's coordinates."""
+    sizes = np.zeros(table.n_columns)
+    for block in augmented_blocks(Table(table.X, table.Y), frame):
+        np.maximum(sizes, np.abs(block[:, 1:]).max(axis=0), out=sizes)
+    return sizes
 
 
 def qr_root(table: Table) -> Matrix:
-    """Fold the rows through blocked QR; exact to rounding at every condition number, each row read once."""
+    """Return a root by blocked QR. It is exact to rounding at every condition number and reads each row once."""
     frame = typical_frame(table)
     root = np.zeros((0, table.n_columns + 1))
     for block in augmented_blocks(table, frame):
-        root = folded(root, block)
+        root = fold_block(root, block)
     root[0, 1:] += root[0, 0] * frame.shift
     return root
 
 
 def gram_root(table: Table, *, refine: bool) -> Matrix:
-    """Multiply the rows once; with ``refine`` as often again as the accuracy of QR asks for (at most twice)."""
+    """Return a root from one product, and with ``refine`` from up to two more until it is as accurate as QR."""
     product, frame = _safe_product(table)
     if not np.isfinite(product).all():
         return np.full((1, table.n_columns + 1), np.nan)
     root, resolved = root_of_product(product, frame)
     if refine and not resolved:
         mean = root[0, 1:] / root[0, 0]
-        factor = refined(partial(_flat_blocks, table, Frame(mean, frame.scale)), scatter_of(product)[1])
+        factor = refine_factor(partial(_preconditioned_blocks, table, Frame(mean, frame.scale)), scatter_of(product)[1])
         if factor is None:
             return qr_root(table)
         root[1:, 1:] = factor / frame.scale
@@ -57,45 +172,45 @@ def gram_root(table: Table, *, refine: bool) -> Matrix:
 
 
 def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
-    """Return a root from ``A'A`` with ``A = [1 | ([X | Y] - shift) * scale]``, and whether it kept its digits."""
+    """Return a root from ``A'A`` with ``A = [1 | ([X | Y] - shift) * scale]``, and whether no digits were lost."""
     middle, scatter = scatter_of(product)
-    factor, conditioned = _root_of_scatter(scatter)
-    # A column whose mean exceeds its spread a hundredfold has lost four digits when the mean was taken out.
+    factor, resolved = _root_of_scatter(scatter)
+    # Subtracting a mean of a hundred times the spread costs four digits.
     centred = bool((product[0, 0] * middle**2 <= 1e4 * np.diag(scatter)).all())
     mean = frame.shift + middle / frame.scale
     root = np.zeros((factor.shape[0] + 1, product.shape[1]))
-    with np.errstate(over="ignore"):  # values near the limit of float64 end as infinity, which the caller refuses
+    with np.errstate(over="ignore"):  # values near the limit of float64 become infinite, and the caller raises an error
         root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
         root[1:, 1:] = factor / frame.scale
-    return root, conditioned and centred
+    return root, resolved and centred
 
 
-def conditioned(square: Matrix, spread: float) -> bool:
-    """Tell whether the smallest singular value behind a product is surely at least such a share of the largest."""
+def is_well_conditioned(square: Matrix, spread: float) -> bool:
+    """Return whether the smallest singular value of a product's root is at least this share of the largest."""
     with np.errstate(under="ignore"):
         return bool(_cholesky(square)[1] >= spread**2)
 
 
-def folded(root: Matrix, block: Matrix) -> Matrix:
-    """Return the triangular root of the rows behind a root and of more rows ``[1 | X | Y]``."""
+def fold_block(root: Matrix, block: Matrix) -> Matrix:
+    """Return the triangular root of the rows of a root and of further rows ``[1 | X | Y]``."""
     triangle: Matrix = np.linalg.qr(np.vstack([root, block]), mode="r")  # type: ignore[assignment]  # stubs miss "r"
     return triangle
 
 
-def merged_root(one: Matrix, two: Matrix) -> Matrix:
-    """Return the root of all the rows behind two roots, merged about their mean so that no offset costs digits."""
+def merge_roots(one: Matrix, two: Matrix) -> Matrix:
+    """Return the root of the rows of two roots, computed about the common mean so that an offset costs no digits."""
     weights = one[0, 0] ** 2 + two[0, 0] ** 2
     middle = one[0, 1:] * (one[0, 0] / weights) + two[0, 1:] * (two[0, 0] / weights)
     one, two = one.copy(), two.copy()
     for root in (one, two):
         root[0, 1:] -= root[0, 0] * middle
-    merged = folded(one, two)
+    merged = fold_block(one, two)
     merged[0, 1:] += merged[0, 0] * middle
     return merged
 
 
 def _safe_product(table: Table) -> tuple[Matrix, Frame]:
-    """Return the product and the frame it was made in; columns are scaled only where squares would overflow."""
+    """Return the product and its frame. Columns are scaled only if squares would overflow or underflow."""
     frame = typical_frame(table)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         product = _product(table, frame)
@@ -103,8 +218,8 @@ def _safe_product(table: Table) -> tuple[Matrix, Frame]:
     low, high = SAFE_SQUARES
     if ((squares > low) & (squares < high)).all():
         return product, frame
-    # Only now is a second look at the rows worth its price: a zero on the diagonal may be a constant column or an
-    # underflow, an infinite one may be an overflow or an infinity of the caller's.
+    # Read the rows again: a zero on the diagonal is either a constant column or an underflow, and an infinite value is
+    # either an overflow or an infinity of the caller.
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = column_sizes(table, frame)
     scaled = Frame(frame.shift, np.array([1.0 / power_of_two(size) for size in sizes]))
@@ -115,7 +230,7 @@ def _safe_product(table: Table) -> tuple[Matrix, Frame]:
 
 
 def _product(table: Table, frame: Frame) -> Matrix:
-    """Return ``A'A`` for ``A = [1 | X | Y]`` in a frame: the features' share by one large product per block."""
+    """Return ``A'A`` for ``A = [1 | X | Y]`` in a frame, with one large product of the features per block."""
     d, k = table.X.shape[1], table.Y.shape[1]
     XX, sX, ss = np.zeros((d, d)), np.zeros((1 + k, d)), np.zeros((1 + k, 1 + k))
     scratch = np.empty((d, d))
@@ -135,17 +250,17 @@ def scatter_of(product: Matrix) -> tuple[Vector, Matrix]:
 
 def _root_of_scatter(scatter: Matrix) -> tuple[Matrix, bool]:
     """Return a root of the scatter and whether it is accurate in every direction."""
-    lengths, unit = _equilibrated(scatter)
+    lengths, unit = _equilibrate(scatter)
     factor, condition = _cholesky(unit)
     if factor is None or condition == 0.0:
-        lam, V = _eigen(unit)
+        lam, V = _eigen_root(unit)
         factor = lam[:, None] * V.T
-        factor[:, np.diag(scatter) == 0.0] = 0.0  # eigenvectors carry rounding; a column of zeros must stay one
+        factor[:, np.diag(scatter) == 0.0] = 0.0  # eigenvectors are rounded, but a column of zeros must remain zero
     return factor * lengths, bool(condition >= GRAM_SPREAD**2)
 
 
 def _cholesky(unit: Matrix) -> tuple[Matrix | None, float]:
-    """Return the triangular factor and the condition of the square; None and zero where it is singular."""
+    """Return the triangular factor and the reciprocal condition number; None and zero for a singular matrix."""
     try:
         factor: Matrix = np.asarray(np.linalg.cholesky(unit).T, dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -153,57 +268,65 @@ def _cholesky(unit: Matrix) -> tuple[Matrix | None, float]:
     return factor, float(lapack.dpocon(factor, np.abs(unit).sum(axis=0).max(initial=0.0))[0])
 
 
-def refined(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], scatter: Matrix) -> Matrix | None:
-    """Multiply again in coordinates where the known part of the spectrum is flat; None where only QR will do.
+def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], scatter: Matrix) -> Matrix | None:
+    """Return a root of the scatter from further products in preconditioned coordinates; None if QR is needed.
 
-    ``read(P)`` reads the rows once more: the roots of their weights, and the weighted rows ``[X | Y] - mean`` times P.
-    With ``A = (A P) P^-1`` and ``P = V / max(lambda, floor)``, the product of ``A P`` is well conditioned down to the
-    floor, so the second pass is as good as QR over ten decades. Null directions take a third, and end as what they are:
-    rounding noise of the rows. A direction that is real and smaller still is measured better by QR.
+    ``read(P)`` reads the rows once more. It yields the roots of the weights and the weighted rows ``[X | Y] - mean``
+    times P. With ``P = V / max(lambda, floor)`` from the scatter so far, the product of the rows times P is well
+    conditioned down to the floor, so the second product is as accurate as QR over ten decades. Null directions need a
+    third product, after which they contain the rounding error of the rows. QR is more accurate for a direction that is
+    smaller than this but not null.
     """
-    # The columns are brought to unit length once. Doing so again would blow up what the first pass left of a null
-    # direction, which is rounding, and rounding comes out differently in each pass.
     empty = np.diag(scatter) == 0.0
-    lengths, scatter = _equilibrated(scatter)
-    into, back = np.diag(1.0 / lengths), np.diag(lengths)
+    # The columns are scaled to unit length only once. Scaling again would amplify the rounding error in null
+    # directions, which differs between products.
+    lengths, scatter = _equilibrate(scatter)
+    precondition, undo = np.diag(1.0 / lengths), np.diag(lengths)
     for _ in range(2):
-        lam, V = _eigen(scatter)
+        lam, V = _eigen_root(scatter)
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
-        into, back = into @ (V / lam), (lam[:, None] * V.T) @ back
-        scatter, offset, weight = np.zeros_like(scatter), np.zeros(len(scatter)), np.zeros(())
-        for ones, flat in read(into):
-            scatter += flat.T @ flat
-            offset += ones @ flat
-            weight += ones @ ones
-        # The mean of the first pass is rounded; over many rows even that would become a direction.
-        scatter -= np.outer(offset, offset) / weight
-        root, resolved = _root_of_scatter(scatter)
+        precondition, undo = precondition @ (V / lam), (lam[:, None] * V.T) @ undo
+        scatter = _scatter_of_blocks(read(precondition), len(scatter))
+        factor, resolved = _root_of_scatter(scatter)
         if resolved:
             break
-        left, _ = _eigen(scatter)
-        if ((left > _FLOOR * left.max()) & (left < GRAM_SPREAD * left.max())).any():
+        lam, _ = _eigen_root(scatter)
+        if ((lam > _FLOOR * lam.max()) & (lam < GRAM_SPREAD * lam.max())).any():
             return None
-    root = root @ back
-    root[:, empty] = 0.0
-    return root
+    factor = factor @ undo
+    factor[:, empty] = 0.0
+    return factor
 
 
-def _flat_blocks(table: Table, frame: Frame, into: Matrix) -> Iterator[tuple[Vector, Matrix]]:
+def _scatter_of_blocks(blocks: Iterable[tuple[Vector, Matrix]], size: int) -> Matrix:
+    """Return the scatter of weighted rows about their mean, from blocks of root weights and weighted rows."""
+    scatter, offset, weight = np.zeros((size, size)), np.zeros(size), np.zeros(())
+    for sqrt_weight, rows in blocks:
+        scatter += rows.T @ rows
+        offset += sqrt_weight @ rows
+        weight += sqrt_weight @ sqrt_weight
+    # The mean that was subtracted is rounded. For many rows that error would add a direction.
+    return np.asarray(scatter - np.outer(offset, offset) / weight)
+
+
+def _preconditioned_blocks(table: Table, frame: Frame, precondition: Matrix) -> Iterator[tuple[Vector, Matrix]]:
     for block in augmented_blocks(table, frame):
-        yield block[:, 0], block[:, 1:] @ into
+        yield block[:, 0], block[:, 1:] @ precondition
 
 
-def _equilibrated(scatter: Matrix) -> tuple[Vector, Matrix]:
+def _equilibrate(scatter: Matrix) -> tuple[Vector, Matrix]:
+    """Return the lengths of the columns (one for a column of zeros) and the scatter with columns of unit length."""
     lengths = np.sqrt(np.maximum(np.diag(scatter), 0.0))
     empty = lengths == 0.0
     lengths[empty] = 1.0
     unit = scatter / lengths[:, None] / lengths
-    # A column of no length overlaps with nothing; what is there is rounding, of any size where the column was huge.
+    # The overlaps of a column of zeros are rounding errors, which are large if the column has a large offset.
     unit[empty] = 0.0
     unit[:, empty] = 0.0
     return lengths, unit
 
 
-def _eigen(scatter: Matrix) -> tuple[Vector, Matrix]:
+def _eigen_root(scatter: Matrix) -> tuple[Vector, Matrix]:
+    """Return the roots of the eigenvalues, at least machine epsilon, and the eigenvectors."""
     squares, V = np.linalg.eigh(scatter)
     return np.sqrt(np.maximum(squares, EPS64**2)), V

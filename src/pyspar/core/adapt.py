@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, root_sum_squares, squared
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.belief import Belief
-from pyspar.core.linalg import thin_svd
+from pyspar.core.linalg import root_sum_squares, squared, thin_svd
 from pyspar.core.moments import Moments
-from pyspar.core.risk import Terms, outside_share, terms_of
+from pyspar.core.risk import outside_share
+from pyspar.core.rules import Terms, terms_of
 from pyspar.core.spectrum import Spectrum, decompose
 
 Rule = Callable[[Terms], Mask]
@@ -99,8 +100,8 @@ class Adaptation:
         For a posterior it is the sum of ``bias_hat``, the squared distance from the posterior mean.
         """
         with np.errstate(invalid="ignore"):
-            own = np.zeros_like(self.var) if self.posterior else self.var
-            excess = np.nan_to_num(self.bias_hat - own, nan=np.inf, posinf=np.inf)  # too large for float64: unknown
+            expected = np.zeros_like(self.var) if self.posterior else self.var
+            excess = np.nan_to_num(self.bias_hat - expected, nan=np.inf, posinf=np.inf)  # unknown if too large
         return np.asarray(np.maximum(np.where(self.removed, excess, 0.0).sum(axis=0), 0.0))
 
     @property
@@ -111,11 +112,11 @@ class Adaptation:
         For a posterior it is the standard deviation of the squared error that the removal adds.
         """
         if self.posterior:
-            each = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
+            std = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
         else:
             bias = np.maximum(self.bias_hat - self.var, 0.0)
-            each = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
-        return root_sum_squares(np.where(self.removed, each, 0.0))
+            std = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
+        return root_sum_squares(np.where(self.removed, std, 0.0))
 
     @property
     def risk_after(self) -> Vector:
@@ -154,7 +155,7 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False
     """
     z = spectrum_about(target, belief.x_mean)
     if complete:
-        z = completed(z, belief.x)
+        z = complete_spectrum(z, belief.x)
     terms = terms_of(belief, z)
     removed = rule(terms)
     return Adaptation(
@@ -181,11 +182,11 @@ def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
     return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]
 
 
-def completed(z: Spectrum, x: Spectrum) -> Spectrum:
+def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
     """Append the directions in which only the source varies to a target's spectrum, with ``lambda = 0``.
 
     >>> z, x = Spectrum.of(np.array([[0.0, 2.0]])), Spectrum.of(np.diag([3.0, 1.0]))
-    >>> completed(z, x).lam, np.abs(completed(z, x).V)
+    >>> complete_spectrum(z, x).lam, np.abs(complete_spectrum(z, x).V)
     (array([2., 0.]), array([[0., 1.],
            [1., 0.]]))
     """

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
-from pyspar.core.eigen import algebra
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import algebra, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
 
@@ -126,10 +126,11 @@ def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     w_hat = solve(root[:, d:])
     residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
     # A residual within the rounding error of its two terms is an exact fit, not noise.
-    own, fine = root_sum_squares(root), ROUNDING_SLACK * EPS64
-    rounded = fine * lengths[d:] + root_sum_squares((np.maximum(fine, source.eps / 2) * lengths[:d])[:, None] * w_hat)
-    blurred = source.blur * (own[d:] + root_sum_squares(own[:d, None] * w_hat))
-    residual[residual <= np.maximum(rounded, blurred)] = 0.0
+    eps = ROUNDING_SLACK * EPS64
+    rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
+    centred = root_sum_squares(root)
+    blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
+    residual[residual <= np.maximum(rounding, blur)] = 0.0
     return LeastSquares(root[:, :d], root[:, d:], x, w_hat, residual, mean[:d], mean[d:])
 
 
@@ -142,8 +143,8 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    silent = np.zeros(source.n_outputs)
-    belief = FlatBelief(fit.w_hat, silent, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
+    no_noise = np.zeros(source.n_outputs)
+    belief = FlatBelief(fit.w_hat, no_noise, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
     divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
     # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
     exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0

@@ -9,47 +9,48 @@ the length of the residual. It is maximised over ``sigma^2`` in closed form. One
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, pi, sqrt
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, squared
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
 """The location of the maximum: interior, at ``tau -> 0``, at ``sigma -> 0``, or interior after dropping repeated rows.
 With "flat" and "fixed" ``kappa`` was given; zero is a flat prior."""
 
-_STEP = 0.25
+_GRID_STEP = 0.25
 """Spacing of the grid in the logarithm of kappa; the evidence varies on the scale of one."""
 
-_SMALLEST = 1e-280
+_MIN_SQUARE = 1e-280
 """A squared singular value below this may have underflowed, so its logarithm is unreliable."""
 
-_FAR = 1e6
+_GRID_FACTOR = 1e6
 """The factor by which the grid extends beyond the singular values on either side."""
 
-_ROUNDING = 1e-11
+_EVIDENCE_ROUNDING = 1e-11
 """A bound on the rounding error of the evidence per row, for sums of a few thousand logarithms."""
 
-_SLACK = 64.0
+_RESIDUAL_ROUNDING = 64.0
 """The rounding error of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``."""
 
-_AUDIBLE = 1e-9
+_MIN_NOISE = 1e-9
 """A residual above this share of the labels is noise, even if the weights along faint directions are large."""
 
-_MOST_REPEATED = 0.5
+_MAX_REPEATED = 0.5
 """The largest share of repeated rows. An exact fit is not attributed to a larger share."""
 
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 """The maximum number of steps of Newton's method, which typically takes two."""
 
-_NEAR = 1e-7
+_STEP_TOLERANCE = 1e-7
 """After a Newton step shorter than this the error is within rounding, because it is about the square of the step."""
 
-_STRONG = 10.0
+_STRONG_EVIDENCE = 10.0
 """Twice the logarithm of an evidence ratio above which the evidence is very strong (Kass and Raftery, 1995)."""
 
 
@@ -122,86 +123,121 @@ class Coordinates:
         return np.asarray(np.log1p(self.lam**2 / kappa[:, None]).sum(axis=1))
 
 
-Found = tuple[float, float, float, float, Limit]
-"""Sigma, tau, kappa, the log evidence and the limit of one output."""
+@dataclass(frozen=True)
+class _Maximum:
+    """The maximum of the evidence for one output."""
+
+    sigma: float
+    tau: float
+    kappa: float
+    log_evidence: float
+    limit: Limit
 
 
-def maximum_evidence(data: Coordinates) -> tuple[Vector, Vector, Vector, Vector, tuple[Limit, ...]]:
-    """Return sigma, tau, kappa, the log evidence and the limit, in units of the labels' length and ``lambda_1``.
+@dataclass(frozen=True)
+class _SquaredLengths:
+    """Squared lengths for one output: of the explained labels, of the residual, and of the least-squares weights."""
+
+    signal: float
+    residual: float
+    weights: float
+
+
+def maximum_evidence(data: Coordinates) -> Evidence:
+    """Return the maximum of the evidence, in units of the labels' length and ``lambda_1``.
 
     Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit.
     """
-    found = _maxima(data)
-    sigma, tau, kappa, log_evidence = (np.array([one[i] for one in found]) for i in range(4))
-    return sigma, tau, kappa, log_evidence, tuple(one[4] for one in found)
+    maxima = _maximise(data)
+    return Evidence(
+        sigma=np.array([one.sigma for one in maxima]),
+        tau=np.array([one.tau for one in maxima]),
+        kappa=np.array([one.kappa for one in maxima]),
+        log_evidence=np.array([one.log_evidence for one in maxima]),
+        limit=tuple(one.limit for one in maxima),
+    )
 
 
-def _maxima(data: Coordinates) -> list[Found]:
-    """Return the maximum of each output."""
-    n, rank = data.n, data.lam.size
+def _maximise(data: Coordinates) -> list[_Maximum]:
+    """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
+    lengths = _squared_lengths(data)
+    maxima = {j: _known_limit(data, one, j) for j, one in enumerate(lengths)}
+    unknown = [j for j, maximum in maxima.items() if maximum is None]
+    if unknown:
+        found = _search(data.n, data.lam**2, data.c[:, unknown] ** 2, [lengths[j] for j in unknown])
+        maxima.update(zip(unknown, found, strict=True))
+    return [maximum for maximum in maxima.values() if maximum is not None]
+
+
+def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
     with np.errstate(over="ignore"):
-        size2 = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()  # of the least-squares weights
-    signal = (data.c**2).sum(axis=0).tolist()
-    rest2 = []
-    for rest, size in zip(data.rest.tolist(), size2, strict=True):
+        weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
+    lengths = []
+    for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
-        noisy = rest > min(_SLACK * EPS64 * (1.0 + sqrt(size)), _AUDIBLE)
-        rest2.append(rest**2 if noisy else 0.0)
-    found: dict[int, Found] = {}
-    for j, (inside, rest) in enumerate(zip(signal, rest2, strict=True)):
-        if inside + rest == 0.0 or n <= 0.0:
-            found[j] = 0.0, 0.0, np.inf, np.inf, "no-signal"
-        elif rank == 0 or inside == 0.0:
-            found[j] = _silent(n, inside + rest)
-        elif rest == 0.0 and n > rank:  # unbounded: the evidence grows as the noise decreases
-            found[j] = _without_repeats(data, j) or (0.0, sqrt(size2[j] / rank), 0.0, np.inf, "no-noise")
-    wanted = [j for j in range(len(signal)) if j not in found]
-    if wanted:
-        given = [(signal[j], rest2[j], size2[j]) for j in wanted]
-        found.update(zip(wanted, _searched(n, data.lam**2, data.c[:, wanted] ** 2, given), strict=True))
-    return [found[j] for j in range(len(signal))]
+        is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
+        lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
+    return lengths
 
 
-def _searched(n: float, lam2: Vector, c2: Matrix, given: Sequence[tuple[float, float, float]]) -> list[Found]:
-    """Search the maximum of every output on one grid and refine it, or return a limit.
+def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _Maximum | None:
+    """Return the maximum if it lies at a limit that needs no search."""
+    rank, labels = data.lam.size, lengths.signal + lengths.residual
+    if labels == 0.0 or data.n <= 0.0:
+        return _Maximum(0.0, 0.0, np.inf, np.inf, "no-signal")
+    if rank == 0 or lengths.signal == 0.0:
+        return _pure_noise(data.n, labels)
+    if lengths.residual == 0.0 and data.n > rank:  # unbounded: the evidence grows as the noise decreases
+        exact = _Maximum(0.0, sqrt(lengths.weights / rank), 0.0, np.inf, "no-noise")
+        return _without_repeats(data, output) or exact
+    return None
 
-    ``given`` has, per output, the squared lengths of the explained labels, of the residual, and of the weights.
-    """
+
+def _search(n: float, lam2: Vector, c2: Matrix, lengths: Sequence[_SquaredLengths]) -> list[_Maximum]:
+    """Search the maximum of every output on one grid of log kappa, and refine it."""
     smallest = float(lam2[-1])
     # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
-    low = min(min(smallest, rest2 / size2 / max(n, 1.0)) if rest2 > 0.0 else smallest for _, rest2, size2 in given)
-    low = max(low, _SMALLEST)
-    grid = np.arange(log(low / _FAR), log(_FAR * max(n, 1.0)) + _STEP, _STEP)
+    ratios = [one.residual / one.weights / max(n, 1.0) for one in lengths if one.residual > 0.0]
+    low = max(min(smallest, *ratios), _MIN_SQUARE) if ratios else max(smallest, _MIN_SQUARE)
+    grid = np.arange(log(low / _GRID_FACTOR), log(_GRID_FACTOR * max(n, 1.0)) + _GRID_STEP, _GRID_STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)
-    values = n * np.log(kept @ c2 + np.array([rest2 for _, rest2, _ in given])) - np.log(kept).sum(axis=1)[:, None]
-    found: list[Found] = []
-    for j, (signal, rest2, size2) in enumerate(given):
-        best = int(values[:, j].argmin())
-        # The evidence is flat near a limit. A maximum that exceeds the limit only by rounding is the limit.
-        better = float(values[best, j]) + _ROUNDING * n
-        if best == len(grid) - 1 or better >= n * log(signal + rest2):
-            found.append(_silent(n, signal + rest2))
-            continue
-        if rest2 == 0.0 and better >= n * log(size2) + (volume := float(np.log(lam2).sum())):
-            found.append(
-                (0.0, sqrt(size2 / n), 0.0, _log_evidence(n, size2, volume), "no-noise")
-            )  # the features explain everything
-            continue
-        one = _Slope(n, lam2, np.ascontiguousarray(c2[:, j]), rest2)
-        k = exp(_refined(one, grid, values[:, j], best))
-        misfit, volume = one.misfit(k), float(np.log1p(lam2 / k).sum())
-        sigma = sqrt(misfit / n)
-        found.append((sigma, sigma / sqrt(k), k, _log_evidence(n, misfit, volume), "interior"))
-    return found
+    misfit = kept @ c2 + np.array([one.residual for one in lengths])
+    values = n * np.log(misfit) - np.log(kept).sum(axis=1)[:, None]
+    return [
+        _refine_maximum(_Slope(n, lam2, np.ascontiguousarray(c2[:, j]), one.residual), one, grid, values[:, j])
+        for j, one in enumerate(lengths)
+    ]
 
 
-def _silent(n: float, length2: float) -> Found:
-    """Return the limit at which the labels are pure noise."""
-    return sqrt(length2 / n), 0.0, np.inf, _log_evidence(n, length2, 0.0), "no-signal"
+def _refine_maximum(slope: _Slope, lengths: _SquaredLengths, grid: Vector, values: Vector) -> _Maximum:
+    """Return the maximum of one output near the best grid point, or the limit if the limit is as likely.
+
+    ``values`` are minus twice the log evidence on the grid, up to a constant.
+    """
+    n, lam2, labels = slope.n, slope.lam2, lengths.signal + lengths.residual
+    best = int(values.argmin())
+    # The evidence is flat near a limit. A maximum that exceeds the limit only by rounding is the limit.
+    least = float(values[best]) + _EVIDENCE_ROUNDING * n
+    if best == len(grid) - 1 or least >= n * log(labels):
+        return _pure_noise(n, labels)
+    if lengths.residual == 0.0:
+        volume = float(np.log(lam2).sum())
+        if least >= n * log(lengths.weights) + volume:  # the features explain everything
+            value = _log_evidence(n, lengths.weights, volume)
+            return _Maximum(0.0, sqrt(lengths.weights / n), 0.0, value, "no-noise")
+    kappa = exp(_root_of_slope(slope, grid, values, best))
+    misfit, volume = slope.misfit(kappa), float(np.log1p(lam2 / kappa).sum())
+    sigma = sqrt(misfit / n)
+    return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(n, misfit, volume), "interior")
 
 
-def _without_repeats(data: Coordinates, output: int) -> Found | None:
+def _pure_noise(n: float, labels: float) -> _Maximum:
+    """Return the limit at which the labels, of a given squared length, are pure noise."""
+    return _Maximum(sqrt(labels / n), 0.0, np.inf, _log_evidence(n, labels, 0.0), "no-signal")
+
+
+def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     """Return the maximum for an exact fit with as many rows as directions, or None if it does not indicate noise.
 
     A repeated row, including its label, increases the number of rows but not the number of directions. With no more
@@ -210,14 +246,14 @@ def _without_repeats(data: Coordinates, output: int) -> Found | None:
     there are features.
     """
     rank = data.lam.size
-    if not data.dependent or rank < (1.0 - _MOST_REPEATED) * data.n:
+    if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:
         return None
     alone = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
-    sigma, tau, kappa, value, limit = _maxima(alone)[0]
+    maximum = _maximise(alone)[0]
     exact = _log_evidence(alone.n, float(((alone.c[:, 0] / data.lam) ** 2).sum()), float(2.0 * np.log(data.lam).sum()))
-    if limit != "interior" or 2.0 * (value - exact) < _STRONG:
+    if maximum.limit != "interior" or 2.0 * (maximum.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
-    return sigma, tau, kappa, value, "repeated-rows"
+    return replace(maximum, limit="repeated-rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,32 +272,32 @@ class _Slope:
         return float(self.c2 @ (kappa / (self.lam2 + kappa))) + self.rest2
 
     def __call__(self, t: float) -> float:
-        return self.and_growth(t)[0]
+        return self.with_derivative(t)[0]
 
-    def and_growth(self, t: float) -> tuple[float, float]:
+    def with_derivative(self, t: float) -> tuple[float, float]:
         """Return the slope and its derivative."""
         kappa = exp(t)
         inside = self.lam2 + kappa
         p, q = kappa / inside, self.lam2 / inside
         pq = p * q
         misfit, change = float(self.c2 @ p) + self.rest2, float(self.c2 @ pq)
-        faster = float((self.c2 * pq) @ (q - p)) / misfit - (change / misfit) ** 2
-        return self.n * change / misfit - float(np.add.reduce(q)), self.n * faster + float(np.add.reduce(pq))
+        derivative = float((self.c2 * pq) @ (q - p)) / misfit - (change / misfit) ** 2
+        return self.n * change / misfit - float(np.add.reduce(q)), self.n * derivative + float(np.add.reduce(pq))
 
 
-def _refined(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
-    """Return the minimum near the best grid point as the root of the slope, which is more accurate than the value.
+def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
+    """Return the log kappa near the best grid point at which the slope is zero.
 
     Newton's method starts from the vertex of five grid points. If it leaves the interval, Brent's method is used.
     """
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
-    t = min(max(float(grid[best]) + _STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
-    for _ in range(_MOST_STEPS):
-        value, growth = slope.and_growth(t)
-        if not growth > 0.0 or not low <= t - value / growth <= high:
+    t = min(max(float(grid[best]) + _GRID_STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
+    for _ in range(_MAX_STEPS):
+        value, derivative = slope.with_derivative(t)
+        if not derivative > 0.0 or not low <= t - value / derivative <= high:
             break
-        t -= value / growth
-        if abs(value / growth) < _NEAR:
+        t -= value / derivative
+        if abs(value / derivative) < _STEP_TOLERANCE:
             return t
     if slope(low) < 0.0 < slope(high):
         return float(brentq(slope, low, high, xtol=1e-13, rtol=1e-14))
@@ -295,8 +331,8 @@ def log_evidence_at(data: Coordinates, sigma: float, kappa: float, output: int =
         -2 \log p = n \log 2\pi\sigma^2 + \sum_i \log(1 + \lambda_i^2 / \kappa)
         + \frac{1}{\sigma^2} \Big( \sum_i \frac{\kappa c_i^2}{\kappa + \lambda_i^2} + \mathrm{RSS} \Big)
     """
-    at = np.array([kappa])
-    misfit, volume = float(data.misfit(at)[0, output]), float(data.volume(at)[0])
+    kappas = np.array([kappa])
+    misfit, volume = float(data.misfit(kappas)[0, output]), float(data.volume(kappas)[0])
     return -0.5 * float(data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
 
 

@@ -24,9 +24,8 @@ import numpy as np
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import evidence_shares, posteriors_of
-from pyspar.core.prior import Prior
+from pyspar.core.prior import Prior, inverse
 from pyspar.core.ridge import belief_of_fit
-from pyspar.core.scaling import inverse
 
 DRAWS = 2000
 LEVELS = (0.8, 0.95)
@@ -100,16 +99,16 @@ class Forecaster:
         self._priors = (prior, *beside)
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
-        self._drawn: dict[int, tuple[Matrix, Vector]] = {}
-        self._look_at(target)
+        self._true_weights: dict[int, tuple[Matrix, Vector]] = {}
+        self._set_target(target)
 
     def on(self, target: Moments) -> Forecaster:
         """Return a forecaster for other rows with the same belief and draws."""
         other = copy.copy(self)
-        other._look_at(target)
+        other._set_target(target)
         return other
 
-    def _look_at(self, target: Moments) -> None:
+    def _set_target(self, target: Moments) -> None:
         self._rows = target.weight
         root = self._prior.of_target(target).root.copy()
         root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
@@ -118,7 +117,7 @@ class Forecaster:
             spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
         # The uncertainty of the mean of the labels is the same in every row.
         self._variance = spread + self._belief.mean_share * self._belief.evidence.sigma2
-        self._truth: tuple[int, Matrix] = (-1, root)
+        self._predictions: tuple[int, Matrix] = (-1, root)
 
     def best(self) -> tuple[Matrix, Vector]:
         """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
@@ -127,63 +126,63 @@ class Forecaster:
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self._about_the_mean(coef, intercept)[:, output]
-            bias, variance, noise = self._expected(weights, output)
-            quiet, loud = self._draws(weights, output)
-        rmse, noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
-        low, high = (_interval(loud, level, rmse) for level in LEVELS)
-        low_quiet, high_quiet = (_interval(quiet, level, noiseless) for level in LEVELS)
+            weights = self._centred_weights(coef, intercept)[:, output]
+            bias, variance, noise = self._expected_parts(weights, output)
+            noiseless_draws, draws = self._draw_errors(weights, output)
+        rmse, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
+        interval80, interval95 = (_interval(draws, level, rmse) for level in LEVELS)
+        noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
         return Forecast(
             name=name,
             rmse=_number(rmse),
-            interval80=low,
-            interval95=high,
-            rmse_noiseless=_number(noiseless),
-            interval80_noiseless=low_quiet,
-            interval95_noiseless=high_quiet,
+            interval80=interval80,
+            interval95=interval95,
+            rmse_noiseless=_number(rmse_noiseless),
+            interval80_noiseless=noiseless80,
+            interval95_noiseless=noiseless95,
             variance=_number(variance),
             bias=_number(bias),
             noise=_number(noise),
         )
 
-    def _about_the_mean(self, coef: Matrix, intercept: Vector) -> Matrix:
+    def _centred_weights(self, coef: Matrix, intercept: Vector) -> Matrix:
         """Return offset and weights as corrections to the prior's centre, about the source mean: (1 + D, K)."""
         correction = self._prior.correction(coef)
         offset = intercept - self._prior.intercept + self._belief.x_mean @ correction - self._belief.y_mean
         return np.vstack([offset, correction])
 
-    def _expected(self, weights: Vector, output: int) -> tuple[float, float, float]:
+    def _expected_parts(self, weights: Vector, output: int) -> tuple[float, float, float]:
         """Return the expected squared error of a row in three parts: bias, variance, noise."""
-        away = weights - np.concatenate([[0.0], self._belief.w_hat[:, output]])
-        bias = float(np.square(self._root @ away).sum()) / self._rows
+        difference = weights - np.concatenate([[0.0], self._belief.w_hat[:, output]])
+        bias = float(np.square(self._root @ difference).sum()) / self._rows
         return bias, float(self._variance[output]), float(self._belief.evidence.sigma2[output])
 
-    def _draws(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
+    def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""
-        if output not in self._drawn:
-            self._drawn[output] = self._draw(output)
-        truth, sigma = self._drawn[output]
-        if self._truth[0] != output:  # cached for the last output only: all outputs may need gigabytes
-            self._truth = output, self._root @ truth
-        mean2 = np.square((self._root @ weights)[:, None] - self._truth[1]).sum(axis=0) / self._rows
+        if output not in self._true_weights:
+            self._true_weights[output] = self._draw_true_weights(output)
+        true_weights, sigma = self._true_weights[output]
+        if self._predictions[0] != output:  # cached for the last output only: all outputs may need gigabytes
+            self._predictions = output, self._root @ true_weights
+        error2 = np.square((self._root @ weights)[:, None] - self._predictions[1]).sum(axis=0) / self._rows
         rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
         # Noise parallel to the error is added before squaring; noise in the other M - 1 directions is added after it.
-        along_error = np.square(np.sqrt(mean2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
+        parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
-        return np.sqrt(mean2), np.sqrt(along_error + sigma**2 * others / self._rows)
+        return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / self._rows)
 
-    def _draw(self, output: int) -> tuple[Matrix, Vector]:
-        """Draw offset and weights of the truth (1 + D, draws), in the units of the first prior, and noise levels."""
+    def _draw_true_weights(self, output: int) -> tuple[Matrix, Vector]:
+        """Draw true offsets and weights (1 + D, draws), in the units of the first prior, and noise levels."""
         rng = np.random.default_rng([self._seed, output])
         counts = rng.multinomial(DRAWS, evidence_shares(self._posteriors, output))
-        truth, noise = [], []
+        weights, noise = [], []
         for count, prior, p in zip(counts, self._priors, self._posteriors, strict=True):
-            along, sigma = p.draw(output, int(count), rng)
+            drawn, sigma = p.draw(output, int(count), rng)
             offset = np.sqrt(p.mean_share) * sigma * rng.standard_normal(int(count))
-            change = self._prior.units * inverse(prior.units) / p.reach
-            truth.append(np.vstack([offset, along * change[:, None]]) * p.unit[output])
+            ratio = self._prior.units * inverse(prior.units) / p.reach
+            weights.append(np.vstack([offset, drawn * ratio[:, None]]) * p.unit[output])
             noise.append(sigma * p.unit[output])
-        return np.hstack(truth), np.concatenate(noise)
+        return np.hstack(weights), np.concatenate(noise)
 
 
 def _interval(draws: Vector, level: float, expected: float) -> Interval:

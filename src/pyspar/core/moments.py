@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, gram_root, merged_root, qr_root
-from pyspar.core.arrays import EPS64, Matrix, Vector, root_sum_squares
-from pyspar.core.blocks import Table
+from pyspar.core.accumulate import BLUR, Table, gram_root, merge_roots, qr_root
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 Weights = Literal["counts", "importance"]
@@ -85,15 +85,15 @@ class Moments:
         table = _as_table(X, Y, sample_weight)
         measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (table.X.shape[1],))
         if not ((measured > 0.0) & (measured < 1.0)).all():
-            raise ValueError(f"eps must lie between 0 and 1. Got {eps!r} instead.")
+            raise ValueError(f"eps must be between 0 and 1, got {eps!r}")
         if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
             root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
         elif solver in ("auto", "gram"):
             root = gram_root(table, refine=solver == "auto" and measured.min() <= EPS64)
         else:
-            raise ValueError(f"solver must be 'auto', 'gram' or 'qr'. Got {solver!r} instead.")
+            raise ValueError(f"solver must be 'auto', 'gram' or 'qr', got {solver!r}")
         if not np.isfinite(root).all():
-            raise ValueError(_where_not_finite(table))
+            raise ValueError(_describe_not_finite(table))
         weight, weight2 = sums_of_weights(table.n_rows, sample_weight)
         blur = BLUR if solver == "gram" else 0.0
         return cls(root, len(measured), table.n_rows, weight, weight2, measured, blur, names)
@@ -104,12 +104,12 @@ class Moments:
             return NotImplemented
         if (self.n_features, self.n_outputs) != (other.n_features, other.n_outputs):
             raise ValueError(
-                f"Moments can be added when they have the same columns. Got {self.n_features} features and "
-                f"{self.n_outputs} outputs, plus {other.n_features} and {other.n_outputs}."
+                f"only Moments with the same columns can be added, got {self.n_features} features and "
+                f"{self.n_outputs} outputs, plus {other.n_features} and {other.n_outputs}"
             )
         if self.names and other.names and self.names != other.names:
-            raise ValueError("Moments can be added when their features have the same names in the same order.")
-        root = merged_root(self.root, other.root)
+            raise ValueError("only Moments with the same feature names in the same order can be added")
+        root = merge_roots(self.root, other.root)
         return Moments(
             root,
             self.n_features,
@@ -198,6 +198,15 @@ class Moments:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
         return root_sum_squares(self.root[:, 1:])
 
+    def spread_about(self, origin: Vector) -> Vector:
+        """Return the root mean square of each feature about an origin.
+
+        >>> import numpy as np
+        >>> Moments.of(np.array([[4.0], [2.0]])).spread_about(np.array([1.0])) ** 2
+        array([5.])
+        """
+        return np.asarray(root_sum_squares(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
+
     def second_moment(self) -> Matrix:
         """Return ``X'X`` of the features (not divided by N)."""
         R = self.root[:, 1 : self.n_features + 1]
@@ -207,7 +216,7 @@ class Moments:
 def refuse_masked(name: str, values: Any) -> None:
     """Raise ValueError for masked entries, whose mask numpy would otherwise ignore."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no masked entries. Got some; fill them or drop their rows first.")
+        raise ValueError(f"{name} has masked entries; fill them or drop their rows first")
 
 
 def measured_eps(X: Any) -> float | Vector:
@@ -250,19 +259,19 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
     X = _as_rows(X, "X")
     Y = np.empty((X.shape[0], 0)) if Y is None else _as_rows(Y, "Y")
     if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(f"X must have at least one row and one column. Got shape {X.shape} instead.")
+        raise ValueError(f"X must have at least one row and one column, got shape {X.shape}")
     if Y.shape[0] != X.shape[0]:
-        raise ValueError(f"X and Y must have the same number of rows. Got {X.shape[0]} and {Y.shape[0]}.")
+        raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
     if sample_weight is None:
         return Table(X, Y)
     refuse_masked("sample_weight", sample_weight)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
-        raise ValueError(f"sample_weight must have shape ({X.shape[0]},). Got {weight.shape} instead.")
+        raise ValueError(f"sample_weight must have shape ({X.shape[0]},), got {weight.shape}")
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total) or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite with a finite sum, at least 0, and not all zero.")
+        raise ValueError("sample_weight must be finite with a finite sum, at least 0, and not all zero")
     if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return Table(X, Y, np.sqrt(weight))
@@ -275,23 +284,23 @@ def _as_rows(values: Any, name: str) -> Any:
         if array.dtype.kind not in "fc":
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers without missing values. Got {error}.") from None
+        raise ValueError(f"{name} must contain numbers without missing values: {error}") from None
     if array.ndim == 1 and name == "Y":
         array = array[:, None]
     if array.ndim != 2:
-        raise ValueError(f"{name} must be a table of rows and columns. Got an array of shape {array.shape} instead.")
+        raise ValueError(f"{name} must have rows and columns, got an array of shape {array.shape}")
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} must be real. Got dtype {array.dtype} instead; complex data not supported.")
+        raise ValueError(f"{name} must be real, got dtype {array.dtype}; complex data not supported")
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def _where_not_finite(table: Table) -> str:
+def _describe_not_finite(table: Table) -> str:
     for name, rows in (("X", table.X), ("Y", table.Y)):
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             i, j = bad[0]
             return (
-                f"{name} must be finite. Got {rows[i, j]} in row {i}, column {j} "
-                f"({len(bad)} entries contain NaN or infinity); impute or drop them first."
+                f"{name} must be finite, got {rows[i, j]} in row {i}, column {j} "
+                f"({len(bad)} entries contain NaN or infinity); impute or drop them first"
             )
-    return "X and Y must be small enough to be summed in float64. Got values near its limit; rescale them first."
+    return "the sums of X or Y overflow float64; divide the columns by a constant first"

@@ -1,4 +1,4 @@
-"""Principal component regression from moments: least squares on the directions in which the source varies most."""
+"""Principal component regression from moments: least squares on the first principal components of the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector, root_sum_squares
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum, decompose
 
@@ -39,20 +40,20 @@ class PrincipalFit:
 
         .. math:: \mathrm{GCV}(k) = \frac{\mathrm{RSS}_k}{(1 - (k + 1) / N)^2}
 
-        Golub, Heath and Wahba (1979). It needs the source alone, and no second look at the rows.
+        Golub, Heath and Wahba (1979). The error is a function of the source's moments, so no row is read again.
         """
         k = np.arange(1, self.x.rank + 1)
         k = k[k + 1 < self.weight]
         if k.size == 0:
             return 1
-        along = self.x.lam[:, None] * (self.x.V.T @ self.w_full)
-        share = along / np.where(self.y_length > 0, self.y_length, 1.0)
+        explained = self.x.lam[:, None] * (self.x.V.T @ self.w_full)
+        share = explained / np.where(self.y_length > 0, self.y_length, 1.0)
         rss = np.maximum(1.0 - np.cumsum(share**2, axis=0)[: k.size], 0.0).sum(axis=1)
         return int(k[np.argmin(rss / (1.0 - (k + 1) / self.weight) ** 2)])
 
 
 def principal_fit(source: Moments) -> PrincipalFit:
-    """Find the principal components of a labelled source and regress its outputs on each."""
+    """Compute the principal components of a labelled source, and regress its outputs on each component."""
     d = source.n_features
     root = source.root_about(None)
     x, solve = decompose(root[:, :d], source.column_lengths()[:d], source.eps, source.blur)

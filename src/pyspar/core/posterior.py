@@ -155,7 +155,7 @@ def _different_labels(data: Coordinates) -> Vector:
     """Return the effective number of labels per output: the rank if the evidence detects repeated rows, else n."""
     if data.n <= data.lam.size or not data.dependent:  # repeated rows are impossible, or not required
         return np.full(data.c.shape[1], data.n)
-    limit = np.array(maximum_evidence(data)[4])
+    limit = np.array(maximum_evidence(data).limit)
     return np.where(limit == "repeated-rows", float(data.lam.size), data.n)
 
 

@@ -17,10 +17,10 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.posterior import Posterior, evidence_shares
 
 _NODES = 30
-_HALVINGS = 26
-_MANY = 300.0
+_BISECTIONS = 26
+_NORMAL_DEGREES = 300.0
 """Above this many degrees of freedom a t variable is approximated by a normal one, to three digits of a probability."""
-_ROWS = 4096
+_BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +48,17 @@ class Predictive:
 
         The quantile of a mixture lies between the smallest and the largest quantile of its components.
         """
-        each = self.centre + self.scale * stdtrit(self.degrees, level)
-        low, high = each.min(axis=0), each.max(axis=0)
+        quantiles = self.centre + self.scale * stdtrit(self.degrees, level)
+        low, high = quantiles.min(axis=0), quantiles.max(axis=0)
         safe = np.where(self.scale > 0.0, self.scale, np.finfo(np.float64).tiny)
-        for _ in range(_HALVINGS):
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2.0
             below = self._share_below((middle - self.centre) / safe) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray((low + high) / 2.0)
 
     def _share_below(self, standardised: Matrix) -> Vector:
-        normal = self.degrees > _MANY
+        normal = self.degrees > _NORMAL_DEGREES
         return np.asarray((ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0))
 
 
@@ -96,6 +96,6 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
     return centre * unit + p.y_mean[output], np.sqrt(share * noise2).T * unit
 
 
-def blocks(n_rows: int) -> list[slice]:
+def row_blocks(n_rows: int) -> list[slice]:
     """Return slices of a few thousand rows each, because the mixture needs several numbers per row."""
-    return [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]
+    return [slice(start, start + _BLOCK_ROWS) for start in range(0, n_rows, _BLOCK_ROWS)]

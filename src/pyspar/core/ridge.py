@@ -2,7 +2,7 @@ r"""The posterior of the weights under a normal prior, with both variances by ma
 
 The prior is ``w ~ N(0, tau^2 I)``. A prior with another centre and other units is the same prior after a change of
 coordinates: subtract the centre's predictions from the labels (``Moments.less_prediction``) and divide each feature by
-its unit (``pyspar.core.scaling``).
+its unit (``pyspar.core.prior``).
 
 .. math::
     \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
@@ -14,15 +14,15 @@ flat belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Matrix, Vector, power_of_two, root_sum_squares
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import LeastSquares, least_squares, noise_gain
-from pyspar.core.eigen import algebra
-from pyspar.core.evidence import Coordinates, Evidence, Limit, log_evidence_at, maximum_evidence
+from pyspar.core.evidence import Coordinates, Evidence, log_evidence_at, maximum_evidence
+from pyspar.core.linalg import algebra, power_of_two, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum
 
@@ -93,16 +93,21 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: floa
     """Return the posterior given an existing least-squares fit."""
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
     if k is None:
-        sigma, tau, kappa, value, limit = maximum_evidence(data)
+        scaled = maximum_evidence(data)
     else:
-        fixed = (np.sqrt(k) / fit.x.lam[0]) ** 2 if fit.x.rank else 0.0
-        sigma, tau, kappa, value, limit = _at_fixed(data, fixed, weight)
-    counted = np.array([fit.x.rank if one == "repeated-rows" else data.n for one in limit])
+        kappa = (np.sqrt(k) / fit.x.lam[0]) ** 2 if fit.x.rank else 0.0
+        scaled = _evidence_at(data, kappa, weight)
+    evidence = _in_units(scaled, unit, float(fit.x.lam[0]) if fit.x.rank else 1.0, data)
+    w_hat = _shrink(fit, along, evidence.kappa)
+    return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+
+
+def _in_units(scaled: Evidence, unit: Vector, largest: float, data: Coordinates) -> Evidence:
+    """Return the evidence in the units of the data; ``scaled`` is in units of the labels' length and ``lambda_1``."""
+    labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = value - counted * np.log(unit)
-    tau = tau * (unit / fit.x.lam[0] if fit.x.rank else unit)
-    evidence = Evidence(sigma * unit, tau, kappa, value, limit)
-    return RidgeBelief(_shrunk(fit, along, kappa), evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+        log_evidence = scaled.log_evidence - labels * np.log(unit)
+    return replace(scaled, sigma=scaled.sigma * unit, tau=scaled.tau * (unit / largest), log_evidence=log_evidence)
 
 
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
@@ -128,7 +133,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     return data, unit, along * (unit / size)
 
 
-def _shrunk(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
+def _shrink(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
     """Return the posterior mean: least squares with each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
     if fit.x.rank == 0 or not kappa.any():
         return fit.w_hat
@@ -136,15 +141,14 @@ def _shrunk(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
     return np.asarray(np.where(kappa == 0.0, fit.w_hat, fit.x.V @ (along * (lam2 / (lam2 + kappa)))))
 
 
-def _at_fixed(
-    data: Coordinates, kappa: float, weight: float
-) -> tuple[Vector, Vector, Vector, Vector, tuple[Limit, ...]]:
+def _evidence_at(data: Coordinates, kappa: float, weight: float) -> Evidence:
+    """Return the evidence at a fixed kappa, with the misfit divided by N as the noise variance."""
     outputs = data.c.shape[1]
-    at = np.full(outputs, kappa)
+    kappas = np.full(outputs, kappa)
     if kappa == 0.0:
         # With no more rows than directions the noise cannot be estimated, as for the flat belief.
         sigma = data.rest / np.sqrt(weight) if data.n > data.lam.size else np.zeros(outputs)
-        return sigma, np.full(outputs, np.inf), at, np.full(outputs, -np.inf), ("flat",) * outputs
+        return Evidence(sigma, np.full(outputs, np.inf), kappas, np.full(outputs, -np.inf), ("flat",) * outputs)
     sigma = np.sqrt(data.misfit(np.array([kappa]))[0] / weight)
-    value = [log_evidence_at(data, s, kappa, j) if s > 0.0 else np.inf for j, s in enumerate(sigma)]
-    return sigma, sigma / np.sqrt(kappa), at, np.array(value), ("fixed",) * outputs
+    values = [log_evidence_at(data, s, kappa, j) if s > 0.0 else np.inf for j, s in enumerate(sigma)]
+    return Evidence(sigma, sigma / np.sqrt(kappa), kappas, np.array(values), ("fixed",) * outputs)

@@ -1,4 +1,4 @@
-r"""The expected error of keeping or removing each target direction, and its sum.
+r"""The paper's theorems: the expected error of keeping or removing each target direction.
 
 Keeping direction j of the target adds its variance, removing it adds its bias (``eq:individual_loss_contributions``).
 The paper's method compares these two numbers. All functions take spectra about the same origin, weights of
@@ -7,43 +7,15 @@ shape (D, K) and noise variances of shape (K,), and return one column per output
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from scipy.stats import f as f_distribution
+from scipy.stats import nct, norm
 
-from pyspar.core.arrays import Mask, Matrix, Vector, squared
-from pyspar.core.belief import Belief, noise_gain
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import noise_gain
+from pyspar.core.linalg import squared
+from pyspar.core.rules import chi2_threshold
 from pyspar.core.spectrum import Spectrum
-
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
-
-    Both are stored unsquared and without ``lambda_z``, which scales both by the same factor. The set S therefore
-    depends on the target only through its directions, and no scale of the data overflows.
-    """
-
-    lam: Vector
-    mean: Matrix
-    std: Matrix
-    degrees: float = np.inf
-    """Degrees of freedom of the noise estimate in ``std``; infinite if a rule treats the noise as known."""
-
-    @property
-    def var(self) -> Matrix:
-        """``Var_{z,j}``: the expected squared error if direction j is kept."""
-        return squared(self.lam[:, None] * self.std)
-
-    @property
-    def bias_hat(self) -> Matrix:
-        """``Bias_{z,j}`` at ``w_hat``: the squared error if direction j is removed and ``w_hat`` is true."""
-        return squared(self.lam[:, None] * self.mean)
-
-
-def terms_of(belief: Belief, z: Spectrum) -> Terms:
-    """Evaluate the belief along the target's directions."""
-    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees)
 
 
 def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
@@ -61,7 +33,7 @@ def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
     """
     sigma2 = np.atleast_1d(np.asarray(sigma2, dtype=np.float64))
     if not (sigma2 >= 0.0).all():
-        raise ValueError(f"sigma2 is a variance and must be at least 0. Got {sigma2} instead.")
+        raise ValueError(f"sigma2 is a variance and must be at least 0, got {sigma2}")
     return np.outer(squared(z.lam * noise_gain(x, z.V)), sigma2)
 
 
@@ -106,8 +78,16 @@ def projected_risk(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix, rem
     removed = np.asarray(removed, dtype=bool)
     S = removed if removed.ndim == 2 else removed[:, None]
     if len(S) != z.rank:
-        raise ValueError(f"removed must have one entry for each of the {z.rank} target directions. Got {len(S)}.")
+        raise ValueError(f"removed must have one entry for each of the {z.rank} target directions, got {len(S)}")
     return np.asarray(np.where(S, bias_terms(z, w_star), variance_terms(x, z, sigma2)).sum(axis=0))
+
+
+def oracle_rule(x: Spectrum, z: Spectrum, sigma2: Vector, w_star: Matrix) -> Mask:
+    r"""Remove the optimal set given the true weights: ``S* = {Var >= Bias}``.
+
+    Paper: ``eq:best_eigenvector_set``; by ``thm:best_projection_loss`` no other set has a lower expected error.
+    """
+    return np.asarray(variance_terms(x, z, sigma2) >= bias_terms(z, w_star))
 
 
 def spectral_inflation(x: Spectrum, z: Spectrum, sigma2: Vector, n_target: float) -> Matrix:
@@ -125,6 +105,60 @@ def outside_share(x: Spectrum, z: Spectrum) -> Vector:
     about it.
     """
     return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
+
+
+def inclusion_probability(bias: Matrix, var: Matrix, alpha: float, *, degrees: float = np.inf) -> Matrix:
+    r"""Return the probability that the chi-squared rule removes a direction with given Bias and Var.
+
+    .. math::
+        \Pr(e_{z,j} \in S)
+        = 1 - Q_{1/2}\Big(\sqrt{\mathrm{Bias}/\mathrm{Var}}, \sqrt{\mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)}\Big)
+
+    Paper: ``prop:probability``, for known noise. The Marcum Q-function of order one half is the tail probability of a
+    noncentral chi-squared variable with one degree of freedom. This is a squared normal variable, so the tail is the
+    sum of two normal tails. The limits (``lem:tail_behaviour``) are alpha as Bias / Var tends to 0, and 0 as it tends
+    to infinity.
+
+    With ``degrees`` the noise is estimated by RSS / degrees and the rule uses the F quantile (``noise="exact"``). The
+    statistic is then a squared noncentral t variable, with the same limits.
+
+    >>> inclusion_probability(np.array([0.0, np.inf]), np.array([1.0, 1.0]), 0.9).round(12)
+    array([0.9, 0. ])
+    >>> inclusion_probability(np.array([0.0]), np.array([1.0]), 0.9, degrees=5).round(12)
+    array([0.9])
+    """
+    bias, var = np.broadcast_arrays(np.asarray(bias, dtype=np.float64), np.asarray(var, dtype=np.float64))
+    if not ((bias >= 0.0) & (var >= 0.0)).all():
+        raise ValueError("bias and var are squares and must be at least 0 and not NaN.")
+    if not degrees > 0.0:
+        raise ValueError(f"degrees must be above 0, got {degrees!r}; use N minus the rank.")
+    if alpha == 1.0:
+        return np.ones(bias.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(bias > 0.0, np.sqrt(bias) / np.sqrt(var), 0.0)
+    threshold = chi2_threshold(alpha, degrees)
+    if np.isinf(degrees):
+        return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
+    finite = np.where(np.isinf(distance), 0.0, distance)
+    inside = nct.cdf(threshold, degrees, finite) - nct.cdf(-threshold, degrees, finite)
+    return np.where(np.isinf(distance), 0.0, inside)
+
+
+def level_with_mle(alpha: float, n: float, rank: int) -> float:
+    r"""Return the probability that the rule with ``noise="mle"`` removes a direction whose true weight is zero.
+
+    .. math:: \Pr\Big(F_{1, N - r} \le \frac{N - r}{N}\, \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\Big)
+
+    The estimate RSS / N is too small by the share r / N, so the probability is below alpha. It tends to alpha for large
+    N. ``rank`` includes the intercept, if there is one.
+
+    >>> [round(level_with_mle(0.999, n, r), 3) for n, r in ((100, 20), (40, 20), (40, 30), (40, 35))]
+    [0.996, 0.969, 0.869, 0.703]
+    """
+    spare = n - rank
+    if not spare > 0.0:
+        raise ValueError(f"n must exceed rank, got n={n!r} and rank={rank!r}; otherwise the noise cannot be estimated.")
+    return 1.0 if alpha == 1.0 else float(f_distribution.cdf(chi2_threshold(alpha) ** 2 * spare / n, 1, spare))
 
 
 def as_columns(w: Matrix) -> Matrix:

@@ -1,32 +1,31 @@
-"""Spectrum: the singular values and right singular vectors that a data set really has.
+"""Spectrum: the singular values and right singular vectors of a data set, without directions that are rounding.
 
-A direction exists if it is longer than the rounding of the rows can make it. Storing x in floating point moves a
-column by at most ``eps / 2`` of its length; sixteen times that counts as its noise. It follows the precision the column
-was *measured* in, not the one we compute in: float32 features lifted to float64 carry rounding noise of 1e-7, and
-``1 / lambda_x**2`` would make that noise the largest Var_z of all. It does not grow with the number of rows, because
+A direction is kept if it is longer than rounding of the rows can make it. Storing a column in floating point changes it
+by at most ``eps / 2`` of its length; sixteen times that is its noise. The noise depends on the precision in which the
+column was *measured*, not on that of the computation: float32 features converted to float64 have rounding noise of
+1e-7, and ``1 / lambda_x**2`` would make that noise the largest Var_z. It does not grow with the number of rows, because
 the noise of a row does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyspar.core.accumulate import GRAM_SPREAD, conditioned
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector, power_of_two, root_sum_squares
-from pyspar.core.eigen import algebra
-from pyspar.core.linalg import thin_svd
+from pyspar.core.accumulate import GRAM_SPREAD, is_well_conditioned
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
+from pyspar.core.linalg import algebra, power_of_two, root_sum_squares, thin_svd
 from pyspar.core.moments import Moments
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
-"""The least-squares solution of minimum norm, as a function of the outputs' root."""
+"""A function that returns the least-squares solution of minimum norm for a root of the outputs."""
 
 ROUNDING_SLACK = 8.0
-"""How many machine epsilons of a column count as its noise; storing it costs at most half of one."""
+"""The noise of a column in machine epsilons; storing it costs at most half of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:
-        """Return the spectrum of rows, or of their Moments, about the origin (as the paper has it)."""
+        """Return the spectrum of rows, or of their Moments, about the origin, as in the paper."""
         moments = (data if isinstance(data, Moments) else Moments.of(data)).without_outputs()
         root = moments.root_about(np.zeros(moments.n_features))
         return decompose(root, moments.column_lengths(), moments.eps, moments.blur)[0]
@@ -72,77 +71,96 @@ class Spectrum:
 
 
 def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
-    """Return the spectrum of the directions that exist behind a root, and the least-squares solver on them.
+    """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
 
-    ``column_lengths`` are those of the data as measured, before any centring: that is what was rounded. ``blur`` is the
-    share of a column's own length in the root below which the root itself is not to be trusted.
+    ``column_lengths`` are those of the data as measured, before centring, because the measured data were rounded.
+    ``blur`` is the share of a column's length in the root below which the root is inaccurate.
     """
     size = power_of_two(float(np.maximum.reduce(column_lengths, initial=0.0)))
-    size = 1.0 if 1e-100 < size < 1e100 else size  # the squares are safe, and a copy of the root is saved
+    size = 1.0 if 1e-100 < size < 1e100 else size  # squares in this range are safe, so no scaled copy is needed
     root = root if size == 1.0 else root / size
-    own = root_sum_squares(root)
-    noise = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * own)
-    if len(root) >= len(own):
-        found = _through_the_square(root)
-    else:  # a constant column is not found by the length of directions when there are fewer of these than columns
-        found = _through_the_shorter_square(root) if (own > noise).all() else None
-    if found is None or found[0][-1] <= sqrt(noise @ noise):
-        found = _without_rounding(root, own, noise)
-    lam, V, solve = found
-    return Spectrum(lam * size, V, noise * size), lambda outputs: solve(outputs) / size
+    lengths = root_sum_squares(root)
+    noise = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * lengths)
+    svd: Svd | None
+    if len(root) >= len(lengths):
+        svd = _svd_by_square(root)
+    else:  # with fewer directions than columns, no direction is short because of a constant column
+        svd = _svd_by_short_square(root) if (lengths > noise).all() else None
+    if svd is None or svd.lam[-1] <= sqrt(noise @ noise):
+        svd = _svd_without_rounding(root, lengths, noise)
+    solve = svd.solve
+    return Spectrum(svd.lam * size, svd.V, noise * size), lambda outputs: solve(outputs) / size
 
 
-def _through_the_square(root: Matrix) -> tuple[Vector, Matrix, Solve] | None:
-    """Return the SVD by way of an eigenproblem, three times faster, where that keeps the digits; else None.
+@dataclass(frozen=True, eq=False)
+class Svd:
+    """Singular values and right singular vectors of a root, and the least-squares solver on them."""
 
-    The rule is the same for float32 columns: their rounding limits what is known of each column, but a solution that
-    loses more digits than that to a small column is a wrong solution for that column.
+    lam: Vector
+    V: Matrix
+    solve: Solve
+
+
+def _svd_by_square(root: Matrix) -> Svd | None:
+    """Return the SVD by an eigenproblem, which is three times faster; None if it would lose digits.
+
+    The condition is the same for float32 columns. Their rounding limits the accuracy of each column, but a solution
+    that loses more digits than that is wrong for a small column.
     """
     squares, V = algebra().squares_and_vectors(root)
     if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
-    return np.sqrt(squares), V, lambda outputs: np.asarray(V @ ((V.T @ (root.T @ outputs)) / squares[:, None]))
+
+    def solve(outputs: Matrix) -> Matrix:
+        return np.asarray(V @ ((V.T @ (root.T @ outputs)) / squares[:, None]))
+
+    return Svd(np.sqrt(squares), V, solve)
 
 
-def _through_the_shorter_square(root: Matrix) -> tuple[Vector, Matrix, Solve] | None:
-    """Return the same of fewer rows than columns, of which all are independent."""
-    if not conditioned(root @ root.T, GRAM_SPREAD):  # a tenth of the price of the eigenproblem
+def _svd_by_short_square(root: Matrix) -> Svd | None:
+    """Return the SVD of a root with fewer rows than columns by an eigenproblem of its rows; None if digits are lost."""
+    if not is_well_conditioned(root @ root.T, GRAM_SPREAD):  # a tenth of the cost of the eigenproblem
         return None
     squares, U = algebra().squares_and_vectors(root.T)
     if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
     lam = np.sqrt(squares)
     V = root.T @ (U / lam)
-    # They are orthogonal to as many digits as the square left; one step of Newton's method doubles their number.
+    # The columns of V are orthogonal to the digits that the square kept. One Newton step doubles their number.
     V = 1.5 * V - 0.5 * (V @ (V.T @ V))
-    return lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None]))
+    return _svd_of(U, lam, V)
 
 
-def _without_rounding(root: Matrix, own: Vector, noise: Vector) -> tuple[Vector, Matrix, Solve]:
-    """Return the SVD without what may be rounding, judged with the columns at unit length.
+def _svd_of(U: Matrix, lam: Vector, V: Matrix) -> Svd:
+    return Svd(lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None])))
 
-    Rounding moves a combination v of columns by at most the sum of ``|v_j| noise_j``: the one rank tolerance. Judged
-    column by column, a small feature beside a huge one stays, while a combination that cancels goes; a column that does
-    not even exceed its own noise is a constant, and gets no weight at all.
+
+def _svd_without_rounding(root: Matrix, lengths: Vector, noise: Vector) -> Svd:
+    """Return the SVD without directions that may be rounding.
+
+    Rounding changes a combination v of columns by at most the sum of ``|v_j| noise_j``. Directions up to this length
+    are dropped; this is the only rank tolerance. The columns are scaled to unit length for the comparison, so a small
+    feature next to a large one is kept, while a combination that cancels is dropped. A column that does not exceed its
+    noise is constant and has no weight.
     """
-    varies = own > noise
-    scale = np.where(varies, own, 1.0)
+    varies = lengths > noise
+    scale = np.where(varies, lengths, 1.0)
     U, lam, Vt = thin_svd(np.where(varies, root / scale, 0.0))
-    kept = lam > np.maximum(np.abs(Vt) @ np.where(varies, noise / scale, 0.0), ROUNDING_SLACK * EPS64)
-    U, lam, Vt = U[:, kept], lam[kept], Vt[kept]
-    independent = int(kept.sum()) == int(varies.sum())
-    clean = root if independent and varies.all() else (U * lam) @ (Vt * scale)
-    raw_lam, V, solve = _svd(clean, int(kept.sum()), varies)
+    rounding = np.maximum(np.abs(Vt) @ np.where(varies, noise / scale, 0.0), ROUNDING_SLACK * EPS64)
+    U, lam, Vt = U[:, lam > rounding], lam[lam > rounding], Vt[lam > rounding]
+    if len(lam) < varies.sum():
+        return _truncated_svd((U * lam) @ (Vt * scale), len(lam), varies)
 
     def solve_at_unit_length(outputs: Matrix) -> Matrix:
-        # With independent columns the solution does not depend on their scale, and this one loses nothing to it.
+        # The solution for independent columns does not depend on their scale, and unit lengths lose no digits.
         return np.asarray((Vt.T @ ((U.T @ outputs) / lam[:, None])) / scale[:, None] * varies[:, None])
 
-    return raw_lam, V, solve_at_unit_length if independent else solve
+    clean = root if varies.all() else (U * lam) @ (Vt * scale)
+    return replace(_truncated_svd(clean, len(lam), varies), solve=solve_at_unit_length)
 
 
-def _svd(root: Matrix, rank: int, varies: Mask) -> tuple[Vector, Matrix, Solve]:
+def _truncated_svd(root: Matrix, rank: int, varies: Mask) -> Svd:
+    """Return the SVD of a root with at most ``rank`` directions and no weight on columns that do not vary."""
     U, lam, Vt = thin_svd(root)
     rank = min(rank, int((lam > 0.0).sum()))
-    U, lam, V = U[:, :rank], lam[:rank], np.where(varies[:, None], Vt[:rank].T, 0.0)
-    return lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None]))
+    return _svd_of(U[:, :rank], lam[:rank], np.where(varies[:, None], Vt[:rank].T, 0.0))

@@ -1,1 +1,1 @@
-"""The estimators: what happens in fit, adapt and predict."""
+"""Estimators with the scikit-learn interface: fit, adapt and predict."""

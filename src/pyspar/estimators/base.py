@@ -1,31 +1,62 @@
-"""What our regressors share: they keep the moments of their source, never its rows, and predict linearly."""
+"""Base classes of the estimators: fit, adapt, predict and forecast from the moments of the source.
+
+An estimator keeps the moments of its source and never its rows. Every method validates its input and computes the new
+attributes first, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
+"""
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.moments import Moments, refuse_masked
-from pyspar.estimators.validation import FLOATS, SPARSE, batch_moments, labelled_moments, numbers_only, source_moments
-from pyspar.sources import kind_of, linear_prediction, working_near
+from pyspar.core.belief import Belief
+from pyspar.core.forecast import Forecast, Forecaster
+from pyspar.core.moments import Moments, Solver, Weights
+from pyspar.core.posterior import posteriors_of
+from pyspar.core.predictive import Predictive, predictive, row_blocks
+from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
+from pyspar.estimators.validation import (
+    SPARSE_FORMATS,
+    Source,
+    check_level,
+    check_rows,
+    read_batches,
+    read_moments,
+    read_rows,
+    target_moments,
+    warn_if_weights_do_not_count,
+)
+from pyspar.sources import linear_prediction
+from pyspar.sources.kinds import kind_of, use_device_of
+
+Attributes = dict[str, Any]
+"""Fitted attributes by name, computed but not yet set."""
 
 
 class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A linear regressor whose fit is a function of the source's Moments.
+    """A linear regressor whose fit is a function of the moments of its source.
 
-    A subclass has the parameter ``solver`` and the methods ``_check_params`` and ``_solve``.
+    A subclass has the parameter ``solver`` and defines ``_solve``.
     """
 
+    solver: Solver
+    moments_: Moments
     _y_ndim: int
 
+    @abstractmethod
+    def _solve(self, source: Source) -> Attributes:
+        """Return the fitted attributes for a source, including ``coef_`` and ``intercept_``, without setting any."""
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on labelled source rows; an earlier fit, and an adaptation, are forgotten.
+        """Fit on labelled source rows. An earlier fit and adaptation are discarded.
 
         Parameters
         ----------
@@ -38,29 +69,38 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         -------
         self
         """
-        self._absorb(X, y, sample_weight, first=True, min_rows=2)
+        self._validate_params()
+        with use_device_of(X):
+            self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2))
         self._warn_of_limits()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add a batch of labelled source rows; the result is that of one fit on all of them."""
-        return self._absorb(X, y, sample_weight, first=not hasattr(self, "moments_"), min_rows=1)
+        """Add a batch of labelled source rows. The result is that of one fit on all rows."""
+        self._validate_params()
+        first = not hasattr(self, "moments_")
+        with use_device_of(X):
+            source = read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=1, reset=first)
+            self._learn(source if first else self._add_batch(source))
+        return self
 
     def fit_batches(self, batches: Any) -> Self:
         """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
 
-        The batches may be arrays, frames or tensors, of any size; the result is that of one fit on all rows.
+        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows.
         """
-        self._learn(lambda: batch_moments(self, batches, solver=self.solver), add=False)
+        self._validate_params()
+        self._learn(read_batches(batches, solver=self.solver))
         self._warn_of_limits()
         return self
 
     def fit_moments(self, moments: Moments) -> Self:
-        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such: no rows are needed.
+        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such; no rows are needed.
 
-        With one output the weights have the shape they would have for a one-dimensional y.
+        With one output the weights have the same shape as for a one-dimensional y.
         """
-        self._learn(lambda: labelled_moments(self, moments), add=False)
+        self._validate_params()
+        self._learn(read_moments(moments))
         self._warn_of_limits()
         return self
 
@@ -69,17 +109,10 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
         """
-        check_is_fitted(self)
-        kind = kind_of(X)
-        if kind in ("dask", "torch"):
-            return linear_prediction(self, X, kind)
-        refuse_masked("X", X)
-        with numbers_only(X):
-            X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse=SPARSE)
-        return X @ self.coef_.T + self.intercept_
+        return predict_linear(self, X)
 
     def to_linear_regression(self) -> LinearRegression:
-        """Return a plain ``LinearRegression`` with the current weights, for exporters and servers."""
+        """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
         check_is_fitted(self)
         plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
         plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
@@ -88,37 +121,29 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             plain.feature_names_in_ = self.feature_names_in_
         return plain
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, *, first: bool, min_rows: int) -> Self:
-        def read() -> tuple[Moments, int]:
-            return source_moments(self, X, y, sample_weight, solver=self.solver, first=first, min_rows=min_rows)
+    def _add_batch(self, batch: Source) -> Source:
+        """Return the source so far and a further batch as one source."""
+        if batch.y_ndim != self._y_ndim:
+            raise ValueError(f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {batch.y_ndim}")
+        names = getattr(self, "feature_names_in_", None)
+        return Source(self.moments_ + batch.moments, batch.y_ndim, names)
 
-        with working_near(X):
-            return self._learn(read, add=not first)
-
-    def _learn(self, read: Callable[[], tuple[Moments, int]], *, add: bool) -> Self:
-        before = dict(self.__dict__)
-        try:
-            self._check_params()
-            found, y_ndim = read()
-            if add and y_ndim != self._y_ndim:
-                raise ValueError(f"y must have {self._y_ndim} dimension(s), as in earlier batches. Got {y_ndim}.")
-            self._y_ndim = y_ndim
-            self.moments_: Moments = self.moments_ + found if add else found
-            self._solve()
-        except BaseException:  # rows that are refused leave the estimator as it was, Ctrl-C included
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+    def _learn(self, source: Source) -> None:
+        """Compute all fitted attributes for a source, then set them."""
+        attributes = {
+            **self._solve(source),
+            "moments_": source.moments,
+            "n_features_in_": source.moments.n_features,
+            "_y_ndim": source.y_ndim,
+        }
+        if source.names is not None:
+            attributes["feature_names_in_"] = source.names
+        for stale in ("adaptation_", "feature_names_in_"):
+            self.__dict__.pop(stale, None)
+        self.__dict__.update(attributes)
 
     def _warn_of_limits(self) -> None:
-        """Warn about what follows from the source; a subclass adds its own warnings."""
-
-    def _set_weights(self, w: Matrix, intercept: Vector) -> None:
-        """Publish weights (features x outputs) and intercepts in scikit-learn's shapes."""
-        flat = self._y_ndim == 1
-        self.coef_ = w[:, 0].copy() if flat else np.array(w.T, order="C")
-        self.intercept_ = float(intercept[0]) if flat else intercept
+        """Warn about limitations of the source; a subclass adds its own warnings."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,3 +152,227 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
+
+
+class AdaptationMixin:
+    """Methods that adapt a fitted MomentsRegressor to an unlabelled target and forecast its error.
+
+    The forecasts assume that labels are linear in the features with noise of constant variance, in both source and
+    target. If this does not hold, the forecasts are too small.
+
+    A subclass sets ``_belief`` and ``_weights`` (the meaning of a row's weight) in ``_solve``, and defines the abstract
+    methods.
+    """
+
+    solver: Solver
+    coef_: Any
+    intercept_: Any
+    moments_: Moments
+    _y_ndim: int
+    _validate_params: Callable[[], None]
+    _warn_of_limits: Callable[[], None]
+    _belief: Belief
+    _weights: Weights
+    _units: Units = "target"
+
+    @abstractmethod
+    def _adapt_to(self, target: Moments) -> Attributes:
+        """Return the attributes for a target, including ``adaptation_``, without setting any."""
+
+    @abstractmethod
+    def _unadapted(self) -> Attributes:
+        """Return the attributes of the fit that an adaptation changes."""
+
+    @abstractmethod
+    def _prior_in(self, units: Vector) -> Prior:
+        """Return the prior of the forecasts in the given units."""
+
+    @abstractmethod
+    def _prior_of_rows(self) -> Prior:
+        """Return the prior of the forecasts for single rows."""
+
+    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
+        """Adapt the weights to an unlabelled target, in place.
+
+        Parameters
+        ----------
+        Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
+            Target rows with the source's columns. Batches are an iterable of row blocks.
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        target = self._target(Z, sample_weight)
+        self._warn_of_limits()
+        with use_device_of(Z):
+            self._adapt_moments(target)
+        return self
+
+    def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
+        """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
+        check_is_fitted(self)
+        return copy.copy(self).adapt(Z, sample_weight=sample_weight)
+
+    def reset(self) -> Self:
+        """Restore the weights from before any adaptation."""
+        check_is_fitted(self)
+        self.__dict__.pop("adaptation_", None)
+        self.__dict__.update(self._unadapted())
+        return self
+
+    def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
+        """Forecast the root mean squared error of the current weights on a target, without its labels.
+
+        The forecast uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for :class:`pyspar.SpARRegressor`.
+        With ``rule="keep"`` the adapted weights are its mean.
+        Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
+
+        Parameters
+        ----------
+        Z : same types as for ``adapt``
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        Forecast
+            The forecast with intervals and the parts of the error. ``float(forecast)`` is the expected RMSE on noisy
+            labels. If y had two dimensions, a list with one forecast per output.
+        """
+        check_is_fitted(self)
+        forecaster = self._forecaster(self._target(Z, sample_weight))
+        coef, intercept = weights_of(self)
+        forecasts = [forecaster.of(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
+        return forecasts[0] if self._y_ndim == 1 else forecasts
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict with the current weights.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
+        return_std : bool, default False
+            Also return, for each row, the root of the expected squared difference between label and prediction. It
+            includes the noise, the uncertainty of the weights, and the directions that adapting removed.
+
+        Returns
+        -------
+        array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
+        """
+        if not return_std:
+            return predict_linear(self, X)
+        rows = self._rows(X)
+        prediction = rows @ self.coef_.T + self.intercept_
+        mean = prediction.reshape(len(rows), -1)
+        (std,) = self._per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)
+        return prediction, std
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
+        """Return an interval for each row that contains its label with a given probability.
+
+        The probability assumes labels that are linear in the features. The interval averages the posterior of the
+        current weights and posteriors in other units, each weighted by its evidence. A prediction lies outside its
+        interval where the evidence favours other units, or where a rule has removed directions.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+        level : float in (0, 1), default 0.9
+
+        Returns
+        -------
+        low, high : arrays of shape (n,), or (n, K) if y had two dimensions
+        """
+        check_level(level)
+        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+        low, high = self._per_row(self._rows(X), lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+        return low, high
+
+    @property
+    def _source(self) -> Moments:
+        """The source's moments, with weights that sum to the effective number of rows."""
+        return self.moments_.counted(self._weights)
+
+    def _target(self, Z: Any, sample_weight: Any) -> Moments:
+        """Return the moments of a target, with the same meaning of the row weights as in the source."""
+        target = target_moments(self, Z, sample_weight, solver=self.solver)
+        if sample_weight is not None:
+            warn_if_weights_do_not_count(target.weight, target.rows, self._weights, role="target")
+        return target.counted(self._weights)
+
+    def _adapt_moments(self, target: Moments) -> None:
+        """Adapt to a checked target: compute all attributes, then set them."""
+        self.__dict__.update(self._adapt_to(target))
+
+    def _forecaster(self, target: Moments) -> Forecaster:
+        source, centred = self._source, self._belief.centred
+        spread = spread_about_source(target, source, fit_intercept=centred)
+        units = units_of_features(source, spread, self._units, fit_intercept=centred, unknown=True)
+        others = self._in_other_units(units, spread)
+        return Forecaster(source, target, self._prior_in(units), beside=others, fit_intercept=centred)
+
+    def _in_other_units(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
+        """Return the prior in the other kinds of units, which intervals also use.
+
+        Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
+        depend on the units in which the features are given.
+        """
+        kinds: tuple[Units, ...] = () if self._units == "common" else ("target", "source")
+        source, centred, unknown = self._source, self._belief.centred, target_spread is not None
+        candidates = [units]
+        for kind in kinds:
+            other = units_of_features(source, target_spread, kind, fit_intercept=centred, unknown=unknown)
+            if not any(np.array_equal(other, candidate) for candidate in candidates):
+                candidates.append(other)
+        return [self._prior_in(other) for other in candidates[1:]]
+
+    def _rows(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        if kind_of(X) != "rows":
+            raise TypeError(
+                f"X must be an array or data frame for intervals, got {type(X).__name__}; convert it in batches of rows"
+            )
+        return np.asarray(check_rows(self, X), dtype=np.float64)
+
+    def _per_row(self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int) -> list[Any]:
+        """Return the arrays that ``of`` computes for each block of rows and output, in the shape of predictions."""
+        prior = self._prior_of_rows()
+        priors = [prior, *self._in_other_units(prior.units, None)]
+        _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
+        result = np.empty((numbers, len(rows), len(posteriors[0].unit)))
+        for at in row_blocks(len(rows)):
+            centre = rows[at] @ prior.coef + prior.intercept
+            scaled = [other.of_rows(rows[at]) for other in priors]
+            for k in range(result.shape[2]):
+                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
+        return [values[:, 0] if self._y_ndim == 1 else values for values in result]
+
+
+def predict_linear(estimator: Any, X: Any) -> Any:
+    """Return the predictions of a fitted linear regressor for rows of any kind."""
+    check_is_fitted(estimator)
+    kind = kind_of(X)
+    if kind in ("dask", "torch"):
+        return linear_prediction(estimator, X, kind)
+    return check_rows(estimator, X, accept_sparse=SPARSE_FORMATS) @ estimator.coef_.T + estimator.intercept_
+
+
+def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:
+    """Return ``coef_`` and ``intercept_`` in scikit-learn's shapes, for weights of shape (features, outputs)."""
+    coef = w[:, 0].copy() if y_ndim == 1 else np.array(w.T, order="C")
+    return {"coef_": coef, "intercept_": per_output(intercept, y_ndim)}
+
+
+def per_output(values: Vector, y_ndim: int) -> Any:
+    """Return one number per output: a float for a one-dimensional y."""
+    return float(values[0]) if y_ndim == 1 else values
+
+
+def weights_of(estimator: Any) -> tuple[Matrix, Vector]:
+    """Return the weights (D, K) and intercepts (K,) of a fitted linear regressor."""
+    coef = np.asarray(estimator.coef_, dtype=np.float64)
+    coef = coef[:, None] if coef.ndim == 1 else coef.T
+    return coef, np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), (coef.shape[1],))

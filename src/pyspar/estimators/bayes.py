@@ -1,29 +1,29 @@
 """BayesSpARRegressor: a ridge posterior with a centre and units, and a rule along the target's directions.
 
-``docs/derivations/method.md`` derives the method. The paper's method and the repair of a network's head are members of
-the same family.
+``docs/derivations/method.md`` derives the method. The paper's method and the correction of a network's head are members
+of the same family.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import Adaptation, Rule, adapt
+from pyspar.core.adapt import Rule, adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, Solver, Weights
-from pyspar.core.prior import Prior
+from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import chi2_rule, keep_rule
-from pyspar.core.scaling import Units, units_of_features
-from pyspar.estimators.adaptable import AdaptableRegressor
-from pyspar.estimators.centre import centre_of
+from pyspar.estimators.base import AdaptationMixin, Attributes, MomentsRegressor, linear_weights, per_output
 from pyspar.estimators.validation import (
-    check_alpha,
-    check_choice,
+    Confidence,
+    Source,
     warn_if_scales_are_too_far_apart,
     warn_if_weights_do_not_count,
 )
@@ -31,7 +31,7 @@ from pyspar.estimators.validation import (
 RuleName = Literal["keep", "chi2"]
 
 
-class BayesSpARRegressor(AdaptableRegressor):
+class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
     r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
@@ -97,7 +97,18 @@ class BayesSpARRegressor(AdaptableRegressor):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "units": [StrOptions({"target", "source", "common"})],
+        "centre": "no_validation",
+        "rule": [StrOptions({"keep", "chi2"})],
+        "alpha": [Confidence()],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "gram", "qr"})],
+        "weights": [StrOptions({"counts", "importance"})],
+    }
+    units_: Vector
     _belief: RidgeBelief
+    _fitted_prior: Prior
 
     def __init__(
         self,
@@ -127,54 +138,97 @@ class BayesSpARRegressor(AdaptableRegressor):
                 setattr(new, name, self.__dict__[name])
         return new
 
-    def _check_params(self) -> None:
-        check_choice("units", self.units, ("target", "source", "common"))
-        check_choice("rule", self.rule, ("keep", "chi2"))
-        check_choice("solver", self.solver, ("auto", "gram", "qr"))
-        check_choice("weights", self.weights, ("counts", "importance"))
-        check_alpha(self.alpha)
+    def _solve(self, source: Source) -> Attributes:
+        coef, intercept = read_centre(self.centre, source)
+        moments, centred = source.moments.counted(self.weights), bool(self.fit_intercept)
+        prior = Prior(units_of_features(moments, None, self.units, fit_intercept=centred), coef, intercept)
+        belief = ridge_belief(prior.of_source(moments), fit_intercept=centred)
+        return {
+            "_belief": belief,
+            "_fitted_prior": prior,
+            "_units": self.units,
+            "_weights": self.weights,
+            "rank_": belief.x.rank,
+            **_weights_for(prior, belief, belief.w_hat, source.y_ndim),
+        }
+
+    def _adapt_to(self, target: Moments) -> Attributes:
+        source, belief = self._source, self._belief
+        spread = spread_about_source(target, source, fit_intercept=belief.centred)
+        prior = self._prior_in(units_of_features(source, spread, self._units, fit_intercept=belief.centred))
+        if not np.array_equal(prior.units, self._fitted_prior.units):
+            belief = ridge_belief(prior.of_source(source), fit_intercept=belief.centred)
+        rules: dict[str, Rule] = {"keep": keep_rule, "chi2": partial(chi2_rule, alpha=float(self.alpha))}
+        adaptation = adapt(belief, prior.of_target(target), rules[self.rule], complete=self.rule != "keep")
+        return {"adaptation_": adaptation, **_weights_for(prior, belief, adaptation.w_proj, self._y_ndim)}
+
+    def _unadapted(self) -> Attributes:
+        return _weights_for(self._fitted_prior, self._belief, self._belief.w_hat, self._y_ndim)
+
+    def _prior_in(self, units: Vector) -> Prior:
+        return replace(self._fitted_prior, units=units)
+
+    def _prior_of_rows(self) -> Prior:
+        return self._prior_in(self.units_)
 
     def _warn_of_limits(self) -> None:
         warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
         warn_if_scales_are_too_far_apart(self._belief)
 
-    @property
-    def _common(self) -> bool:
-        return self._units == "common"
 
-    def _solve(self) -> None:
-        centre = centre_of(self.centre, self.moments_, getattr(self, "feature_names_in_", None))
-        self._weights, self._units, self._centre = self.weights, self.units, centre
-        centred, source = bool(self.fit_intercept), self.moments_.counted(self.weights)
-        prior = Prior(units_of_features(source, None, self.units, fit_intercept=centred), *centre)
-        self._belief = ridge_belief(prior.of_source(source), fit_intercept=centred)
-        self._fitted_prior = prior
-        self.rank_ = self._belief.x.rank
-        self.reset()
+def _weights_for(prior: Prior, belief: RidgeBelief, correction: Matrix, y_ndim: int) -> Attributes:
+    """Return the attributes that an adaptation changes, for a correction to the prior's centre."""
+    return {
+        "units_": prior.units,
+        "evidence_": belief.evidence,
+        "sigma2_": per_output(belief.evidence.sigma2, y_ndim),
+        "tau2_": per_output(belief.evidence.tau2, y_ndim),
+        **linear_weights(*prior.weights(belief, correction), y_ndim),
+    }
 
-    def _prior_for(self, target: Moments | None, *, unknown: bool = True) -> Prior:
-        centred = self._belief.centred
-        units = units_of_features(self._source, target, self._units, fit_intercept=centred, unknown=unknown)
-        return Prior(units, *self._centre)
 
-    def _adapt_to(self, target: Moments) -> Adaptation:
-        prior, belief = self._prior_for(target, unknown=False), self._belief
-        if not np.array_equal(prior.units, self._fitted_prior.units):
-            belief = ridge_belief(prior.of_source(self._source), fit_intercept=belief.centred)
-        rules: dict[str, Rule] = {"keep": keep_rule, "chi2": partial(chi2_rule, alpha=float(self.alpha))}
-        found = adapt(belief, prior.of_target(target), rules[self.rule], complete=self.rule != "keep")
-        self._publish(prior, belief, found.w_proj)
-        return found
+def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
+    """Validate the parameter ``centre``, and return its weights (D, K) and intercepts (K,); zeros for None."""
+    d, k, names = source.moments.n_features, source.moments.n_outputs, source.names
+    if centre is None:
+        return np.zeros((d, k)), np.zeros(k)
+    weights, offset = centre, 0.0
+    if hasattr(centre, "predict"):
+        if not hasattr(centre, "coef_"):
+            raise ValueError(
+                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or "
+                "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
+                "scikit-learn clones the grid's values"
+            )
+        fitted_names = getattr(centre, "feature_names_in_", None)
+        if fitted_names is not None and names is not None and list(fitted_names) != list(names):
+            raise ValueError(
+                f"centre must be fitted to the source's columns in the same order, got {list(fitted_names)[:8]} for "
+                f"{list(names)[:8]}; refit it on the source's columns"
+            )
+        weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
+    elif names is not None and hasattr(centre, "reindex") and list(centre.index) != list(names):
+        raise ValueError(
+            f"centre must be indexed by the source's columns in the same order, got {list(centre.index)[:8]} for "
+            f"{list(names)[:8]}; pass centre[list(columns)]"
+        )
+    coef, intercept = _as_numbers("centre", weights), _as_numbers("centre.intercept_", offset)
+    columns = coef[:, None] if coef.ndim == 1 else coef.T
+    if columns.shape != (d, k):
+        raise ValueError(
+            f"centre must have one weight for each of {d} features and one row for each of {k} outputs, got shape "
+            f"{coef.shape}"
+        )
+    if intercept.size not in (1, k):
+        raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}")
+    return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))
 
-    def _unadapt(self) -> None:
-        self._publish(self._fitted_prior, self._belief, self._belief.w_hat)
 
-    def _publish(self, prior: Prior, belief: RidgeBelief, correction: Matrix) -> None:
-        self._prior = prior
-        self.units_, self.evidence_ = prior.units, belief.evidence
-        self.sigma2_ = self._per_output(belief.evidence.sigma2)
-        self.tau2_ = self._per_output(belief.evidence.tau2)
-        self._set_weights(*prior.weights(belief, correction))
-
-    def _per_output(self, values: Vector) -> Any:
-        return float(values[0]) if self._y_ndim == 1 else values
+def _as_numbers(what: str, values: Any) -> Matrix:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must contain numbers, got {type(values).__name__}: {error}") from None
+    if numbers.ndim > 2 or not np.isfinite(numbers).all():
+        raise ValueError(f"{what} must be finite and have at most two dimensions, got shape {numbers.shape}")
+    return numbers

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise
-from pyspar.core.cutoff import along, customary_cutoff, loud_directions
+from pyspar.core.cutoff import default_cutoff, directions_above, project_features
 from pyspar.core.moments import Moments
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
@@ -92,15 +92,15 @@ def fit_head(
     """
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
-    loud = loud_directions(source, customary_cutoff(source) if cutoff is None else cutoff)
-    source = along(loud, source)
+    kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
+    source = project_features(source, kept)
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
-        # Faint directions are mostly rounding, so they are removed from source, target and head.
+        # Directions below the cutoff are mostly rounding, so they are removed from source, target and head.
         centre = LinearRegression()
-        centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ loud.T) @ loud, bias, coef.shape[1]
+        centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ kept.T) @ kept, bias, coef.shape[1]
         estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
-        target = None if target is None else along(loud, target)
+        target = None if target is None else project_features(target, kept)
     else:
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise)
     estimator.fit_moments(source)

@@ -1,4 +1,4 @@
-"""The last step of a fitted scikit-learn Pipeline: adapted, or taken out with the rows that it would be given."""
+"""Adapt the last step of a fitted scikit-learn Pipeline."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pyspar.core.moments import Moments
 def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     """Return a copy of a fitted pipeline whose last step is adapted to the target Z.
 
-    Z passes through the earlier steps, which were fitted on the source and stay so: the copy shares them. The
-    pipeline given is unchanged.
+    Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
+    pipeline is unchanged.
 
     Parameters
     ----------
     pipe : Pipeline
-        Fitted; its last step has ``adapted`` (as :class:`SpARRegressor` has).
+        A fitted pipeline whose last step has a method ``adapted``, for example :class:`SpARRegressor`.
     Z : array or data frame
-        Rows of the new world as the pipeline would be given them to predict.
+        Target rows, as for the pipeline's ``predict``.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     (20,)
     """
     if not isinstance(pipe, Pipeline):
-        raise TypeError(f"pipe must be a scikit-learn Pipeline. Got {type(pipe).__name__} instead.")
+        raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}")
     name = pipe.steps[-1][0]
     last, transformed = last_step(pipe, Z)
     return Pipeline([*pipe.steps[:-1], (name, last.adapted(transformed))], memory=pipe.memory, verbose=pipe.verbose)
@@ -47,21 +47,21 @@ def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
     name, last = pipe.steps[-1]
     if not hasattr(last, "adapted"):
         raise TypeError(
-            f"The last step of the pipeline must be a regressor that can be adapted. Got {name!r}, a "
-            f"{type(last).__name__}, instead; end the pipeline with SpARRegressor()."
+            f"the last step of the pipeline must be a regressor that can be adapted, got {name!r} "
+            f"({type(last).__name__}); end the pipeline with SpARRegressor()"
         )
     check_is_fitted(last)
     if isinstance(Z, Moments):
-        raise TypeError("Moments cannot pass through the earlier steps; pass the rows, or adapt the last step itself.")
+        raise TypeError("Moments cannot be transformed by the earlier steps; pass rows, or adapt the last step")
     return last, pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
 
 
 def names_made(pipe: Pipeline) -> tuple[str, ...] | None:
-    """Return what the earlier steps call the features that they make; None where some step does not know."""
+    """Return the names of the features after the earlier steps; None if a step does not provide names."""
     if len(pipe.steps) == 1:
         return None
     try:
-        found = pipe[:-1].get_feature_names_out()
-    except (AttributeError, ValueError):  # a step that was written without them
+        names = pipe[:-1].get_feature_names_out()
+    except (AttributeError, ValueError):  # a step without feature names
         return None
-    return None if found is None else tuple(map(str, found))
+    return None if names is None else tuple(map(str, names))

@@ -1,40 +1,30 @@
-"""The estimators SpARRegressor (the paper's method) and PCRRegressor (principal component regression).
-
-Call ``fit(X, y)`` on the source, then ``adapt(Z)`` on the target, then ``predict(X)``. The estimators are thin wrappers
-around the pure functions of ``pyspar.core``.
-"""
+"""SpARRegressor: the paper's method as a scikit-learn estimator."""
 
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import Adaptation, adapt
-from pyspar.core.arrays import Matrix, squared
+from pyspar.core.adapt import adapt
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
+from pyspar.core.linalg import squared
 from pyspar.core.moments import Moments, Solver, Weights
-from pyspar.core.pcr import principal_fit
-from pyspar.core.prior import Prior, plain_prior
+from pyspar.core.prior import Prior, plain_prior, units_of_features
 from pyspar.core.rules import chi2_rule
-from pyspar.core.scaling import units_of_features
-from pyspar.estimators.adaptable import AdaptableRegressor
-from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.base import AdaptationMixin, Attributes, MomentsRegressor, linear_weights, per_output
 from pyspar.estimators.validation import (
-    check_alpha,
-    check_choice,
-    check_components,
+    Confidence,
+    Source,
     warn_if_nothing_left_for_noise,
     warn_if_scales_are_too_far_apart,
     warn_if_weights_do_not_count,
 )
 
-_SOLVERS = ("auto", "gram", "qr")
 
-
-class SpARRegressor(AdaptableRegressor):
+class SpARRegressor(AdaptationMixin, MomentsRegressor):
     """Least squares that can be adapted to an unlabelled target: the Spectral Adapted Regressor.
 
     Parameters
@@ -86,6 +76,16 @@ class SpARRegressor(AdaptableRegressor):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Confidence()],
+        "fit_intercept": ["boolean"],
+        "noise": [StrOptions({"mle", "unbiased", "exact"})],
+        "solver": [StrOptions({"auto", "gram", "qr"})],
+        "weights": [StrOptions({"counts", "importance"})],
+    }
+    _belief: FlatBelief
+    _target_spread: Vector | None
+
     def __init__(
         self,
         alpha: float = 0.999,
@@ -101,99 +101,41 @@ class SpARRegressor(AdaptableRegressor):
         self.solver = solver
         self.weights = weights
 
-    _belief: FlatBelief
+    def _solve(self, source: Source) -> Attributes:
+        moments = source.moments.counted(self.weights)
+        belief = flat_belief(moments, fit_intercept=bool(self.fit_intercept), noise=self.noise)
+        return {
+            "_belief": belief,
+            "_weights": self.weights,
+            "rank_": belief.x.rank,
+            "sigma2_": per_output(squared(belief.sigma), source.y_ndim),
+            **_weights_for(belief, belief.w_hat, None, source.y_ndim),
+        }
 
-    def _check_params(self) -> None:
-        check_alpha(self.alpha)
-        check_choice("noise", self.noise, ("mle", "unbiased", "exact"))
-        check_choice("solver", self.solver, _SOLVERS)
-        check_choice("weights", self.weights, ("counts", "importance"))
+    def _adapt_to(self, target: Moments) -> Attributes:
+        belief = self._belief
+        adaptation = adapt(belief, target, partial(chi2_rule, alpha=float(self.alpha)))
+        spread = target.spread_about(belief.x_mean)
+        return {"adaptation_": adaptation, **_weights_for(belief, adaptation.w_proj, spread, self._y_ndim)}
+
+    def _unadapted(self) -> Attributes:
+        return _weights_for(self._belief, self._belief.w_hat, None, self._y_ndim)
+
+    def _prior_in(self, units: Vector) -> Prior:
+        """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
+        return plain_prior(units, self.moments_.n_outputs)
+
+    def _prior_of_rows(self) -> Prior:
+        source, centred = self._source, self._belief.centred
+        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, unknown=True)
+        return self._prior_in(units)
 
     def _warn_of_limits(self) -> None:
         warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
         warn_if_nothing_left_for_noise(self._belief)
         warn_if_scales_are_too_far_apart(self._belief)
 
-    def _solve(self) -> None:
-        self._weights = self.weights
-        self._belief = flat_belief(self._source, fit_intercept=bool(self.fit_intercept), noise=self.noise)
-        sigma2 = squared(self._belief.sigma)
-        self.sigma2_ = float(sigma2[0]) if self._y_ndim == 1 else sigma2
-        self.rank_ = self._belief.x.rank
-        self.reset()
 
-    def _prior_for(self, target: Moments | None) -> Prior:
-        """Return the prior of the forecasts; the paper's method has no prior."""
-        source = self._source
-        units = units_of_features(source, target, "target", fit_intercept=self._belief.centred, unknown=True)
-        return plain_prior(units, source.n_outputs)
-
-    def _adapt_to(self, target: Moments) -> Adaptation:
-        found = adapt(self._belief, target, partial(chi2_rule, alpha=float(self.alpha)))
-        self._prior = self._prior_for(target)
-        self._publish(found.w_proj)
-        return found
-
-    def _unadapt(self) -> None:
-        self._prior = self._prior_for(None)
-        self._publish(self._belief.w_hat)
-
-    def _publish(self, w: Matrix) -> None:
-        self._set_weights(w, self._belief.y_mean - self._belief.x_mean @ w)
-
-
-class PCRRegressor(MomentsRegressor):
-    """Principal component regression: least squares on the first principal components of the source.
-
-    Parameters
-    ----------
-    n_components : "gcv", int or float, default "gcv"
-        The number of components. "gcv" chooses it by generalised cross-validation on the source, an int sets it, and a
-        float is the share of the features' variance to retain.
-    fit_intercept : bool, default True
-        Whether y is centred. The components are always those of the centred features, as in scikit-learn's PCA, so
-        ``PCRRegressor(k, fit_intercept=b)`` makes the same predictions as ``PCA(k)`` followed by
-        ``LinearRegression(fit_intercept=b)``.
-    solver : {"auto", "gram", "qr"}, default "auto"
-        How the rows are summarised; see :class:`pyspar.Moments`.
-
-    Attributes
-    ----------
-    coef_, intercept_
-        The weights, shaped as those of scikit-learn's ``LinearRegression``.
-    n_components_ : int
-        The number of components in use.
-    rank_, moments_, n_features_in_, feature_names_in_
-        As for :class:`SpARRegressor`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pyspar import PCRRegressor
-    >>> X = np.array([[0.0, 0.0], [2.0, 0.1], [4.0, -0.1], [6.0, 0.0]])
-    >>> PCRRegressor(1).fit(X, [1.0, 2.0, 3.0, 4.0]).n_components_
-    1
-    """
-
-    def __init__(self, n_components: Any = "gcv", *, fit_intercept: bool = True, solver: Solver = "auto") -> None:
-        self.n_components = n_components
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-
-    def _check_params(self) -> None:
-        check_choice("solver", self.solver, _SOLVERS)
-
-    def _solve(self) -> None:
-        check_components(self.n_components, self.n_features_in_)
-        fit = principal_fit(self.moments_)
-        if isinstance(self.n_components, str):
-            k = fit.best_by_gcv()
-        elif isinstance(self.n_components, Integral):
-            k = int(self.n_components)
-        else:
-            k = fit.components_for(float(self.n_components))
-        self.n_components_ = min(k, fit.x.rank)
-        self.rank_ = fit.x.rank
-        y_mean = fit.y_mean if self.fit_intercept else np.zeros_like(fit.y_mean)
-        w = fit.weights(self.n_components_)
-        self._set_weights(w, y_mean - fit.x_mean @ w)
+def _weights_for(belief: FlatBelief, w: Matrix, target_spread: Vector | None, y_ndim: int) -> Attributes:
+    """Return the attributes that an adaptation changes, for weights of shape (features, outputs)."""
+    return {"_target_spread": target_spread, **linear_weights(w, belief.y_mean - belief.x_mean @ w, y_ndim)}

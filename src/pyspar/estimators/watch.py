@@ -1,7 +1,7 @@
-"""Watching: a target that keeps arriving, and an alarm before its labels do.
+"""TargetWatch: monitor a target that arrives in batches, and raise an alarm before its labels are known.
 
-Each batch is folded into the moments of the recent target; the regressor is adapted to them anew, which costs no pass
-over any other row, and its expected error is compared with a level that a person has set.
+Each batch is added to the moments of the recent target. The regressor is adapted to these moments, which needs no
+other rows, and its expected error is compared with a limit.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.estimators.adaptable import AdaptableRegressor
+from pyspar.estimators.base import AdaptationMixin
 from pyspar.estimators.validation import target_moments
 
 
 @dataclass(frozen=True, eq=False)
 class WatchState:
-    """What is known after a batch.
+    """The state of a watch after a batch.
 
     Attributes
     ----------
     batch : int
-        Its number, from 1.
+        The number of the batch, from 1.
     rows : float
-        The rows that count, by their weights.
+        The number of recent rows, by their weights.
     adapted, before : tuples of Forecast
-        The expected error on the recent target, per output: of the regressor adapted to it, and of the same without.
+        The expected error on the recent target, per output, of the adapted regressor and of the regressor before
+        adapting.
     alarm : bool
         Whether the adapted regressor's expected RMSE exceeds the limit, for any output.
     estimator : the regressor, adapted to the recent target
@@ -45,29 +46,30 @@ class WatchState:
     adapted: tuple[Forecast, ...]
     before: tuple[Forecast, ...]
     alarm: bool
-    estimator: AdaptableRegressor
+    estimator: AdaptationMixin
 
     def __repr__(self) -> str:
         errors = ", ".join(
-            f"{_told(after.rmse)} ({_told(before.rmse)} without adapting)"
+            f"{_format_rmse(after.rmse)} ({_format_rmse(before.rmse)} without adapting)"
             for after, before in zip(self.adapted, self.before)
         )
         return f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
 
 
 class TargetWatch:
-    """Adapts a fitted regressor to a stream of unlabelled batches, and tells when its errors will grow too large.
+    """Adapts a fitted regressor to a stream of unlabelled batches, and reports when its expected error is too large.
 
     Parameters
     ----------
     estimator : fitted SpARRegressor or BayesSpARRegressor
-        It is not changed.
+        The regressor is not changed.
     limit : float
-        The RMSE, in the labels' unit, beyond which there is an alarm.
+        The expected RMSE, in the unit of the labels, above which there is an alarm.
     window : int, optional
-        How many batches count.
+        The number of recent batches to use.
     decay : float in (0, 1), optional
-        What a batch counts for when the next one comes. Give this or ``window``.
+        The factor by which the weights of earlier batches are multiplied at each new batch. Pass either this or
+        ``window``.
 
     Examples
     --------
@@ -82,21 +84,19 @@ class TargetWatch:
     """
 
     def __init__(self, estimator: Any, *, limit: float, window: int | None = None, decay: float | None = None) -> None:
-        if not isinstance(estimator, AdaptableRegressor):
+        if not isinstance(estimator, AdaptationMixin):
             raise TypeError(
-                f"estimator must be a SpARRegressor or a BayesSpARRegressor. Got {type(estimator).__name__} instead."
+                f"estimator must be a SpARRegressor or a BayesSpARRegressor, got {type(estimator).__name__}"
             )
         check_is_fitted(estimator)
         if not _is_number(limit) or not 0.0 < float(limit) < np.inf:
-            raise ValueError(f"limit is an RMSE and must be a finite number above 0. Got {limit!r} instead.")
+            raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
         if (window is None) == (decay is None):
-            raise ValueError(
-                "Pass either window, a number of batches, or decay, what a batch counts for after the next."
-            )
+            raise ValueError("pass either window, a number of batches, or decay, the factor for earlier batches")
         if window is not None and (not isinstance(window, Integral) or isinstance(window, bool) or window < 1):
-            raise ValueError(f"window must be a whole number of batches, at least 1. Got {window!r} instead.")
+            raise ValueError(f"window must be an integer of at least 1, got {window!r}")
         if decay is not None and not (_is_number(decay) and 0.0 < float(decay) < 1.0):
-            raise ValueError(f"decay must lie in (0, 1). Got {decay!r} instead.")
+            raise ValueError(f"decay must be in (0, 1), got {decay!r}")
         self._estimator = estimator
         self._limit = float(limit)
         self._decay = None if decay is None else float(decay)
@@ -104,27 +104,27 @@ class TargetWatch:
         self._batches = 0
 
     def update(self, Z: Any, *, sample_weight: Any = None) -> WatchState:
-        """Take in a batch of target rows, adapt, forecast, compare. A batch that is refused leaves all as it was."""
+        """Add a batch of target rows, and return the new state. An invalid batch raises and changes nothing."""
         estimator = self._estimator
-        found = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
+        batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
         if self._decay is not None and self._recent:
-            found = self._recent[-1].discounted(self._decay) + found
-        recent = deque([*self._recent, found], maxlen=self._recent.maxlen)
+            batch = self._recent[-1].discounted(self._decay) + batch
+        recent = deque([*self._recent, batch], maxlen=self._recent.maxlen)
         target = reduce(add, recent)
         adapted, plain = estimator.adapted(target), copy.copy(estimator).reset()
-        after, before = (_forecasts(each, target) for each in (adapted, plain))
+        after, before = _forecasts(adapted, target), _forecasts(plain, target)
         self._recent = recent
         self._batches += 1
-        alarm = any(not forecast.rmse <= self._limit for forecast in after)  # what cannot be computed is no calm
+        alarm = any(not forecast.rmse <= self._limit for forecast in after)  # NaN is an alarm
         return WatchState(self._batches, target.weight, after, before, alarm, adapted)
 
 
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
-    found = estimator.expected_rmse(target)
-    return (found,) if isinstance(found, Forecast) else tuple(found)
+    forecasts = estimator.expected_rmse(target)
+    return (forecasts,) if isinstance(forecasts, Forecast) else tuple(forecasts)
 
 
-def _told(error: float) -> str:
+def _format_rmse(error: float) -> str:
     return f"{error:.4g}" if np.isfinite(error) else "beyond what numbers can hold"
 
 

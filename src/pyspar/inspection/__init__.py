@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.arrays import root_sum_squares
 from pyspar.core.forecast import Forecast, Forecaster
+from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor

@@ -12,12 +12,12 @@ import numpy as np
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.scaling import in_units_of, inverse
+from pyspar.core.prior import in_units_of, inverse
 from pyspar.errors import InputError
+from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.forecasting import weights_of
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import labelled_moments
+from pyspar.estimators.validation import read_moments
 
 Weights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
@@ -138,13 +138,13 @@ def _scale_weights(estimator: Any, factors: Vector) -> Pair:
 def _adapt(estimator: Any, target: Moments) -> Any:
     """Return a copy of an estimator, adapted to the moments of a target, without warnings."""
     adapted = copy.copy(estimator)
-    adapted.adaptation_ = adapted._adapt_to(target)
+    adapted._adapt_moments(target)
     return adapted
 
 
 def _fit(new: Any, estimator: Any, moments: Moments) -> Any:
     """Return an estimator fitted to moments, with outputs in the shape of another estimator's, without warnings."""
-    new._learn(lambda: (labelled_moments(new, moments)[0], estimator._y_ndim), add=False)
+    new._learn(read_moments(moments, y_ndim=estimator._y_ndim))
     return new
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.path import alpha_path
+from pyspar.estimators.path import alpha_path
 from pyspar.inspection.compare import Comparison
 
 MAX_LOADS = 5

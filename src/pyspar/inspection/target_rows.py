@@ -11,7 +11,7 @@ from pyspar.core.arrays import Matrix
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.compare import Pair
-from pyspar.sources import kind_of
+from pyspar.sources.kinds import kind_of
 
 MAX_PREDICTED_ROWS = 2000
 

@@ -28,7 +28,7 @@ from pyspar.nn.features import moments_of_features
 from pyspar.nn.find_head import describe_layer, find_head
 from pyspar.nn.running import prepare_runner
 from pyspar.progress import show_progress
-from pyspar.sources import working_near
+from pyspar.sources.kinds import use_device_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def adapt_head(
             )  # fmt: skip
     layer = cast(nn.Linear, adapted.get_submodule(name))
     bias = None if layer.bias is None else _as_float64(layer.bias)
-    with working_near(layer.weight):
+    with use_device_of(layer.weight):
         new = fit_head(
             x, z, method, coef=_as_float64(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
         )

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.accumulate import BLUR, folded, refined, root_of_product, scatter_of
+from pyspar.core.accumulate import BLUR, Frame, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.blocks import Frame, row_slices
 from pyspar.core.moments import Moments, Solver, measured_eps
 
 MAX_BLOCK_BYTES = 16_000_000
@@ -54,7 +53,7 @@ def _root_by_products(rows: Any, Y: Matrix, sqrt_weight: Vector, y_mean: Vector,
     if resolved or not refine:
         return root
     mean = root[0, 1:] / root[0, 0]
-    factor = refined(partial(_preconditioned_blocks, rows, Y, sqrt_weight, mean), scatter_of(product)[1])
+    factor = refine_factor(partial(_preconditioned_blocks, rows, Y, sqrt_weight, mean), scatter_of(product)[1])
     if factor is None:
         return None
     root[1:, 1:] = factor
@@ -86,5 +85,5 @@ def _root_by_qr(rows: Any, Y: Matrix, sqrt_weight: Vector) -> Matrix:
     root = np.zeros((0, 1 + rows.shape[1] + Y.shape[1]))
     for part in row_slices(rows.shape[0], root.shape[1], MAX_BLOCK_BYTES):
         block = np.column_stack([np.ones(part.stop - part.start), rows[part].toarray(), Y[part]])
-        root = folded(root, block * sqrt_weight[part, None])
+        root = fold_block(root, block * sqrt_weight[part, None])
     return root

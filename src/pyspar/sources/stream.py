@@ -15,25 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
-from pyspar.sources.refusals import refuse_dates, refuse_extreme_weights
+from pyspar.sources.kinds import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
 MAX_BLOCK_BYTES = 64_000_000
 
 Batch = TypeVar("Batch")
-
-
-def is_batches(data: Any) -> bool:
-    """Return whether data is an iterable of row blocks and not a table of rows.
-
-    >>> is_batches(iter([])), is_batches([[1.0, 2.0]]), is_batches([np.ones((2, 3))]), is_batches(np.ones((2, 3)))
-    (True, False, True, False)
-    """
-    if any(hasattr(data, name) for name in ("shape", "__array__", "columns", "__dataframe__")):
-        return False
-    if isinstance(data, (list, tuple)):
-        return bool(data) and getattr(_features_of(data[0]), "ndim", 0) == 2
-    return isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict, set))
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
@@ -160,7 +147,7 @@ def _join(parts: list[Any]) -> Any:
 def _split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
     """Return X, y and sample_weight of a batch, with None for missing parts."""
     if not labelled:
-        return _features_of(batch), None, None
+        return features_of_batch(batch), None, None
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
         raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {type(batch).__name__}")
     X, y = batch[0], batch[1]
@@ -171,10 +158,6 @@ def _split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any
     if len(np.shape(y)) == 0 or len(y) != rows:
         raise ValueError(f"batch {number}: X has {rows} rows, but y has shape {np.shape(y)}")
     return X, y, weight
-
-
-def _features_of(batch: Any) -> Any:
-    return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
 def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, root_of_product
+from pyspar.core.accumulate import BLUR, OFFSET_LIMIT, Frame, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.blocks import OFFSET_LIMIT, Frame
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.refusals import refuse_extreme_weights
+from pyspar.sources.kinds import refuse_extreme_weights
 
 _TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}

@@ -13,8 +13,8 @@ import numpy as np
 from pyspar.core.adapt import Adaptation
 from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
+from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.forecasting import weights_of
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import compute_removed_shares
 from pyspar.tables.account import Expected

@@ -10,7 +10,8 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.moments import Moments
-from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.validation import target_moments
 from pyspar.tables.account import AdaptAccount, InspectAccount, Scored
 from pyspar.tables.expected import bayes_for, choice_text, expected_of, noted

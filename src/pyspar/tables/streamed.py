@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.sources.files.predictions import Write, prediction_file
 from pyspar.sources.stream import read_ahead

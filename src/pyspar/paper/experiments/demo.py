@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from pyspar.core.adapt import Adaptation
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.paper.data import Part, ShiftTask, communities_and_crime
 from pyspar.paper.output.figures import draw_demo
 

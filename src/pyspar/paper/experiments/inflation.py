@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Vector
-from pyspar.core.cutoff import along, customary_cutoff, loud_directions
+from pyspar.core.cutoff import default_cutoff, directions_above, project_features
 from pyspar.core.moments import Moments
 from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
@@ -57,7 +57,7 @@ def compute_inflation(X: Any, Z: Any) -> Vector:
     """Return Var_zj / M for noise of variance 1, in decreasing order."""
     source = Moments.of(X)
     # The same cutoff of directions as for a head.
-    x, z = Spectrum.of(along(loud_directions(source, customary_cutoff(source)), source)), Spectrum.of(Z)
+    x, z = Spectrum.of(project_features(source, directions_above(source, default_cutoff(source)))), Spectrum.of(Z)
     return np.sort(spectral_inflation(x, z, np.array([1.0]), len(Z))[:, 0])[::-1]
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from pyspar.estimators.spar import PCRRegressor, SpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
 from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
-from pyspar.core.cutoff import customary_cutoff
+from pyspar.core.cutoff import default_cutoff
 from pyspar.core.moments import Moments
 from pyspar.errors import SparWarning
 from pyspar.estimators.heads import HeadMethod, fit_head
@@ -77,7 +77,7 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
         with warnings.catch_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
             warnings.simplefilter("ignore", SparWarning)
-            cutoff = CUTS[cut] * customary_cutoff(source)
+            cutoff = CUTS[cut] * default_cutoff(source)
             new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
         predictions[head.key] = test @ new.coef[0]
     return predictions

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Matrix
-from pyspar.core.cutoff import customary_cutoff, loud_directions
+from pyspar.core.cutoff import default_cutoff, directions_above
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.heads import fit_head
@@ -65,7 +65,7 @@ class Summary:
 def summarise(features: Features) -> Summary:
     """Return the summary of one seed's features."""
     moments = Moments.of(features.train)
-    loud = loud_directions(moments, customary_cutoff(moments)).T
+    loud = directions_above(moments, default_cutoff(moments)).T
     eps = float(moments.eps.max())
     source, test = (
         Moments.of(rows.astype(np.float64) @ loud, labels, eps=eps)

@@ -1,4 +1,4 @@
-"""What is refused is refused with its reason, and leaves a fitted estimator exactly as it was."""
+"""Invalid input raises an error that names the cause, and leaves a fitted estimator unchanged."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -28,12 +28,12 @@ def spoilt(array, value, at=(3, 2)):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_value_that_is_not_finite_is_named_by_row_and_column(shift, fitted, value):
-    with pytest.raises(ValueError, match=r"X must be finite. Got -?(nan|inf) in row 3, column 2"):
+def test_the_error_for_a_value_that_is_not_finite_states_its_row_and_column(shift, fitted, value):
+    with pytest.raises(ValueError, match=r"X .*-?(nan|inf) in row 3, column 2"):
         SpARRegressor().fit(spoilt(shift.X, value), shift.y)
     with pytest.raises(ValueError, match=r"(NaN|infinity|-?nan|-?inf)"):
         SpARRegressor().fit(shift.X, spoilt(shift.y, value, 5))
-    with pytest.raises(ValueError, match=r"must be finite. Got -?(nan|inf) in row 3, column 2"):
+    with pytest.raises(ValueError, match=r"-?(nan|inf) in row 3, column 2"):
         fitted.adapt(pd.DataFrame(spoilt(shift.Z, value), columns=NAMES))
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         fitted.predict(pd.DataFrame(spoilt(shift.Z, value), columns=NAMES))
@@ -60,7 +60,7 @@ BAD_SOURCES = {
 
 @pytest.mark.parametrize("kind", list(BAD_SOURCES))
 @pytest.mark.parametrize("model", [SpARRegressor, PCRRegressor])
-def test_a_refused_fit_leaves_the_estimator_exactly_as_it_was(shift, kind, model):
+def test_an_invalid_fit_leaves_the_estimator_unchanged(shift, kind, model):
     est = model().fit(shift.X, shift.y)
     if model is SpARRegressor:
         est.adapt(shift.Z)
@@ -72,6 +72,23 @@ def test_a_refused_fit_leaves_the_estimator_exactly_as_it_was(shift, kind, model
     assert est.n_features_in_ == 5
     assert est.__dict__.keys() == state.keys()
     assert all(est.__dict__[name] is value for name, value in state.items())
+
+
+@pytest.mark.parametrize("model", [SpARRegressor, BayesSpARRegressor, PCRRegressor])
+def test_an_interrupted_fit_leaves_the_estimator_unchanged(shift, monkeypatch, model):
+    frame = pd.DataFrame(shift.X, columns=NAMES)
+    est = model().fit(frame, shift.y)
+    state = dict(est.__dict__)
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model, "_solve", interrupt)
+    for fit in (est.fit, est.partial_fit, lambda X, y: est.fit_moments(Moments.of(X, y))):
+        with pytest.raises(KeyboardInterrupt):
+            fit(2.0 * frame, shift.y)
+        assert est.__dict__.keys() == state.keys()
+        assert all(est.__dict__[name] is value for name, value in state.items())
 
 
 BAD_TARGETS = {
@@ -92,7 +109,7 @@ BAD_TARGETS = {
 
 
 @pytest.mark.parametrize("kind", list(BAD_TARGETS))
-def test_a_refused_target_leaves_the_estimator_exactly_as_it_was(shift, kind):
+def test_an_invalid_target_leaves_the_estimator_unchanged(shift, kind):
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     predictions, state = est.predict(shift.Z), dict(est.__dict__)
     Z, weight = BAD_TARGETS[kind](shift.Z)
@@ -105,21 +122,21 @@ def test_a_refused_target_leaves_the_estimator_exactly_as_it_was(shift, kind):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_columns_that_differ_are_named(shift, fitted, frame):
+def test_the_error_for_other_columns_names_them(shift, fitted, frame):
     def target(names):
         return frame(dict.fromkeys(names, shift.Z[:, 0]))
 
-    with pytest.raises(ValueError, match=r"target has 4 columns, the source has 5: missing 'c', unexpected none\."):
+    with pytest.raises(ValueError, match=r"\b4\b.*\b5\b.*missing 'c', unexpected none"):
         fitted.adapt(target("abde"))
-    with pytest.raises(ValueError, match=r"target has 6 columns, the source has 5: missing none, unexpected 'x'\."):
+    with pytest.raises(ValueError, match=r"\b6\b.*\b5\b.*missing none, unexpected 'x'"):
         fitted.adapt(target("abcdex"))
-    with pytest.raises(ValueError, match=r"missing 'c', 'd', unexpected 'x', 'y'\."):
+    with pytest.raises(ValueError, match=r"missing 'c', 'd', unexpected 'x', 'y'"):
         fitted.adapt(target("abxye"))
-    with pytest.raises(ValueError, match="source's columns in a different order"):
+    with pytest.raises(ValueError, match="order"):
         fitted.adapt(target("bacde"))
 
 
-def test_a_long_list_of_missing_columns_is_cut_short(rng):
+def test_a_long_list_of_missing_columns_is_shortened(rng):
     names = [f"f{i}" for i in range(20)]
     est = SpARRegressor().fit(pd.DataFrame(rng.normal(size=(40, 20)), columns=names), rng.normal(size=40))
     with pytest.raises(ValueError, match=r"'f0', .*'f7' and 12 more, unexpected 'g'"):
@@ -127,60 +144,66 @@ def test_a_long_list_of_missing_columns_is_cut_short(rng):
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, np.nan, np.inf, -np.inf, "a", "0.5", None, True, False, [0.5], 1j])
-def test_an_alpha_that_is_no_confidence_is_refused_by_fit_and_adapt(shift, alpha):
-    with pytest.raises(ValueError, match=r"alpha is a confidence level and must lie in \[0, 1\]. Got"):
+def test_fit_and_adapt_reject_an_alpha_outside_zero_to_one(shift, alpha):
+    with pytest.raises(ValueError, match="alpha"):
         SpARRegressor(alpha).fit(shift.X, shift.y)
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     before = est.coef_.copy()
     est.set_params(alpha=alpha)
     for method in (est.adapt, est.adapted):
-        with pytest.raises(ValueError, match="alpha is a confidence level"):
+        with pytest.raises(ValueError, match="alpha"):
             method(shift.Z)
-    with pytest.raises(ValueError, match="alpha is a confidence level"):
+    with pytest.raises(ValueError, match="alpha"):
         est.partial_fit(shift.X, shift.y)
     np.testing.assert_array_equal(est.coef_, before)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, 0.0, 1.0, 0.5, np.float32(0.5), np.float64(0.999), Fraction(1, 2)])
-def test_an_alpha_from_zero_to_one_of_any_real_type_is_taken(shift, alpha):
+def test_alpha_may_be_any_real_type(shift, alpha):
     est = SpARRegressor(alpha).fit(shift.X, shift.y).adapt(shift.Z)
     assert (est.coef_ == SpARRegressor(float(alpha)).fit(shift.X, shift.y).adapt(shift.Z).coef_).all()
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("model", "name", "value"),
     [
-        ({"noise": "map"}, "noise must be one of 'mle', 'unbiased', 'exact'. Got 'map'"),
-        ({"noise": None}, "noise must be one of"),
-        ({"solver": "svd"}, "solver must be one of 'auto', 'gram', 'qr'. Got 'svd'"),
-        ({"solver": 3}, "solver must be one of"),
+        (SpARRegressor, "noise", "map"),
+        (SpARRegressor, "noise", None),
+        (SpARRegressor, "solver", "svd"),
+        (SpARRegressor, "solver", 3),
+        (SpARRegressor, "weights", "sums"),
+        (SpARRegressor, "fit_intercept", "no"),
+        (BayesSpARRegressor, "units", "metres"),
+        (BayesSpARRegressor, "rule", "auto"),
+        (BayesSpARRegressor, "alpha", 2.0),
     ],
 )
-def test_unknown_words_are_refused_by_fit_and_adapt(shift, params, message):
+def test_fit_and_adapt_reject_unknown_values_of_a_parameter(shift, model, name, value):
+    message = rf"'{name}' parameter of {model.__name__}.*{value!r}"
     with pytest.raises(ValueError, match=message):
-        SpARRegressor(**params).fit(shift.X, shift.y)
+        model(**{name: value}).fit(shift.X, shift.y)
     with pytest.raises(ValueError, match=message):
-        SpARRegressor().fit(shift.X, shift.y).set_params(**params).adapt(shift.Z)
+        model().fit(shift.X, shift.y).set_params(**{name: value}).adapt(shift.Z)
 
 
-def test_a_target_of_another_width_is_told_what_to_pass():
+def test_the_error_for_a_target_of_another_width_states_both_widths():
     X = np.random.default_rng(0).normal(size=(20, 5))
     est = SpARRegressor().fit(X, X[:, 0] + X[:, 1] ** 2)
-    with pytest.raises(ValueError, match="target has 2 columns, the source has 5; pass the columns"):
+    with pytest.raises(ValueError, match=r"target has 2 .* 5\b"):
         est.adapt(X[:, :2])
-    with pytest.raises(ValueError, match="check whether the label"):
+    with pytest.raises(ValueError, match=r"6 .* 5;.*label"):
         est.adapt(np.column_stack([X, X[:, 0]]))
 
 
-def test_text_among_the_features_is_told_how_to_be_encoded():
+def test_the_error_for_text_among_the_features_names_the_column_and_an_encoder():
     import pandas as pd
 
     frame = pd.DataFrame({"area": [1.0, 2.0, 3.0, 4.0], "town": ["Chur", "Bern", "Chur", "Bern"]})
-    with pytest.raises(ValueError, match=r"Got text in 'town' \(.*Chur.*OneHotEncoder.*spar adapt"):
+    with pytest.raises(ValueError, match=r"text in 'town' .*Chur.*OneHotEncoder.*spar adapt"):
         SpARRegressor().fit(frame, [1.0, 2.0, 3.0, 5.0])
 
 
-ASKED = {
+CALLS = {
     "predict": lambda est, Z: est.predict(Z),
     "predict with std": lambda est, Z: est.predict(Z, return_std=True),
     "predict_interval": lambda est, Z: est.predict_interval(Z),
@@ -191,20 +214,54 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED)
-def test_text_and_dates_are_refused_alike_wherever_rows_are_given(asked):
+@pytest.mark.parametrize("call", CALLS)
+def test_every_method_rejects_text_and_dates_with_the_same_error(call):
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["area", "town"])
     est = BayesSpARRegressor().fit(X, X["area"] + X["town"] ** 2)
     before = est.coef_.copy()
-    with pytest.raises(ValueError, match=r"must be numbers. Got text in 'town' \(.*Chur.*OneHotEncoder"):
-        ASKED[asked](est, X.assign(town="Chur"))
-    with pytest.raises(TypeError, match=r"must hold numbers. Got dates or durations in 'town'; turn them into numbers"):
-        ASKED[asked](est, X.assign(town=pd.Timestamp("2024-05-01")))
+    with pytest.raises(ValueError, match=r"text in 'town' .*Chur.*OneHotEncoder"):
+        CALLS[call](est, X.assign(town="Chur"))
+    with pytest.raises(TypeError, match="dates or durations in 'town'"):
+        CALLS[call](est, X.assign(town=pd.Timestamp("2024-05-01")))
     np.testing.assert_array_equal(est.coef_, before)
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
-def test_labels_that_are_text_are_not_blamed_on_the_features(form):
+def test_the_error_for_text_labels_names_y(form):
     X = form(np.random.default_rng(0).normal(size=(4, 2)))
-    with pytest.raises(ValueError, match=r"^y must hold numbers. Got text \(.*'low'"):
+    with pytest.raises(ValueError, match=r"^y .*text.*'low'"):
         SpARRegressor().fit(X, np.array(["low", "high", "low", "high"], dtype=object))
+
+
+def test_the_error_messages_read_as_recorded(shift, golden):
+    frame, other = pd.DataFrame(shift.X, columns=NAMES), pd.DataFrame(shift.Z, columns=list("abxye"))
+    est = SpARRegressor().fit(frame, shift.y)
+    ones = np.ones(300)
+    calls = [
+        lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
+        lambda: PCRRegressor(9).fit(shift.X, shift.y),
+        lambda: BayesSpARRegressor(centre=np.ones(3)).fit(shift.X, shift.y),
+        lambda: est.fit(spoilt(shift.X, np.nan), shift.y),
+        lambda: est.fit(np.ma.masked_less(shift.X, 0.0), shift.y),
+        lambda: est.fit(frame.assign(a="Chur"), shift.y),
+        lambda: est.fit(frame.assign(b=pd.Timestamp("2024-05-01")), shift.y),
+        lambda: est.fit(shift.X, ["low"] * 300),
+        lambda: est.fit(shift.X, shift.y, -ones),
+        lambda: est.fit(shift.X, shift.y, ones[:4]),
+        lambda: est.fit(shift.X, shift.y, 1e200 * ones),
+        lambda: est.fit_batches(shift.X),
+        lambda: est.fit_moments(Moments.of(shift.X)),
+        lambda: est.adapt(other),
+        lambda: est.adapt(pd.DataFrame(shift.Z, columns=NAMES)[NAMES[::-1]]),
+        lambda: est.adapt(shift.Z[:, :4]),
+        lambda: est.adapt(Moments.of(shift.Z), sample_weight=ones),
+        lambda: est.predict_interval(frame, level=1.0),
+        lambda: est.predict_interval(csr_matrix(shift.Z)),
+        lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
+    ]
+    messages = []
+    for call in calls:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        messages.append(f"{caught.type.__name__}: {caught.value}")
+    golden("estimator-errors", "\n".join(messages))

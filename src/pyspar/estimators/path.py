@@ -1,4 +1,4 @@
-r"""The path over alpha: for each target direction, the confidence at which the chi-squared rule removes it.
+r"""The path over alpha: for each target direction, the confidence at which the paper's rule removes it.
 
 The rule removes direction j where :math:`m_j^2 \le \mathrm{CDF}^{-1}_{\chi^2_1}(\alpha)\, v_j` (``eq:spar_set``), so
 each direction has one alpha at which it is removed. Computing these values replaces a sweep over alpha.
@@ -7,13 +7,14 @@ each direction has one alpha at which it is removed. Computing these values repl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import erf, erfc, stdtr
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.risk import Terms
+from pyspar.core.rules import Terms, removal_alpha
+from pyspar.estimators.validation import check_alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,7 @@ class AlphaPath:
 
     def removed_at(self, alpha: float) -> Mask:
         """Return the set S at an alpha, directions x outputs."""
-        if not 0.0 <= alpha <= 1.0:
-            raise ValueError(f"alpha is a confidence level and must lie in [0, 1]. Got {alpha!r} instead.")
+        check_alpha(alpha)
         if alpha == 1.0:
             return np.ones(self.alpha.shape, dtype=bool)
         return np.asarray((self.alpha <= alpha) & (self.terms.std > 0.0))
@@ -55,25 +55,36 @@ class AlphaPath:
         return np.unique(self.alpha[self.terms.std[:, output] > 0.0, output])
 
 
-def alpha_path(adaptation: Adaptation) -> AlphaPath:
-    """Return for each target direction the alpha at which the chi-squared rule removes it.
+def alpha_path(adapted: Any) -> AlphaPath:
+    """Return for each target direction the alpha at which the paper's rule removes it.
 
+    Parameters
+    ----------
+    adapted : an adapted SpARRegressor or BayesSpARRegressor, or an Adaptation
+
+    Returns
+    -------
+    AlphaPath
+        ``alpha`` (directions x outputs), ``removed_at(alpha)``, ``weights_at(alpha)`` and ``steps()``.
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from pyspar import SpARRegressor
+    >>> from pyspar import SpARRegressor, alpha_path
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(200, 2)) * [1, 0.01], rng.normal(size=(200, 2))
     >>> est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=200)).adapt(Z)
-    >>> path = alpha_path(est.adaptation_)
+    >>> path = alpha_path(est)
     >>> bool((path.removed_at(0.999) == est.adaptation_.removed).all())
     True
+    >>> path.removed_at(0.0).any(), path.removed_at(1.0).all()
+    (np.False_, np.True_)
     """
-    terms = adaptation.terms
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std)
-    # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
-    if np.isinf(terms.degrees):
-        alpha, doubt = erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
-    else:
-        doubt = 2.0 * stdtr(terms.degrees, -distance)
-        alpha = 1.0 - doubt
-    return AlphaPath(alpha, doubt, terms, adaptation.z.V, adaptation.w_hat)
+    adaptation = adapted if isinstance(adapted, Adaptation) else getattr(adapted, "adaptation_", None)
+    if not isinstance(adaptation, Adaptation):
+        raise TypeError(
+            f"alpha_path requires an adapted regressor or an Adaptation, got {type(adapted).__name__}; call fit(X, y) "
+            "and adapt(Z) first."
+        )
+    alpha, doubt = removal_alpha(adaptation.terms)
+    return AlphaPath(alpha, doubt, adaptation.terms, adaptation.z.V, adaptation.w_hat)

@@ -1,10 +1,10 @@
-"""The path over alpha against the rule itself, run at every alpha."""
+"""The path over alpha, compared with the rule at every alpha."""
 
 import numpy as np
 import pytest
 
 from pyspar import SpARRegressor
-from pyspar.core.path import alpha_path
+from pyspar.estimators.path import alpha_path
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_the_path_removes_what_the_rule_removes_at_that_alpha(fitted, alpha):
     np.testing.assert_allclose(path.weights_at(alpha).T, again.coef_, rtol=1e-12, atol=1e-12)
 
 
-def test_just_below_its_alpha_a_direction_stays_and_just_above_it_goes(fitted):
+def test_a_direction_is_kept_just_below_its_alpha_and_removed_just_above(fitted):
     est, Z = fitted
     path = alpha_path(est.adapted(Z).adaptation_)
     for alpha in path.steps():
@@ -33,7 +33,7 @@ def test_just_below_its_alpha_a_direction_stays_and_just_above_it_goes(fitted):
             assert after[:, 0].sum() == before[:, 0].sum() + 1
 
 
-def test_directions_beyond_the_last_digit_of_alpha_are_told_apart_by_their_doubt(rng):
+def test_directions_with_alpha_rounded_to_one_are_distinguished_by_their_doubt(rng):
     X = rng.normal(size=(500, 2))
     est = SpARRegressor(fit_intercept=False).fit(X, X @ [30.0, 60.0] + rng.normal(size=500)).adapt(X)
     path = alpha_path(est.adaptation_)
@@ -41,7 +41,7 @@ def test_directions_beyond_the_last_digit_of_alpha_are_told_apart_by_their_doubt
     assert not path.removed_at(0.999999).any()
 
 
-def test_an_alpha_outside_its_range_is_refused(fitted):
+def test_an_alpha_outside_its_range_raises(fitted):
     est, Z = fitted
-    with pytest.raises(ValueError, match="confidence level"):
+    with pytest.raises(ValueError, match=r"alpha.*1\.5"):
         alpha_path(est.adapted(Z).adaptation_).removed_at(1.5)

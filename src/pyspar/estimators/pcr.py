@@ -1,0 +1,88 @@
+"""PCRRegressor: principal component regression."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from pyspar.core.moments import Solver
+from pyspar.core.pcr import principal_fit
+from pyspar.estimators.base import Attributes, MomentsRegressor, linear_weights
+from pyspar.estimators.validation import Source
+
+
+class PCRRegressor(MomentsRegressor):
+    """Principal component regression: least squares on the first principal components of the source.
+
+    Parameters
+    ----------
+    n_components : "gcv", int or float, default "gcv"
+        The number of components. "gcv" chooses it by generalised cross-validation on the source, an int sets it, and a
+        float is the share of the features' variance to retain.
+    fit_intercept : bool, default True
+        Whether y is centred. The components are always those of the centred features, as in scikit-learn's PCA, so
+        ``PCRRegressor(k, fit_intercept=b)`` makes the same predictions as ``PCA(k)`` followed by
+        ``LinearRegression(fit_intercept=b)``.
+    solver : {"auto", "gram", "qr"}, default "auto"
+        How the rows are summarised; see :class:`pyspar.Moments`.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The weights, shaped as those of scikit-learn's ``LinearRegression``.
+    n_components_ : int
+        The number of components in use.
+    rank_, moments_, n_features_in_, feature_names_in_
+        As for :class:`SpARRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyspar import PCRRegressor
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.1], [4.0, -0.1], [6.0, 0.0]])
+    >>> PCRRegressor(1).fit(X, [1.0, 2.0, 3.0, 4.0]).n_components_
+    1
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": "no_validation",  # its range depends on the number of features
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "gram", "qr"})],
+    }
+
+    def __init__(self, n_components: Any = "gcv", *, fit_intercept: bool = True, solver: Solver = "auto") -> None:
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+
+    def _solve(self, source: Source) -> Attributes:
+        check_components(self.n_components, source.moments.n_features)
+        fit = principal_fit(source.moments)
+        if isinstance(self.n_components, str):
+            k = fit.best_by_gcv()
+        elif isinstance(self.n_components, Integral):
+            k = int(self.n_components)
+        else:
+            k = fit.components_for(float(self.n_components))
+        k = min(k, fit.x.rank)
+        w = fit.weights(k)
+        y_mean = fit.y_mean if self.fit_intercept else np.zeros_like(fit.y_mean)
+        weights = linear_weights(w, y_mean - fit.x_mean @ w, source.y_ndim)
+        return {"n_components_": k, "rank_": fit.x.rank, **weights}
+
+
+def check_components(n_components: Any, n_features: int) -> None:
+    """Raise ValueError for an invalid number of principal components."""
+    if isinstance(n_components, str) and n_components == "gcv":
+        return
+    is_number = isinstance(n_components, Real) and not isinstance(n_components, bool)
+    is_count = is_number and isinstance(n_components, Integral) and 1 <= int(n_components) <= n_features
+    is_share = is_number and not isinstance(n_components, Integral) and 0.0 < float(n_components) <= 1.0
+    if not (is_count or is_share):
+        raise ValueError(
+            f"n_components must be 'gcv', an integer from 1 to the number of features ({n_features}), or a share of "
+            f"the variance in (0, 1], got {n_components!r}"
+        )
