@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.scaling import inverse, spread_about, spread_of_features
+from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
@@ -79,7 +79,7 @@ def gather_feature_facts(comparison: Comparison, columns: Sequence[str]) -> Feat
     source, d = estimator._source, target.n_features
     mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
     rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
-    constant = (spread == 0.0) & (spread_about(target, mean) > rounding)
+    constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
     shift = np.abs(target.mean[:d] - mean) * inverse(spread)
     moved: dict[str, float] = {}
     for j in np.argsort(-shift, kind="stable"):
@@ -101,7 +101,7 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> tupl
     """Return for each output the column with the largest contribution on the source, by the weights of ridge."""
     source, target = comparison.estimator._source, comparison.target
     spread = spread_of_features(source, fit_intercept=True)
-    reach = spread_about(target, source.mean[: target.n_features]) * inverse(spread)
+    reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
     contribution = comparison.candidates["ridge"][0] * spread[:, None]
     names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
     leaders: list[LeadingColumn | None] = []
