@@ -91,7 +91,7 @@ def test_bad_collections_are_refused(problem):
         SpARRegressor().fit(X, problem.y)
     holed = problem.X.copy()
     holed[1700, 3] = np.nan
-    with pytest.raises(ValueError, match=r"row block 3: X must be finite. Got nan in row 200, column 3"):
+    with pytest.raises(ValueError, match=r"row block 3: X .* nan in row 200, column 3"):
         SpARRegressor().fit(da.from_array(holed, chunks=(500, 12)), y)
     est = SpARRegressor().fit(X, y)
     with pytest.raises(ValueError, match="12"):
