@@ -52,7 +52,7 @@ def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
         )
     check_is_fitted(last)
     if isinstance(Z, Moments):
-        raise TypeError("Moments cannot be transformed by the earlier steps; pass rows, or adapt the last step")
+        raise TypeError("Moments cannot be transformed by the earlier steps; pass the rows, or adapt the last step")
     return last, pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
 
 
