@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
+from pyspar.nn.running import evaluation_mode
 from pyspar.paper.objectives.base import Objective
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import EpochData, TrainingData, as_columns, make_torch_seed
-from pyspar.paper.training.inference import copy_to_device, evaluation_mode
+from pyspar.paper.training.inference import copy_to_device
 from pyspar.paper.training.replica import Replica
 from pyspar.wording import list_some
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pyspar.nn.running import evaluation_mode
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import Inputs, TrainingData
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode inside a ``with`` block, and restore the mode of every layer afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        model.eval()
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 def predict_inputs(model: nn.Module, inputs: Inputs, batch_size: int, autocast: torch.dtype | None = None) -> Tensor:
