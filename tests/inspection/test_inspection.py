@@ -334,7 +334,7 @@ def test_a_group_whose_rows_do_not_count_is_named(shifted):
 
 
 def test_errors_beyond_float64_are_told_in_words(shifted):
-    from pyspar.cli.show_inspection import forecast_lines
+    from pyspar.cli.show import forecast_lines
 
     X, y, Z = shifted
     found = inspect(SpARRegressor().fit(X, y), Z * 1e300)
