@@ -215,3 +215,19 @@ def test_text_instead_of_target_labels_is_a_note(spar, files, source, target):
         assert result.exit_code == 0, result.output
         assert lines_of(result.stdout, "true") == []
         assert any("price" in note for note in lines_of(result.stdout, "note"))
+
+
+def test_long_lists_of_columns_are_shortened(spar, files, source, target):
+    empty = {f"empty{i}": np.nan for i in range(11)}
+    ignored = lines_of(spar("adapt", *files(source.assign(**empty), target), *LABEL, "--id", "home").stdout, "ignored")
+    assert len(ignored) == 9
+    assert "3" in ignored[-1]
+
+
+def test_an_error_beyond_float64_is_reported_as_unknown(spar, files, source, target):
+    numbers = ["area", "garden", "price"]
+    rows = target[numbers].assign(garden=1e147 * target["garden"]).drop(columns="price")
+    result = spar("adapt", *files(source[numbers].assign(garden=1e-8 * source["garden"]), rows), *LABEL)
+    assert result.exit_code == 0, result.output
+    (line,) = lines_of(result.stdout, "expected")
+    assert line.startswith("unknown")

@@ -369,3 +369,32 @@ def test_the_peak_memory_of_a_streamed_fit_does_not_grow_with_the_rows(rng, tmp_
         sizes.append(path.stat().st_size)
     # Less than a third of 67 MB: the allocators keep some memory between batches.
     assert peaks[1] - peaks[0] < 0.3 * (sizes[1] - sizes[0])
+
+
+def test_predictions_need_the_columns_of_the_model_and_a_known_format(table, write, tmp_path):
+    est = SpARRegressor().fit(table[["a", "b"]].to_numpy(), table["y"])
+    path = write(table, "csv")
+    with pytest.raises(InputError, match=r"rows\.csv' has 6 .* 2 features"):
+        predict_file(est, path, tmp_path / "p.csv")
+    named = SpARRegressor().fit(table[["a", "b"]], table["y"])
+    with pytest.raises(InputError, match=r"p\.xlsx"):
+        predict_file(named, path, tmp_path / "p.xlsx")
+    reports = []
+    predict_file(named, path, tmp_path / "p.npy", progress=lambda *done: reports.append(done))
+    assert reports[-1] == (len(table), path.stat().st_size)
+
+
+def test_ids_must_have_one_type_that_the_output_can_hold(table, tmp_path):
+    est = SpARRegressor().fit(table[["a", "b"]], table["y"])
+    for k, ids in enumerate((range(300), [f"n{i}" for i in range(300)])):
+        table[["a", "b"]].assign(key=ids).to_parquet(tmp_path / f"{k}.parquet")
+    with pytest.raises(InputError, match=r"'key' .*int64.*string"):
+        predict_file(est, tmp_path, tmp_path / "p.csv", keep="key")
+    (tmp_path / "pairs").mkdir()
+    table[["a", "b"]].assign(key=[[1, 2]] * 300).to_parquet(tmp_path / "pairs" / "0.parquet")
+    with pytest.raises(InputError, match=r"'key': .*list"):
+        predict_file(est, tmp_path / "pairs", tmp_path / "p.csv", keep="key")
+    (tmp_path / "words").mkdir()
+    table[["a", "b"]].assign(key=pd.Categorical(["x"] * 300)).to_parquet(tmp_path / "words" / "0.parquet")
+    predict_file(est, tmp_path / "words", tmp_path / "p.csv", keep="key")
+    assert pd.read_csv(tmp_path / "p.csv")["key"].tolist() == ["x"] * 300

@@ -1,4 +1,4 @@
-"""Print the list of data sets, their paths, and the results of checks."""
+"""What the terminal sees of data sets: what there is, where it lies, whether it is whole."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     from pyspar.paper.data.files import Found
 
 _STYLES = {"good": "green", "missing": "yellow", "wrong": "red"}
-_MIN_WIDTH = 130
-"""The width of the terminal from which descriptions are printed."""
+_WIDE = 130
 
 
-def print_list(sets: Iterable[tuple[Entry, str]]) -> None:
-    """Print a line for each data set, with a description if the terminal is wide enough."""
+def listing(sets: Iterable[tuple[Entry, str]]) -> None:
+    """Print a line for each data set, with what was found of it; what it is about only where there is room for it."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    columns = ("name", "train/val/test", "a row", "licence", "status", "about")[
-        : 6 if console.width >= _MIN_WIDTH else 5
-    ]
+    columns = ("name", "train/val/test", "a row", "licence", "status", "about")[: 6 if console.width >= _WIDE else 5]
     for name in columns:
         table.add_column(name, overflow="fold")
     for entry, status in sets:
@@ -38,15 +35,16 @@ def print_list(sets: Iterable[tuple[Entry, str]]) -> None:
     console.print(table)
 
 
-def print_path(location: Found) -> None:
-    """Print the path of a data set on stdout, so that it can be piped, and the kind of location on stderr."""
-    Console(highlight=False, soft_wrap=True).print(Text(printable(str(location.path))))
-    incomplete = f"; incomplete: {location.lacks}" if location.lacks else ""
-    Console(highlight=False, soft_wrap=True, stderr=True).print(Text(f"in {location.place}{incomplete}", style="dim"))
+def place(found: Found) -> None:
+    """Print where a data set lies: the path alone on stdout, so that it can be piped; the kind of place on stderr."""
+    Console(highlight=False, soft_wrap=True).print(Text(printable(str(found.path))))
+    Console(highlight=False, soft_wrap=True, stderr=True).print(
+        Text(f"in {found.place}{f'; incomplete: {found.lacks}' if found.lacks else ''}", style="dim")
+    )
 
 
-def print_paths(sets: Iterable[tuple[str, Path | None, str]]) -> None:
-    """Print the path of each data set, or its status if it has no path."""
+def places(sets: Iterable[tuple[str, Path | None, str]]) -> None:
+    """Print a line for each data set: where it lies, or in a word why no path is told."""
     console = Console(highlight=False, soft_wrap=True)
     sets = list(sets)
     width = max(len(name) for name, _, _ in sets)
@@ -55,8 +53,7 @@ def print_paths(sets: Iterable[tuple[str, Path | None, str]]) -> None:
         console.print(Text(printable(f"{name:<{width}}  {text}")))
 
 
-def print_check(result: Checked) -> None:
-    """Print the result of one check."""
+def verdict(found: Checked) -> None:
+    """Print what came of one check."""
     console = Console(highlight=False, soft_wrap=True)
-    text = f"{result.name}: {printable(result.detail)}"
-    console.print(Text.assemble((f"{result.state:8}", _STYLES[result.state]), text))
+    console.print(Text.assemble((f"{found.state:8}", _STYLES[found.state]), f"{found.name}: {printable(found.detail)}"))
