@@ -1,7 +1,7 @@
 """Handle Ctrl-C and SIGTERM: a command ends with exit code 130, whatever it is doing.
 
 While a command runs, both raise an exception, so that temporary files are removed. While Python imports modules or
-exits, there is nothing to remove and no handler, and both end the process at once.
+exits, no temporary file exists, and both end the process at once.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def handle_errors(*, debug: bool, stopped: str = "stopped; nothing was written")
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
 
-guard = handle_errors
+guard = handle_errors  # the name in cli/data.py and cli/reproduce.py
 
 
 def print_adapt(account: AdaptAccount) -> None:

@@ -19,7 +19,7 @@ from pyspar.tables.columns import Ignored
 
 @dataclass(frozen=True)
 class Imputed:
-    """The number of missing values of one column, and what replaces them."""
+    """The number of missing values of one column, and their replacement."""
 
     column: str
     source: int
@@ -127,7 +127,7 @@ class Target(Protocol):
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are rows to predict."""
+        """Whether the target has rows to predict."""
 
     @property
     def features(self) -> Any:

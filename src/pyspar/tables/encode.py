@@ -97,7 +97,7 @@ def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
 
 
 def as_days(column: pd.Series[Any], layout: str | None = None) -> NDArray[np.float64]:
-    """Return dates as days since 1970 in UTC, with NaN for missing dates. Text must have the given date format."""
+    """Return dates as days since 1970 in UTC, with NaN for missing dates. Text must have the date format ``layout``."""
     layout = layout or date_format(column) or ISO
     expected = f"a date in the format {layout}"
     if isinstance(column.dtype, pd.CategoricalDtype):

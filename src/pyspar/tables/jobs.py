@@ -278,7 +278,7 @@ def _describe_data(data: DataAccount) -> list[str]:
 
 
 def _split_names(features: Sequence[str], rows: RowFile, label: str | None) -> list[str]:
-    """Return the names of ``--features``, each of which may be several names with commas between."""
+    """Return the names of ``--features``. One option may have several names separated by commas."""
     names: list[str] = []
     for text in features:
         names += [text] if text in rows.names else [part.strip() for part in text.split(",") if part.strip()]

@@ -31,7 +31,7 @@ class Scale:
 
 
 def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
-    """Return the Moments of some features in the given order, with all outputs."""
+    """Return the Moments of some features in the order of ``names``, with all outputs."""
     known = feature_names(moments)
     position = np.array([known.index(name) for name in names])
     columns = np.concatenate([[0], 1 + position, np.arange(1 + moments.n_features, moments.root.shape[1])])

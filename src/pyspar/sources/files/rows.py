@@ -204,7 +204,7 @@ def missing_value_error(role: str, path: Path, names: Sequence[str], row: int, *
 
 
 def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
-    # max and min propagate NaN, and allocate nothing of the size of the batch.
+    # max and min propagate NaN, and do not allocate memory of the size of the batch.
     with np.errstate(invalid="ignore"):
         high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
     bad = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
