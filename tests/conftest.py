@@ -70,3 +70,48 @@ def golden(request):
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+def make_homes(n, seed, *, later):
+    """Return a table of made-up homes. The garden barely varies in the source and varies much in the target."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    area = rng.normal(size=n)
+    table = pd.DataFrame(
+        {
+            "home": [f"{i:04d}" for i in range(n)],
+            "area": 60 + 25 * area,
+            "garden": 60 + (40 if later else 0.05) * rng.normal(size=n),
+            "lift": rng.random(n) < 0.4,
+            "town": rng.choice(["Ulm", "Bonn", "Kiel"], n),
+            "sold": (np.datetime64("2019-01-01") + rng.integers(0, 700, n)).astype(str),
+        }
+    )
+    table["price"] = 3 * table["area"] + 20 * (table["town"] == "Bonn") + 30 * rng.normal(size=n)
+    return table
+
+
+@pytest.fixture
+def source():
+    """120 homes with the label ``price``."""
+    return make_homes(120, 3, later=False)
+
+
+@pytest.fixture
+def target():
+    """80 homes of a shifted target."""
+    return make_homes(80, 1, later=True)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a function that writes two tables as CSV and returns their paths."""
+
+    def write(source, target):
+        paths = str(tmp_path / "source.csv"), str(tmp_path / "target.csv")
+        source.to_csv(paths[0], index=False)
+        target.to_csv(paths[1], index=False)
+        return paths
+
+    return write

@@ -1,4 +1,4 @@
-"""The entry of the command ``spar``; says what to install where the command line's packages are missing."""
+"""The entry point of the command ``spar``. It names the package to install if one is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspar.interrupts import STOPPED, leave_at_once, stoppable
 
 def main() -> None:
     """Run the command line."""
-    leave_at_once()  # importing takes a second, in which nothing is written
+    leave_at_once()  # no file is written while modules are imported
     try:
         from pyspar.cli.app import run
     except ImportError as error:
@@ -20,7 +20,7 @@ def main() -> None:
     try:
         with stoppable():
             run()
-    except KeyboardInterrupt:  # before a verb had begun, or after it had ended
+    except KeyboardInterrupt:  # before or after the command itself
         sys.exit(STOPPED)
 
 

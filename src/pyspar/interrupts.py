@@ -1,7 +1,7 @@
-"""Stopping: Ctrl-C and a polite end (SIGTERM) end a command with one code, whatever it is doing just then.
+"""Handle Ctrl-C and SIGTERM: a command ends with exit code 130, whatever it is doing.
 
-While a command works either is raised as an exception, so that temporary files are taken away. Before, while Python
-still imports, and after, while it takes itself down, there is nothing to take away and nobody who would catch it.
+While a command runs, both raise an exception, so that temporary files are removed. While Python imports modules or
+exits, no temporary file exists, and both end the process at once.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 STOPPED = 130
-"""What a shell calls the end by Ctrl-C."""
+"""The exit code of shells for Ctrl-C."""
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C under a name of its own.
+    """A KeyboardInterrupt of its own class.
 
-    CPython that runs a module (``python -m``) ends itself by SIGINT, whatever code is asked for, once a plain
-    KeyboardInterrupt has passed through text that is executed, and making a dataclass executes text.
+    ``python -m`` ends by SIGINT, whatever the exit code, if a plain KeyboardInterrupt has passed through code that runs
+    in ``exec``. Creating a dataclass uses ``exec``.
     """
 
 
 def leave_at_once() -> None:
-    """From now on Ctrl-C and a polite end leave the process, and nothing else happens."""
-    _answer(_leave)
+    """Make Ctrl-C and SIGTERM end the process immediately."""
+    _set_handler(_leave)
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Raise ``Stopped`` at Ctrl-C and at a polite end; afterwards they leave at once."""
-    _answer(_stop)
+    """Make Ctrl-C and SIGTERM raise ``Stopped`` in this block; afterwards they end the process immediately."""
+    _set_handler(_stop)
     try:
         yield
     finally:
-        _answer(_leave)
+        _set_handler(_leave)
 
 
-def _answer(how: signal._HANDLER) -> None:
+def _set_handler(handler: signal._HANDLER) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: whoever started it knows better
-            signal.signal(number, how)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores signals on purpose
+            signal.signal(number, handler)
 
 
 def _stop(number: int, frame: object) -> NoReturn:

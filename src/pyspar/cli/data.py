@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pyspar.cli import show, show_data
-from pyspar.cli.progress import status
 from pyspar.errors import InputError
+from pyspar.progress import show_progress
 
 app = typer.Typer(
     name="data",
@@ -31,7 +31,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 @app.command("list", epilog="Example: spar data list")
 def list_sets(data: Folder = None, debug: Debug = False) -> None:
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
-    with show.guard(debug=debug):
+    with show.handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.registry import where as find
 
@@ -57,7 +57,7 @@ def where(
 
     Without a name, print one line per data set with its path or its state.
     """
-    with show.guard(debug=debug):
+    with show.handle_errors(debug=debug):
         from pyspar.paper.data.registry import where as find
 
         if name is not None:
@@ -84,7 +84,7 @@ def check(
     Exits with 1 if a data set is wrong, or if a data set that you name is missing. Without names, missing data sets are
     only listed. Data sets that pyspar builds are built and cached.
     """
-    with show.guard(debug=debug):
+    with show.handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.check import check_dataset
         from pyspar.paper.data.files import check_folders
@@ -95,8 +95,8 @@ def check(
             check_name(name)
         failed = False
         for name in names or DATASETS:
-            with status() as line:
-                line(f"checking {name}")
+            with show_progress() as progress:
+                progress.start(name, f"checking {name}")
                 result = check_dataset(name, data)
             show_data.print_check(result)
             failed |= result.state == "wrong" or (result.state == "missing" and bool(names))

@@ -53,7 +53,7 @@ def reproduce(
     Each suite writes records.jsonl (one number per line), table.md, table.csv and its figures into OUT/NAME. Results of
     trained networks are stored in OUT/runs. Suites share them, and an interrupted command continues from them.
     """
-    with show.guard(debug=debug, stopped="interrupted; run the same command again to continue"):
+    with show.handle_errors(debug=debug, stopped="interrupted; run the same command again to continue"):
         from pyspar.paper.experiments import reproduce as paper
         from pyspar.paper.runs.run_suite import Options
 

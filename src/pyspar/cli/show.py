@@ -1,4 +1,4 @@
-"""What the terminal sees: accounts as text, a status line while work goes on, failures as one message and a code."""
+"""Print the accounts of ``adapt``, ``inspect`` and ``summarize``, and turn errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -14,125 +14,168 @@ from rich.table import Table
 from rich.text import Text
 from typer import Exit
 
-from pyspar.cli.show_inspection import finding_lines, forecast_lines, verdict
 from pyspar.errors import InputError, MissingExtraError
 from pyspar.interrupts import STOPPED
 from pyspar.wording import describe_new_categories, format_interval, format_number, format_percent, replace_powers
 
 if TYPE_CHECKING:
-    from pyspar.inspection import OutputInspection
-    from pyspar.tables.account import AdaptAccount, Expected, InspectAccount, SummaryAccount, Tables
+    from pyspar.inspection import Inspection, OutputInspection
+    from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
 
-_NOTICEABLE = 0.001
-_LINES = 8
-_BAD_INPUT, _INTERNAL = 2, 1
+_MIN_OUTSIDE = 0.001
+"""The smallest share of the target outside the source that is printed."""
+_MAX_LINES = 8
+"""The largest number of lines with the same label."""
+_INPUT_ERROR, _INTERNAL_ERROR = 2, 1
+"""Exit codes."""
 
 
 @contextmanager
-def guard(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iterator[None]:
-    """Turn what goes wrong into a message on stderr and an exit code; the traceback only with ``debug``."""
+def handle_errors(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iterator[None]:
+    """Turn exceptions into a message on stderr and an exit code. ``debug`` adds the traceback."""
     try:
         yield
     except (InputError, MissingExtraError) as error:
-        _fail(f"error: {error}", _BAD_INPUT, debug)
+        _fail(f"error: {error}", _INPUT_ERROR, debug)
     except KeyboardInterrupt:
         _fail(stopped, STOPPED, debug)
     except MemoryError:
-        _fail(
-            "error: expected the tables to fit into memory. Got more rows or columns than do; use fewer, or --stream.",
-            _BAD_INPUT,
-            debug,
-        )
+        _fail("error: the tables do not fit into memory; use fewer rows or columns, or --stream", _INPUT_ERROR, debug)
     except Exit:
         raise
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        _fail(f"error: expected to be able to write. Got: {error.strerror or error}{where}.", _BAD_INPUT, debug)
-    except Exception as error:  # noqa: BLE001 - the last resort: reported with its class, and whole with --debug
+        path = error.filename or "a file"
+        _fail(f"error: cannot read or write {path}: {(error.strerror or str(error)).lower()}", _INPUT_ERROR, debug)
+    except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL, debug)
+        _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
 
-def adapt_account(account: AdaptAccount) -> None:
-    """Print what ``spar adapt`` did."""
-    rows = _Rows()
-    _tables(rows, account.tables, account.rank)
-    rows.add("method", _method(account))
-    _expectation(rows, account.expected, account.method, scored=account.scored is not None)
-    silent = account.tables.unseen.rows
-    if silent:
-        rows.add("but", f"the forecast says nothing about {_count(silent, 'target row')} in unseen categories")
+def print_adapt(account: AdaptAccount) -> None:
+    """Print the result of ``spar adapt``."""
+    lines = _Lines()
+    _add_data(lines, account.data, account.rank)
+    lines.add("method", _describe_method(account))
+    _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
+    unseen = account.data.unseen.rows
+    if unseen:
+        lines.add("not covered", f"the forecast does not cover {_count(unseen, 'target row')} in unseen categories")
     if account.scored is not None:
-        least, score = account.scored.rmse_least_squares, account.scored
-        change = "" if account.method == "ols" else f"{format_number(least)} (least squares) → "
-        rows.add(
+        score = account.scored
+        before = "" if account.method == "ols" else f"{format_number(score.rmse_least_squares)} (least squares) → "
+        lines.add(
             "true",
-            f"{change}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
-            "with a label, which was used for nothing else",
+            f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
+            "with a label; these labels are used for nothing else",
         )
-    if account.expected.outside >= _NOTICEABLE:
-        outside = f"{format_percent(account.expected.outside)} of the target's energy is outside the source's span"
-        rows.add("outside", f"{outside}; no label speaks of it")
-    _surprises(rows, account.tables, account.notes)
-    n = account.tables.n_target
+    if account.expected.outside >= _MIN_OUTSIDE:
+        lines.add(
+            "outside",
+            f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
+            "in the source, so the labels carry no information about them",
+        )
+    _add_notes(lines, account.data, account.notes)
     if account.output is not None:
-        rows.add("wrote", f"{account.output} ({_count(n, 'prediction')})")
+        lines.add("wrote", f"{account.output} ({_count(account.data.n_target, 'prediction')})")
     elif not account.has_rows:
-        rows.add("wrote", "no predictions; the target is a summary, without rows")
+        lines.add("wrote", "no predictions, because the target is a summary without rows")
     else:
-        rows.add("wrote", "no predictions; add -o predictions.csv to keep them")
+        lines.add("wrote", "no predictions; use -o predictions.csv to write them")
     if account.save is not None:
-        rows.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
-    rows.show()
+        lines.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
+    lines.show()
 
 
-def summary_account(account: SummaryAccount) -> None:
-    """Print what ``spar summarize`` wrote."""
-    rows = _Rows()
-    rows.add("rows", f"{account.rows:,}")
+def print_summary(account: SummaryAccount) -> None:
+    """Print the result of ``spar summarize``."""
+    lines = _Lines()
+    lines.add("rows", f"{account.rows:,}")
     label = "no label (a target)" if account.label is None else f"label {account.label!r}"
-    rows.add("features", f"{account.features:,} numeric; {label}")
-    rows.several("ignored", [f"{i.column}: {i.why}" for i in account.ignored])
-    sizes = f"{filesize.decimal(account.n_bytes_out)}, from {filesize.decimal(account.n_bytes_in)} of rows"
-    rows.add("wrote", f"{account.output} ({sizes}); give it to adapt or inspect in place of the rows")
-    rows.show()
+    lines.add("features", f"{account.features:,} numeric; {label}")
+    lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in account.ignored])
+    sizes = f"{filesize.decimal(account.n_bytes_out)} from {filesize.decimal(account.n_bytes_in)} of rows"
+    lines.add("wrote", f"{account.output} ({sizes}); adapt and inspect accept it in place of the rows")
+    lines.show()
 
 
-def inspect_account(account: InspectAccount) -> None:
-    """Print what ``spar inspect`` found; every number is one of the inspection that the reports show."""
-    found, (output,) = account.inspection, account.inspection.outputs
-    rows = _Rows()
-    _tables(rows, account.tables, found.rank)
-    gone = sum(direction.goes for direction in output.directions)
+def print_inspect(account: InspectAccount) -> None:
+    """Print the result of ``spar inspect``. All numbers are those of the inspection, as in the reports."""
+    inspection, (output,) = account.inspection, account.inspection.outputs
+    lines = _Lines()
+    _add_data(lines, account.data, inspection.rank)
+    removed = sum(direction.goes for direction in output.directions)
     count = _count(len(output.directions), "target direction")
-    rows.add("rule", f"the paper's, at alpha {found.alpha:g}, would remove {gone:,} of {count}")
-    rows.several("forecast", forecast_lines(found))
-    rows.add("verdict", verdict(found))
-    rows.several("findings", finding_lines(found))
-    _surprises(rows, account.tables, account.notes)
+    lines.add("paper's rule", f"at alpha {inspection.alpha:g} it would remove {removed:,} of {count}")
+    lines.add_all("forecast", forecast_lines(inspection))
+    lines.add("verdict", " ".join(output.verdict for output in inspection.outputs))
+    lines.add_all(
+        "findings",
+        [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in inspection.findings],
+    )
+    _add_notes(lines, account.data, account.notes)
     for path in account.written:
-        rows.add("wrote", str(path))
-    rows.show()
-    _directions(output, account.top)
+        lines.add("wrote", str(path))
+    lines.show()
+    _print_directions(output, account.top)
 
 
-def _directions(output: OutputInspection, top: int) -> None:
+def forecast_lines(inspection: Inspection) -> list[str]:
+    """Return a line with the expected RMSE and its intervals for each set of weights."""
+    lines = []
+    for output in inspection.outputs:
+        width = max(len(forecast.name) for forecast in output.forecasts)
+        for forecast in output.forecasts:
+            lines.append(
+                f"{forecast.name:<{width}}  {format_number(forecast.rmse)} RMSE  "
+                f"(80 %: {format_interval(forecast.interval80)}; 95 %: {format_interval(forecast.interval95)})"
+            )
+    return lines
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters escaped. Names from files must not control the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+class _Lines:
+    """Labelled lines. Their text is never interpreted as markup, because it contains names from files."""
+
+    def __init__(self) -> None:
+        self._grid = Table.grid(padding=(0, 2, 0, 0))
+        self._grid.add_column(no_wrap=True, style="bold")
+        self._grid.add_column(overflow="fold")
+
+    def add(self, label: str, text: str) -> None:
+        self._grid.add_row(Text(label), Text(_encodable(printable(text))))
+
+    def add_all(self, label: str, texts: list[str]) -> None:
+        for text in texts[:_MAX_LINES]:
+            self.add(label, text)
+            label = ""
+        if len(texts) > _MAX_LINES:
+            self.add("", f"and {len(texts) - _MAX_LINES} more")
+
+    def show(self) -> None:
+        Console(highlight=False).print(self._grid)
+
+
+def _print_directions(output: OutputInspection, top: int) -> None:
     table = Table(
-        title=f"the costliest of the {_count(len(output.directions), 'target direction')}",
+        title=f"the {_count(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
-    for name in ("", "keeping", "removing", "share", "taken"):
+    for name in ("", "keep cost", "removal cost", "share", "removed"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("rule", no_wrap=True)
-    table.add_column("loads on", overflow="fold")
+    table.add_column("columns", overflow="fold")
     total = sum(direction.keeping for direction in output.directions)
     for place, direction in enumerate(output.directions[:top], 1):
-        loads = ", ".join(f"{name} {_whole(share)}" for name, share in direction.loads[:3] if share >= 0.005)
-        outside = f" ({_whole(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
+        loads = ", ".join(f"{name} {_whole_percent(share)}" for name, share in direction.loads[:3] if share >= 0.005)
+        outside = f" ({_whole_percent(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
         share = direction.keeping / total if total > 0.0 else 0.0
         table.add_row(
-            str(place), *(Text(_legible(format_number(cost))) for cost in (direction.keeping, direction.removing)),
-            f"{100.0 * share:.1f} %", _whole(direction.removed), Text("remove" if direction.goes else "keep"),
+            str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
+            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), Text("remove" if direction.goes else "keep"),
             Text(printable(loads + outside)),
         )  # fmt: skip
     console = Console(highlight=False)
@@ -141,114 +184,81 @@ def _directions(output: OutputInspection, top: int) -> None:
     console.print()
     console.print(
         Text(
-            "keeping is the squared error per row that label noise makes of a direction's weight, removing what "
-            "setting it to zero would cost, as estimated; share is of all keeping; taken is what bayes takes of its "
-            "weight.",
+            "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
+            "row if that weight is zero; share: of all keep costs; removed: share of the weight that bayes removes; "
+            "rule: the decision of the paper's rule; columns: those with the largest loads.",
             style="dim",
         )
     )
 
 
-_IF = "if the labels are linear in these features"
+def _add_data(lines: _Lines, data: DataAccount, rank: int) -> None:
+    lines.add("rows", f"{data.n_source:,} source, {data.n_target:,} target")
+    counts = ((data.n_numeric, "numeric"), (data.n_categorical, "categorical"), (data.n_date, "date"))
+    kinds = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    lines.add("features", f"{kinds}; {data.n_encoded:,} after encoding, rank {rank:,}; label {data.label!r}")
 
 
-class _Rows:
-    """Lines of a name and a text; text is never read as markup, since it holds names from files."""
-
-    def __init__(self) -> None:
-        self._grid = Table.grid(padding=(0, 2, 0, 0))
-        self._grid.add_column(no_wrap=True, style="bold")
-        self._grid.add_column(overflow="fold")
-
-    def add(self, name: str, text: str) -> None:
-        self._grid.add_row(Text(name), Text(_legible(printable(text))))
-
-    def several(self, name: str, texts: list[str]) -> None:
-        for text in texts[:_LINES]:
-            self.add(name, text)
-            name = ""
-        if len(texts) > _LINES:
-            self.add("", f"and {len(texts) - _LINES} more")
-
-    def show(self) -> None:
-        Console(highlight=False).print(self._grid)
-
-
-def _tables(rows: _Rows, tables: Tables, rank: int) -> None:
-    rows.add("rows", f"{tables.n_source:,} source, {tables.n_target:,} target")
-    kinds = [
-        f"{count:,} {kind}"
-        for count, kind in (
-            (tables.n_numeric, "numeric"),
-            (tables.n_categorical, "categorical"),
-            (tables.n_date, "date"),
-        )
-        if count
-    ]
-    rows.add(
-        "features", f"{', '.join(kinds)}; {tables.n_encoded:,} after encoding, of rank {rank:,}; label {tables.label!r}"
-    )
-
-
-def _method(account: AdaptAccount) -> str:
-    found = account.expected
-    removed = f"{found.removed:,} of {_count(found.directions, 'target direction')} removed"
+def _describe_method(account: AdaptAccount) -> str:
+    expected = account.expected
+    removed = f"{expected.removed:,} of {_count(expected.directions, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
-        return f"bayes, {account.chosen}: {removed}, {found.shrunk:,} shrunk"
+        return f"bayes, {account.chosen}: {removed}, {expected.shrunk:,} shrunk"
     names = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
     return names[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _expectation(rows: _Rows, expected: Expected, method: str, *, scored: bool) -> None:
-    """Say what error to expect, on labels as they come, of least squares and of the weights that predict."""
+def _add_expected(lines: _Lines, expected: Expected, method: str, *, scored: bool) -> None:
+    """Add the expected errors of least squares and of the weights that predict, on noisy labels."""
     before, after = expected.before, expected.after
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
-        rows.add("expected", "error unknown: it is larger than can be computed")
+        lines.add("expected", "unknown; the error is too large to compute")
         return
-    least = "" if method == "ols" else f"{format_number(before.rmse)} (least squares) → "
-    rows.add(
+    least_squares = "" if method == "ols" else f"{format_number(before.rmse)} (least squares) → "
+    interval = format_interval(after.interval95)
+    lines.add(
         "expected",
-        f"{least}{format_number(after.rmse)} ({method}; 95 %: {format_interval(after.interval95)}) RMSE; {_IF}",
+        f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE, if the labels are linear in "
+        "these features",
     )
-    beside = "; 'expected' and 'true' include it" if scored else ", which 'expected' includes"
-    rows.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, as estimated on the source{beside}")
+    included = "'expected' and 'true' include it" if scored else "'expected' includes it"
+    lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 
-def _surprises(rows: _Rows, tables: Tables, notes: tuple[str, ...]) -> None:
-    rows.several(
-        "filled in",
-        [f"{f.column}: {f.source:,} source, {f.target:,} target, by {f.by}" for f in tables.filled],
+def _add_notes(lines: _Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
+    lines.add_all(
+        "imputed",
+        [
+            f"{column.column}: {column.source:,} source, {column.target:,} target, with {column.value}"
+            for column in data.imputed
+        ],
     )
-    rows.several(
-        "unseen", [f"{u.column}: {describe_new_categories(u.rows, u.categories)}" for u in tables.unseen.columns]
-    )
-    rows.several("ignored", [f"{i.column}: {i.why}" for i in tables.ignored])
+    unseen = [
+        f"{column.column}: {describe_new_categories(column.rows, column.categories)}" for column in data.unseen.columns
+    ]
+    lines.add_all("unseen", unseen)
+    lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in data.ignored])
     for note in notes:
-        rows.add("note", note)
+        lines.add("note", note)
 
 
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun if n == 1 else noun + 's'}"
 
 
-def _whole(share: float) -> str:
+def _whole_percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
-def _legible(text: str) -> str:
-    """Return a text whose numbers the terminal can show: an arrow may become a question mark, a power must not."""
+def _encodable(text: str) -> str:
+    """Return a text without superscripts if the terminal cannot show it."""
     try:
         text.encode(Console().encoding)
     except (UnicodeEncodeError, LookupError):
         return replace_powers(text)
     return text
-
-
-def printable(text: str) -> str:
-    """Return a text in which control characters are spelt out: names come from files, and a terminal obeys them."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _fail(text: str, code: int, debug: bool) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Tables: files of rows and columns, read, encoded, adapted and written back; the work behind the command line."""
+"""Files with mixed columns: read, encode, adapt, and write predictions; the work behind the command line."""

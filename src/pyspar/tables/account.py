@@ -1,29 +1,35 @@
-"""Accounts: every number that a command prints, as data."""
+"""The results of the commands as data: every number that ``spar`` prints, and the interface to the files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
+
+from sklearn.compose import ColumnTransformer
 
 from pyspar.core.forecast import Forecast
+from pyspar.core.moments import Moments
 from pyspar.inspection import Inspection
 from pyspar.inspection.unseen_categories import UnseenRows
+from pyspar.progress import Progress
 from pyspar.tables.columns import Ignored
 
 
 @dataclass(frozen=True)
-class Filled:
-    """Missing values of one column, and what stands in their place."""
+class Imputed:
+    """The number of missing values of one column, and their replacement."""
 
     column: str
     source: int
     target: int
-    by: str
+    value: str
 
 
 @dataclass(frozen=True)
-class Tables:
-    """The two tables as they were understood."""
+class DataAccount:
+    """The rows and columns of source and target."""
 
     label: str
     n_source: int
@@ -32,23 +38,23 @@ class Tables:
     n_categorical: int
     n_date: int
     n_encoded: int
-    filled: tuple[Filled, ...]
+    imputed: tuple[Imputed, ...]
     ignored: tuple[Ignored, ...]
     unseen: UnseenRows
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of the error on the target, by one belief for all weights.
+    """The expected error on the target, with the same posterior for all weights.
 
     Attributes
     ----------
     directions, removed, shrunk : int
-        How many directions the target has, how many were removed, and along how many the weight became smaller.
+        The number of target directions, of those that were removed, and of those whose weight became smaller.
     before, after : Forecast
-        Of least squares and of the weights that predict, on labels with their noise.
+        The forecasts for least squares and for the weights that predict, on noisy labels.
     outside : float
-        The share of the target's energy that the source does not span.
+        The share of the target's variation in directions that never occur in the source.
     """
 
     directions: int
@@ -61,7 +67,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Scored:
-    """The error on the target's own labels, which were used for nothing else."""
+    """The errors on the labels of the target, which are used for nothing else."""
 
     rows: int
     rmse_least_squares: float
@@ -70,9 +76,9 @@ class Scored:
 
 @dataclass(frozen=True)
 class AdaptAccount:
-    """What ``spar adapt`` did; ``has_rows`` is false for a target of Moments, which cannot be predicted."""
+    """The result of ``spar adapt``. ``has_rows`` is False for a target of Moments, which has no predictions."""
 
-    tables: Tables
+    data: DataAccount
     method: str
     alpha: float
     rank: int
@@ -87,7 +93,7 @@ class AdaptAccount:
 
 @dataclass(frozen=True)
 class SummaryAccount:
-    """What ``spar summarize`` wrote."""
+    """The result of ``spar summarize``."""
 
     rows: int
     features: int
@@ -100,13 +106,50 @@ class SummaryAccount:
 
 @dataclass(frozen=True)
 class InspectAccount:
-    """What ``spar inspect`` found: ``inspection`` has all of it, ``top`` says how many directions to show.
+    """The result of ``spar inspect``. ``top`` is the number of directions to print, ``written`` are the reports."""
 
-    ``written`` are the reports.
-    """
-
-    tables: Tables
+    data: DataAccount
     inspection: Inspection
     top: int
     notes: tuple[str, ...]
     written: tuple[Path, ...] = ()
+
+
+class Source(Protocol):
+    """The encoded source, in memory or as Moments."""
+
+    def fit(self, estimator: Any) -> Any:
+        """Fit an estimator to the source, and return it."""
+
+
+class Target(Protocol):
+    """The encoded target: rows in memory, rows in a file, or Moments."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the target has rows to predict."""
+
+    @property
+    def features(self) -> Any:
+        """The encoded rows if they are in memory, otherwise the Moments."""
+
+    def moments(self) -> Moments:
+        """Return the Moments of the encoded features."""
+
+    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+        """Predict with least squares and with a model, and return their errors if the target has labels.
+
+        The predictions of the last model are written to ``output``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Source and target, the raw column of each feature, and the fitted preprocessing."""
+
+    source: Source
+    target: Target
+    columns: Sequence[str]
+    data: DataAccount
+    notes: tuple[str, ...]
+    encoder: Callable[[], ColumnTransformer]

@@ -1,14 +1,15 @@
-"""Which columns are features, of which kind, and the scikit-learn preprocessing that they get.
+"""Choose columns: the label, the features and their kinds, and the scikit-learn preprocessing of the features.
 
-Everything here looks at the source only; the target is encoded as the source taught.
+Only the source determines features and preprocessing. The target is encoded in the same way.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,36 +19,48 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
-from pyspar.tables.encode import DateParts, Numbers, TableEncoder, Words
-from pyspar.tables.values import ISO, Kind, as_days, as_numbers, as_words, kind_of, looks_like_dates
-
-Features = Literal["all", "num"]
+from pyspar.sources.files.header import locate, suggest_column, suggest_drop
+from pyspar.tables.encode import (
+    ISO,
+    DateParts,
+    Kind,
+    Numbers,
+    TableEncoder,
+    Words,
+    as_days,
+    as_numbers,
+    as_words,
+    date_like_form,
+    infer_kind,
+    is_single,
+)
+from pyspar.tables.read import has_names
+from pyspar.tables.request import Features
+from pyspar.wording import list_some
 
 MAX_CATEGORIES = 50
-"""Per column; the rarest categories beyond it share one, and so do those that only the target has."""
+"""Per column. The rarest other categories share one feature, and so do categories that only the target has."""
 
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
 
-_FEWEST_IDS = 10
-"""Fewer whole numbers in a row than this are as often a count or a year."""
+_MIN_ID_ROWS = 10
+"""With fewer rows, consecutive whole numbers are as often a count or a year."""
 
-_DATES = f"looks like dates; write them as {ISO}"
-
-
-DROPPED = "was dropped, as asked"
+DROPPED = "dropped with --drop"
+_DATE_HINT = f"the values look like dates; write them as {ISO}"
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """A column that is not used, and why."""
+    """A column that is not used, and the reason."""
 
     column: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The features of a source: names by kind, in the file's order, what was left out, and what looks odd."""
+    """The features of a source by kind, in the order of the file, with the ignored columns and notes."""
 
     numeric: tuple[str, ...]
     categorical: tuple[str, ...]
@@ -60,43 +73,93 @@ class Selection:
         return self.numeric + self.categorical + self.date
 
 
-def select(
+def find_label(names: Sequence[str], path: Path, label: str | None) -> str:
+    """Return the name of the label column. Files without names also accept its number, negative from the end."""
+    where = locate("source", path)
+    if label is None:
+        raise InputError(f"{where}: --label is required; the columns are {list_some(names, 12)}")
+    if label in names:
+        return label
+    if not has_names(path) and re.fullmatch(r"-?\d+", label):
+        width = len(names)
+        if not -width <= int(label) < width:
+            raise InputError(f"{where}: --label must be in [{-width}, {width - 1}], got {label}")
+        return str(names[int(label)])
+    raise InputError(f"{where}: no label column {label!r}; {suggest_column(label, names)}")
+
+
+def check_identity(identity: str | None, label: str) -> None:
+    """Raise InputError if the ids are the labels."""
+    if identity == label:
+        raise InputError(f"--id and --label must name different columns, got {label!r} for both")
+
+
+def check_drop(drop: Iterable[str], names: Iterable[str], *, label: str, identity: str | None) -> None:
+    """Raise InputError for a dropped column that is in neither file, or that is the label or the id."""
+    known = list(dict.fromkeys(names))
+    for name in drop:
+        if name in (label, identity):
+            raise InputError(f"--drop must name a feature, got {name!r}, which is the label or the id")
+        if name not in known:
+            raise InputError(f"--drop: no column {name!r}; {suggest_column(name, known)}")
+
+
+def list_extra_columns(target: Iterable[str], known: Collection[str]) -> tuple[Ignored, ...]:
+    """Return the columns that only the target has."""
+    return tuple(Ignored(name, "only in the target") for name in target if name not in known)
+
+
+def check_features(names: Collection[str], features: Sequence[str], where: str) -> None:
+    """Raise InputError if a target lacks features of the source."""
+    missing = [name for name in features if name not in names]
+    if missing:
+        raise InputError(
+            f"{where} lacks {len(missing)} of {len(features)} feature columns of the source: {list_some(missing)} "
+            f"({suggest_column(missing[0], names)}); add them, or {suggest_drop(missing)}"
+        )
+
+
+def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
+    """Return an InputError for a source without features, with the reasons."""
+    reasons = (
+        "; ".join(f"{column.column!r}: {column.reason}" for column in ignored[:6]) or "the label is its only column"
+    )
+    return InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
+
+
+def select_features(
     source: pd.DataFrame, *, label: str, identity: str | None, features: Features, drop: Collection[str] = ()
 ) -> Selection:
-    """Decide which columns of a source are features, and of which kind."""
-    found: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
+    """Choose the feature columns of a source, and determine their kinds."""
+    by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
     for name in source.columns:
         if name in (label, identity):
             continue
-        kind, why = _judge(source[name], features) if name not in drop else ("", DROPPED)
-        if why is None:
-            found[kind].append(name)
+        kind, reason = _classify(source[name], features) if name not in drop else ("", DROPPED)
+        if reason is None:
+            by_kind[kind].append(name)
         else:
-            ignored.append(Ignored(name, why))
-    if not any(found.values()):
-        reasons = "; ".join(f"{i.column!r} {i.why}" for i in ignored[:6]) or "there is only the label"
-        raise InputError(
-            f"source: expected at least one column to use as a feature. Got none: {reasons}; add or mend columns."
-        )
-    numeric, categorical, date = (tuple(found[kind]) for kind in get_args(Kind))
-    dates = [f"{name}: {_DATES}; now each is a category" for name in categorical if looks_like_dates(source[name])]
-    ids = [note for name in numeric if (note := _id_note(source[name])) is not None]
+            ignored.append(Ignored(name, reason))
+    if not any(by_kind.values()):
+        raise no_features_error("source", ignored)
+    numeric, categorical, date = (tuple(by_kind[kind]) for kind in get_args(Kind))
+    dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if date_like_form(source[name])]
+    ids = [note for name in numeric if (note := _describe_id(source[name])) is not None]
     return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
 
 
-def preprocessing(source: pd.DataFrame, selection: Selection) -> ColumnTransformer:
-    """Return the unfitted preprocessing: fill and scale numbers, one-hot encode categories, take dates apart.
+def build_encoder(source: pd.DataFrame, selection: Selection) -> ColumnTransformer:
+    """Return the unfitted preprocessing: impute and scale numbers, one-hot encode categories, split dates.
 
-    Categories and dates have one transformer per column, so what each encoded feature came from can be read off.
+    Categories and dates have one transformer per column, so that each encoded feature has one raw column.
     """
-    # float32 only where every number was measured so: a fine column must not be made coarse by its neighbour.
-    coarse = [str(source[name].dtype).lower() in ("float32", "float16") for name in selection.numeric]
-    single = bool(coarse) and all(coarse)
+    # float32 only if all numbers have that precision, so that a float32 column does not round the other columns.
+    single = bool(selection.numeric) and all(is_single(source[name]) for name in selection.numeric)
     dtype = "float32" if single else "float64"
     steps: list[tuple[str, Any, list[str]]] = []
     if selection.numeric:
-        steps.append(("numeric", _scaled(Numbers(dtype)), list(selection.numeric)))
+        steps.append(("numeric", _impute_and_scale(Numbers(dtype)), list(selection.numeric)))
     for j, name in enumerate(selection.categorical):
         encoder = OneHotEncoder(
             handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False,
@@ -104,75 +167,79 @@ def preprocessing(source: pd.DataFrame, selection: Selection) -> ColumnTransform
         )  # fmt: skip
         steps.append((f"category{j}", Pipeline([("read", Words()), ("encode", encoder)]), [name]))
     for j, name in enumerate(selection.date):
-        steps.append((f"date{j}", _scaled(DateParts(dtype)), [name]))
+        steps.append((f"date{j}", _impute_and_scale(DateParts(dtype)), [name]))
     return TableEncoder(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
 
 
-def origins(fitted: ColumnTransformer) -> list[str]:
-    """Return for each encoded feature the raw column that it came from."""
+def list_raw_columns(encoder: ColumnTransformer) -> list[str]:
+    """Return the raw column of each encoded feature."""
     names: list[str] = []
-    for step, _, columns in fitted.transformers_:
+    for step, _, columns in encoder.transformers_:
         if step == "remainder":
             continue
-        width = fitted.output_indices_[step].stop - fitted.output_indices_[step].start
+        width = encoder.output_indices_[step].stop - encoder.output_indices_[step].start
         names += list(columns) if width == len(columns) else [columns[0]] * width
     return names
 
 
-def _scaled(first: Any) -> Pipeline:
-    return Pipeline([("read", first), ("fill", SimpleImputer(strategy="mean")), ("scale", StandardScaler())])
+def is_named_like_id(name: str) -> bool:
+    """Return whether a column has a typical name of an id.
 
-
-def _judge(column: pd.Series[Any], features: Features) -> tuple[str, str | None]:
-    """Return the kind of a column, and the reason not to use it if there is one."""
-    if str(column.name).startswith("Unnamed: "):  # what pandas calls a column with an empty header
-        return "", "has no name; it is taken for a row index"
-    if column.isna().all():
-        return "", "has no value in the source"
-    kind = kind_of(column)
-    if kind not in get_args(Kind):
-        return "", kind
-    if features == "num" and kind != "numeric":
-        return kind, "is not numeric, and --features num was asked for"
-    if kind == "numeric":
-        numbers = as_numbers(column)
-        constant = np.isfinite(np.nanmin(numbers)) and np.nanmin(numbers) == np.nanmax(numbers)
-        return kind, f"has one value in the source ({np.nanmin(numbers):g})" if constant else None
-    if kind == "date":
-        days = as_days(column)
-        return kind, "has one date in the source" if np.nanmin(days) == np.nanmax(days) else None
-    why = _why_not_categories(column)
-    return kind, why if why is None or not looks_like_dates(column) else f"{why}; {_DATES}"
-
-
-def named_id(name: str) -> bool:
-    """Say whether a column is called what columns that name rows are called."""
+    >>> is_named_like_id("home_id"), is_named_like_id("HomeID"), is_named_like_id("grid")
+    (True, True, False)
+    """
     return re.fullmatch(r"(?i:id|.*_id)|.*ID", name) is not None
 
 
-def _id_note(column: pd.Series[Any]) -> str | None:
-    """Return a question where whole numbers seem to name the rows: all distinct, and in order or called an id."""
+def _impute_and_scale(first: Any) -> Pipeline:
+    return Pipeline([("read", first), ("fill", SimpleImputer(strategy="mean")), ("scale", StandardScaler())])
+
+
+def _classify(column: pd.Series[Any], features: Features) -> tuple[str, str | None]:
+    """Return the kind of a column, and the reason to ignore it or None."""
+    if str(column.name).startswith("Unnamed: "):  # the name that pandas gives to an empty header
+        return "", "no name; assumed to be a row index"
+    if column.isna().all():
+        return "", "no values in the source"
+    kind = infer_kind(column)
+    if kind not in get_args(Kind):
+        return "", kind
+    if features == "num" and kind != "numeric":
+        return kind, "not numeric, excluded by --features num"
+    if kind == "numeric":
+        numbers = as_numbers(column)
+        constant = np.isfinite(np.nanmin(numbers)) and np.nanmin(numbers) == np.nanmax(numbers)
+        return kind, f"constant in the source ({np.nanmin(numbers):g})" if constant else None
+    if kind == "date":
+        days = as_days(column)
+        return kind, "constant in the source" if np.nanmin(days) == np.nanmax(days) else None
+    reason = _reason_to_ignore_text(column)
+    return kind, reason if reason is None or not date_like_form(column) else f"{reason}; {_DATE_HINT}"
+
+
+def _describe_id(column: pd.Series[Any]) -> str | None:
+    """Return a note if whole numbers look like ids: all distinct, and either in order or named like an id."""
     numbers, name = as_numbers(column), str(column.name)
     n = len(numbers)
-    if n < _FEWEST_IDS or not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
+    if n < _MIN_ID_ROWS or not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
         return None
     steps = np.diff(numbers)
     in_order = bool((steps > 0).all() or (steps < 0).all())
-    if not (in_order or named_id(name)) or len(np.unique(numbers)) < n:
+    if not (in_order or is_named_like_id(name)) or len(np.unique(numbers)) < n:
         return None
-    return f"{name}: {n:,} distinct whole numbers in {n:,} rows; if it names the rows, pass --id {name}"
+    return f"{name}: {n:,} distinct whole numbers in {n:,} rows; if it is an id, pass --id {name}"
 
 
-def _why_not_categories(column: pd.Series[Any]) -> str | None:
+def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
     words = [word for word in as_words(column) if word is not None]
     levels = len(set(words))
     if levels == 1 and len(words) == len(column):
-        return f"has one value in the source ({words[0]!r})"
-    free = levels == len(words) or (levels > _FREE_TEXT_LEVELS and levels > _FREE_TEXT_SHARE * len(words))
-    if not free or levels == 1:
+        return f"constant in the source ({words[0]!r})"
+    free_text = levels == len(words) or (levels > _FREE_TEXT_LEVELS and levels > _FREE_TEXT_SHARE * len(words))
+    if not free_text or levels == 1:
         return None
     numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
     if numbers.notna().mean() > 0.5:
         text = words[int(np.flatnonzero(numbers.isna())[0])] if numbers.isna().any() else words[0]
-        return f"holds text among its numbers ({text!r}); mend the file to use it"
-    return f"is free text ({levels} different values in {len(words)} rows)"
+        return f"numbers mixed with text ({text!r}); correct the file to use the column"
+    return f"free text ({levels} different values in {len(words)} rows)"

@@ -1,19 +1,27 @@
-"""What ``adapt`` and ``inspect`` are asked."""
+"""The request of ``adapt`` and ``inspect``: the files to read, whether to read them in batches, and output paths."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pyspar.errors import InputError
+from pyspar.errors import InputError, need
 from pyspar.estimators.validation import check_alpha
 from pyspar.io.moments import is_moments_file
-from pyspar.sources.files import STREAMED, suffix_of
-from pyspar.tables.columns import Features
-from pyspar.tables.memory import too_large
+from pyspar.sources.files import STREAM_SUFFIXES
+from pyspar.sources.files.header import suffix_of
+from pyspar.sources.files.predictions import OUTPUT_SUFFIXES
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
+Features = Literal["all", "num"]
+
+DEFAULT_ALPHA = 0.999
+"""The confidence of the paper's rule."""
+
+_MEMORY_SHARE = 4
+"""Reading and encoding a table takes several times the size of its file."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +33,16 @@ class Request:
     source, target : Path
         Rows, or a file of Moments.
     label : str or None
-        None where the source is a file of Moments, which may name its label itself.
+        None if the source is a file of Moments, which may contain the name of its label.
     alpha : float or None
-        The confidence of the paper's rule: 0.999 where None. Given, ``bayes`` uses that rule too.
+        The confidence of the paper's rule; None is 0.999. If it is set, ``bayes`` uses that rule as well.
     features : {"all", "num"}
     identity : str or None
-        The column that names the rows.
+        The column with the ids of the rows.
     drop : tuple of str
-        Columns not to use.
+        Columns to ignore.
     stream : bool
-        Read in batches, also where the files would fit into memory.
+        Read in batches even if the files fit into memory.
     """
 
     source: Path
@@ -46,28 +54,91 @@ class Request:
     drop: tuple[str, ...] = ()
     stream: bool = False
 
-    def checked(self) -> Request:
-        """Refuse a confidence that is none."""
+    def check(self) -> None:
+        """Raise InputError if the confidence is not in [0, 1]."""
         try:
             check_alpha(self.confidence)
         except ValueError as error:
             raise InputError(str(error)) from error
-        return self
 
     @property
     def confidence(self) -> float:
         """The confidence of the paper's rule."""
-        return 0.999 if self.alpha is None else self.alpha
+        return DEFAULT_ALPHA if self.alpha is None else self.alpha
 
     @property
-    def summarised(self) -> bool:
-        """Whether the files go through Moments: asked for, a folder, too large for memory, or Moments already."""
+    def uses_moments(self) -> bool:
+        """Whether the files are reduced to Moments: on request, for folders, large files and files of Moments."""
         paths = (self.source, self.target)
-        if self.stream or any(path.is_dir() or holds_moments(path) for path in paths):
+        if self.stream or any(path.is_dir() or contains_moments(path) for path in paths):
             return True
-        return any(map(too_large, paths)) and all(suffix_of(path) in STREAMED for path in paths)
+        return any(map(exceeds_memory, paths)) and all(suffix_of(path) in STREAM_SUFFIXES for path in paths)
 
 
-def holds_moments(path: Path) -> bool:
-    """Say whether a file is one that ``spar summarize`` or ``pyspar.save`` wrote."""
+def contains_moments(path: Path) -> bool:
+    """Return whether ``spar summarize`` or ``pyspar.save`` wrote this file."""
     return path.suffix.lower() == ".npz" and is_moments_file(path)
+
+
+def exceeds_memory(path: Path) -> bool:
+    """Return whether a file is larger than a quarter of the free memory."""
+    free = free_memory()
+    return free is not None and path.is_file() and path.stat().st_size > free // _MEMORY_SHARE
+
+
+def free_memory() -> int | None:
+    """Return the free memory in bytes, or None if the system does not report it."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
+    """Raise InputError for outputs of ``spar adapt`` that cannot be written."""
+    if output is not None:
+        check_path(output, "--output", OUTPUT_SUFFIXES, inputs)
+        if output.suffix.lower() == ".npy" and identity is not None:
+            raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
+        if output.suffix.lower() == ".parquet":
+            need("pyarrow", "cli")
+    if save is not None:
+        check_path(save, "--save", (".skops",), inputs)
+        need("skops.io", "cli")
+
+
+def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
+    """Raise InputError for reports of ``spar inspect`` that cannot be written."""
+    if html is not None:
+        check_path(html, "--report", (".html",), inputs)
+        need("jinja2", "report")
+        need("matplotlib", "report")
+    if json is not None:
+        check_path(json, "--json", (".json",), inputs)
+
+
+def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
+    """Raise InputError for a path that cannot be written, or that is an input file."""
+    where = f"{option} {str(path)!r}"
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{where}: unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"{where} is a folder; pass a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{where}: folder not found: {str(path.parent)!r}; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{where}: the folder {str(path.parent)!r} is read-only; choose another")
+    if any(_is_same_file(path, other) for other in inputs):
+        raise InputError(f"{where} is an input file, which would be overwritten; choose another name")
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()

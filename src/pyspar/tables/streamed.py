@@ -1,226 +1,306 @@
-"""``adapt`` and ``inspect`` through Moments: rows are read in batches, once to learn and once to predict.
+"""Files that are reduced to Moments: rows that are read in batches, and files of Moments.
 
-Numeric columns only, and no missing values. Standardising happens inside the Moments, so the results are those of the
-tables in memory.
+Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns without missing
+values are used. The Moments are standardised, so that the results equal those of tables in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
-from pyspar.sources.files.predictions import Write, prediction_file
+from pyspar.io.moments import read_moments, read_outputs
+from pyspar.progress import Progress
+from pyspar.sources.files import moments_of_file, open_rows
+from pyspar.sources.files.header import locate
+from pyspar.sources.files.npy import ArrayFile
+from pyspar.sources.files.predictions import prediction_file
+from pyspar.sources.files.rows import ProgressCallback, RowFile
+from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import AdaptAccount, InspectAccount, Scored, Tables
-from pyspar.tables.checks import check_drop, extra_columns
-from pyspar.tables.columns import Ignored, named_id
-from pyspar.tables.delimited import separator_note
-from pyspar.tables.expected import bayes_for, choice_text, expected_of, noted
-from pyspar.tables.html_report import inspected
-from pyspar.tables.inputs import Given, aligned, check_features, label_of, open_given, usable
-from pyspar.tables.request import Method, Request
-from pyspar.tables.standardise import (
-    Standard,
-    features_of,
-    fitted_preprocessing,
-    root_mean_square,
-    spread_of,
-    standard_of,
-    standardised,
+from pyspar.tables.account import DataAccount, Inputs, Scored
+from pyspar.tables.columns import (
+    DROPPED,
+    Ignored,
+    check_drop,
+    check_features,
+    check_identity,
+    find_label,
+    is_named_like_id,
+    list_extra_columns,
+    no_features_error,
 )
-from pyspar.tables.watch import Watch
-from pyspar.tables.write import write_all
+from pyspar.tables.read import describe_separator
+from pyspar.tables.request import Method, Request, contains_moments
+from pyspar.tables.standardise import (
+    Scale,
+    build_fitted_encoder,
+    feature_names,
+    measure_scale,
+    measure_spread,
+    root_mean_square_error,
+    select_moments,
+    standardise,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Summaries:
-    """Source and target as standardised Moments, and how they came about."""
+class MomentsSource:
+    """The standardised Moments of the source."""
 
     x: Moments
+
+    def fit(self, estimator: Any) -> Any:
+        return estimator.fit_moments(self.x)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsTarget:
+    """The standardised Moments of a target without rows, with the label as output if it has one."""
+
     z: Moments
-    target: Given
-    standard: Standard
-    tables: Tables
-    notes: tuple[str, ...]
-    single: bool
+
+    @property
+    def has_rows(self) -> bool:
+        return False
+
+    @property
+    def features(self) -> Moments:
+        return self.moments()
+
+    def moments(self) -> Moments:
+        return self.z.without_outputs()
+
+    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+        if self.z.n_outputs == 0:
+            return None
+        errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
+        return Scored(self.z.rows, *errors)
 
 
-def adapt_stream(
-    request: Request, *, method: Method, output: Path | None, save: Path | None, watch: Watch
-) -> AdaptAccount:
-    """Fit and adapt from Moments, and predict in a second pass over the target."""
-    data = summaries(request, watch, method=method, output=output)
-    watch("fitting and adapting")
-    with noted() as of_least_squares:
-        plain = SpARRegressor(alpha=request.confidence).fit_moments(data.x)
-        adapted = plain.adapted(data.z)
-    model: Any = {"spar": adapted, "ols": plain}.get(method)
-    chosen = None
-    with noted() as notes:
-        if method == "bayes":
-            model = bayes_for(request).fit_moments(data.x).adapt(data.z)
-            chosen = choice_text(model)
-    if method == "pcr":
-        model = PCRRegressor().fit_moments(data.x)
-        chosen = f"{model.n_components_} of {model.rank_} components, by generalised cross-validation on the source"
-    expected = expected_of(data.z.without_outputs(), plain, adapted.adaptation_, model)
-    scored = _second_pass(data, plain, model, None, None, watch) if output is None else None
+@dataclass(frozen=True, eq=False)
+class StreamedTarget(MomentsTarget):
+    """The standardised Moments of a target, and its file of rows, which is read again to predict."""
 
-    def predict(path: Path) -> None:
-        nonlocal scored
-        with prediction_file(path, request.identity) as write:
-            scored = _second_pass(data, plain, model, request.identity, write, watch)
+    rows: RowFile
+    scale: Scale
+    label: str | None
+    identity: str | None
 
-    pipeline = None
-    if save is not None:
-        prepared = fitted_preprocessing(data.standard, data.x.rows, single=data.single)
-        pipeline = Pipeline([("columns", prepared), ("regressor", model)])
-    write_all(predict, output, pipeline, save)
-    return AdaptAccount(
-        tables=data.tables,
-        method=method,
-        alpha=request.confidence,
-        rank=plain.rank_,
-        expected=expected,
-        chosen=chosen,
-        scored=scored,
-        notes=(*data.notes, *(notes if method == "bayes" else of_least_squares)),
-        output=output,
-        save=save,
-        has_rows=data.target.rows is not None,
+    @property
+    def has_rows(self) -> bool:
+        return True
+
+    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+        if output is None:
+            return None if self.label is None else self._predict_batches(models, None, progress)
+        with prediction_file(output, self.identity) as write:
+            return self._predict_batches(models, write, progress)
+
+    def _predict_batches(self, models: Sequence[Any], write: Any, progress: Progress) -> Scored | None:
+        report = _start_reading(progress, "predicting the target", self.rows)
+        models = models if self.label is not None else models[-1:]
+        squares, known = np.zeros(len(models)), 0
+        identity = None if write is None else self.identity
+        batches = self.rows.read(self.scale.names, label=self.label, identity=identity, missing_labels=True)
+        for batch in read_ahead(batches):
+            predictions = [self.scale.predict(batch.X, model.coef_, model.intercept_) for model in models]
+            if write is not None:
+                write(batch.ids, predictions[-1])
+            if batch.y is not None:
+                has_label = ~np.isnan(batch.y)
+                squares += [float(np.sum((values - batch.y)[has_label] ** 2)) for values in predictions]
+                known += int(has_label.sum())
+            report(batch.rows, batch.n_bytes)
+        progress.finish("rows")
+        return Scored(known, *map(float, np.sqrt(squares / known))) if known else None
+
+
+@dataclass(frozen=True, eq=False)
+class InputFile:
+    """An open file of rows or of Moments, and the names of the outputs of its Moments."""
+
+    path: Path
+    role: str
+    content: RowFile | Moments
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> RowFile | None:
+        return self.content if isinstance(self.content, RowFile) else None
+
+    @property
+    def moments(self) -> Moments | None:
+        return self.content if isinstance(self.content, Moments) else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns of rows, or the features of Moments."""
+        return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
+
+    @property
+    def where(self) -> str:
+        return locate(self.role, self.path)
+
+    def compute_moments(self, features: Sequence[str], label: str | None, progress: Progress) -> Moments:
+        """Return the Moments of some features, with the label as output unless it is None."""
+        if isinstance(self.content, Moments):
+            moments = select_moments(self.content, features)
+            return moments if label is not None else moments.without_outputs()
+        report = _start_reading(progress, f"reading the {self.role}", self.content)
+        moments = moments_of_file(self.content, features=features, label=label, progress=report)
+        progress.finish("rows")
+        return moments
+
+
+def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
+    """Open both files, check everything that needs no rows, and read each file once."""
+    source, target = _open_file(request.source, "source"), _open_file(request.target, "target")
+    label, identity = _find_label(source, request.label), request.identity
+    _check_request(target, method, output)
+    check_identity(identity, label)
+    target = _rename_arrays(target, source, label)
+    check_drop(request.drop, (*source.names, *target.names), label=label, identity=identity)
+    features, ignored = choose_features(source, label=label, identity=identity, drop=request.drop)
+    check_features(target.names, features, target.where)
+    if target.rows is not None:
+        target.rows.read(features, identity=identity)  # checks the columns before the source is read
+
+    x = source.compute_moments(features, label, progress)
+    _, constant = measure_spread(x)
+    _check_source(source, label, x, bool(constant[-1]))
+    ignored += [Ignored(features[j], f"constant in the source ({x.mean[j]:g})") for j in np.flatnonzero(constant[:-1])]
+    features = [name for name, is_constant in zip(features, constant[:-1]) if not is_constant]
+    if not features:
+        raise no_features_error(source.where, ignored)
+    x = select_moments(x, features)
+    scale = measure_scale(x)
+    has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
+    z = standardise(target.compute_moments(features, label if has_output else None, progress), scale)
+    extra = list_extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
+    account = DataAccount(
+        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(features), n_categorical=0, n_date=0,
+        n_encoded=len(features), imputed=(), ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
+    )  # fmt: skip
+    known_label = label if target.rows is not None and label in target.rows.numeric else None
+    return Inputs(
+        MomentsSource(standardise(x, scale)),
+        MomentsTarget(z) if target.rows is None else StreamedTarget(z, target.rows, scale, known_label, identity),
+        scale.names,
+        account,
+        _list_notes(request, source, target, label, features),
+        lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
     )
 
 
-def inspect_stream(
-    request: Request, *, top: int, watch: Watch, report: Path | None = None, json: Path | None = None
-) -> InspectAccount:
-    """Inspect from Moments."""
-    data = summaries(request, watch)
-    watch("fitting and adapting")
-    with noted() as notes:
-        ours = bayes_for(request).fit_moments(data.x)
-    return inspected(
-        ours, data.z.without_outputs(), request, data.tables, data.standard.names,
-        top=top, notes=(*data.notes, *notes), html=report, json=json, watch=watch,
-    )  # fmt: skip
+def choose_features(
+    source: InputFile, *, label: str | None, identity: str | None = None, drop: Collection[str] = ()
+) -> tuple[list[str], list[Ignored]]:
+    """Return the features of a source, and the ignored columns with reasons."""
+    features, ignored = [], []
+    for name in source.names:
+        if name in (label, identity):
+            continue
+        reason = _reason_to_ignore(source, name, drop)
+        if reason is None:
+            features.append(name)
+        else:
+            ignored.append(Ignored(name, reason))
+    if not features:
+        raise no_features_error(source.where, ignored)
+    return features, ignored
 
 
-def summaries(request: Request, watch: Watch, *, method: Method = "bayes", output: Path | None = None) -> Summaries:
-    """Open both files, refuse what can be refused without reading rows, and then read each once."""
-    source, target = open_given(request.source, "source"), open_given(request.target, "target")
-    label, identity = label_of(source, request.label), request.identity
-    _check_possible(request, target, label, method, output)
-    target = aligned(target, source, label)
-    check_drop(request.drop, (*source.names, *target.names), label=label, identity=identity)
-    features, ignored = usable(source, label=label, identity=identity, drop=request.drop)
-    check_features(target, features)
-    if target.rows is not None:
-        target.rows.read(features, keep=identity)  # refuses text among them before the source is read
-
-    found = source.summary(features, label, watch)
-    _, constant = spread_of(found)
-    _check_label(source, label, found, bool(constant[-1]))
-    for j in np.flatnonzero(constant[:-1]):
-        ignored.append(Ignored(features[j], f"has one value in the source ({found.mean[j]:g})"))
-    varied = [name for name, same in zip(features, constant[:-1]) if not same]
-    if not varied:
-        raise InputError(f"{source.where}: expected a column that varies. Got {len(features)} with one value each.")
-    x = features_of(found, varied)
-    standard = standard_of(x)
-    z = target.summary(varied, _target_label(target, label), watch)
-    extra = extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
-    tables = Tables(
-        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varied), n_categorical=0, n_date=0,
-        n_encoded=len(varied), filled=(), ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
-    )  # fmt: skip
-    return Summaries(
-        standardised(x, standard), standardised(z, standard), target, standard, tables,
-        _notes(request, source, target, tables, varied),
-        single=bool((x.eps > np.finfo(np.float64).eps).all()),
-    )  # fmt: skip
+def _start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
+    progress.start("rows", title, total=rows.n_bytes, unit="bytes")
+    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
 
 
-def _check_possible(request: Request, target: Given, label: str, method: Method, output: Path | None) -> None:
+def _open_file(path: Path, role: str) -> InputFile:
+    if contains_moments(path):
+        return InputFile(path, role, read_moments(path), read_outputs(path))
+    return InputFile(path, role, open_rows(path, role=role))
+
+
+def _find_label(source: InputFile, label: str | None) -> str:
+    """Return the name of the label. A file of Moments has one output, and may contain its name."""
+    if source.moments is None:
+        return find_label(source.names, source.path, label)
+    if source.moments.n_outputs != 1:
+        raise InputError(
+            f"{source.where}: the Moments of a source must have one output, got {source.moments.n_outputs}; write them "
+            "with spar summarize --label"
+        )
+    if label is not None and source.outputs and label != source.outputs[0]:
+        raise InputError(f"{source.where}: the label of these Moments is {source.outputs[0]!r}, got --label {label}")
+    return label or (source.outputs[0] if source.outputs else "y")
+
+
+def _check_request(target: InputFile, method: Method, output: Path | None) -> None:
     if method == "ridge":
         raise InputError(
-            "--method ridge: expected rows in memory, which leave-one-out errors are made of. Got a stream or a file "
-            "of Moments; use bayes, spar, ols or pcr."
+            "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar, ols "
+            "or pcr"
         )
-    if label == request.identity:
-        raise InputError(f"expected --id and --label to name different columns. Got {label!r} for both.")
     if target.moments is not None and output is not None:
         raise InputError(
-            f"{target.where}: expected rows to predict. Got Moments, which have none; leave -o out, and --save the "
-            "model to predict rows later."
+            f"{target.where} contains Moments and has no rows to predict; remove -o, and use --save to predict rows "
+            "later"
         )
 
 
-def _check_label(source: Given, label: str, found: Moments, constant: bool) -> None:
-    if found.rows < 2:
-        raise InputError(f"{source.where}: expected at least two rows to fit. Got one.")
+def _check_source(source: InputFile, label: str, x: Moments, constant: bool) -> None:
+    if x.rows < 2:
+        raise InputError(f"{source.where}: a fit needs at least two rows, got one")
     if constant:
-        raise InputError(
-            f"{source.where}, column {label!r}: expected labels that differ. Got {found.mean[-1]:g} only; name another "
-            "column."
-        )
+        where = locate(source.role, source.path, label)
+        raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
 
 
-def _target_label(target: Given, label: str) -> str | None:
-    """Return the label where the target's Moments hold it; rows are scored when they are predicted."""
-    return label if target.moments is not None and target.outputs == (label,) else None
+def _rename_arrays(target: InputFile, source: InputFile, label: str) -> InputFile:
+    """Return a target array with the column names of the source if it only lacks the label."""
+    if not isinstance(target.content, ArrayFile) or not isinstance(source.content, ArrayFile):
+        return target
+    expected = [name for name in source.names if name != label]
+    if len(expected) != len(target.names):
+        return target
+    return replace(target, content=target.content.rename(expected))
 
 
-def _notes(request: Request, source: Given, target: Given, tables: Tables, names: Sequence[str]) -> tuple[str, ...]:
+def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> str | None:
+    if name in drop:
+        return DROPPED
+    if name == "" or re.fullmatch(r"__index_level_\d+__", name):
+        return "no name; assumed to be a row index"
+    if source.rows is None:
+        return None
+    column = source.rows.column(name)
+    if column.dtype is None:
+        return f"type {column.type_name}; streaming uses numeric columns only"
+    return "no values in the first rows" if column.type_name == "null" else None
+
+
+def _list_notes(
+    request: Request, source: InputFile, target: InputFile, label: str, features: Sequence[str]
+) -> tuple[str, ...]:
     notes: list[str] = []
-    read = [given for given in (source, target) if given.rows is not None]
-    if read and not request.stream:
-        notes.append("rows were read in a stream: numeric columns only, and none may have missing values")
-    for given in read:
-        notes += separator_note(given.path, given.role)
+    row_files = [file for file in (source, target) if file.rows is not None]
+    if row_files and not request.stream:
+        notes.append("the rows were streamed: only numeric columns without missing values are used")
+    for file in row_files:
+        if isinstance(file.content, DelimitedFile):
+            notes += describe_separator(file.path, file.role, file.content.separator)
     notes += [
-        f"{name}: is named like an id; if it names the rows, pass --id {name}" for name in names if named_id(name)
+        f"{name}: named like an id; if it is an id, pass --id {name}" for name in features if is_named_like_id(name)
     ]
-    if target.rows is not None and tables.label in target.names and tables.label not in target.rows.numeric:
-        notes.append("the target's labels were not used to score: they are not numbers")
+    if target.rows is not None and label in target.names and label not in target.rows.numeric:
+        notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
     return tuple(notes)
-
-
-def _second_pass(
-    data: Summaries, plain: Any, model: Any, identity: str | None, write: Write | None, watch: Watch
-) -> Scored | None:
-    """Predict the target's rows, write the predictions where asked, and score them where there are labels."""
-    label, rows = data.tables.label, data.target.rows
-    if rows is None:
-        if data.z.n_outputs == 0:
-            return None
-        errors = [root_mean_square(data.z, est.coef_, est.intercept_) for est in (plain, model)]
-        return Scored(data.z.rows, *errors)
-    scored = label if label in rows.numeric else None
-    if write is None and scored is None:
-        return None
-    progress = watch.reading("predicting the target", rows.n_bytes)
-    models = (model,) if scored is None else (plain, model)
-    squares, known = np.zeros(2), 0
-    for batch in read_ahead(rows.read(data.standard.names, label=scored, keep=identity, gaps=True)):
-        predictions = [data.standard.predict(batch.X, est.coef_, est.intercept_) for est in models]
-        if write is not None:
-            write(batch.kept, predictions[-1])
-        if batch.y is not None:
-            there = ~np.isnan(batch.y)
-            squares += [float(np.sum((p[there] - batch.y[there]) ** 2)) for p in predictions]
-            known += int(there.sum())
-        progress(batch.rows, batch.n_bytes)
-    if not known:
-        return None
-    least_squares, of_model = np.sqrt(squares / known)
-    return Scored(known, float(least_squares), float(of_model))

@@ -1,7 +1,6 @@
-"""Row files larger than memory: opened without reading, read once in batches, folded into Moments.
+"""Row files larger than memory: opened without reading rows, then read once in batches and reduced to Moments.
 
-Parquet (a file or a folder of files), delimited text, and ``.npy``. Everything that can be known without reading rows
-is checked first; reading and multiplying overlap.
+The formats are Parquet (a file or a folder of files), delimited text, and ``.npy``. Reading and computing overlap.
 """
 
 from __future__ import annotations
@@ -14,59 +13,50 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.core.moments import Moments, Solver
-from pyspar.errors import InputError
+from pyspar.sources.files.header import check_file, suffix_of
 from pyspar.sources.files.npy import open_npy
 from pyspar.sources.files.parquet import open_parquet
-from pyspar.sources.files.rows import BATCH_BYTES, Progress, Rows
-from pyspar.sources.files.text import open_text
+from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowBatch, RowFile
+from pyspar.sources.files.text import open_delimited
 from pyspar.sources.stream import moments_of_batches, read_ahead
 
-STREAMED = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy")
+STREAM_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy")
 
 _OPENERS = {".parquet": open_parquet, ".npy": open_npy}
 
 
-def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: int = BATCH_BYTES) -> Rows:
-    """Open a file of rows, or a folder of Parquet files; only headers and footers are read.
+def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: int = BATCH_BYTES) -> RowFile:
+    """Open a file of rows, or a folder of Parquet files. Only headers and footers are read.
 
-    The result knows its columns, its size and, where the file says so, its number of rows; ``batches(columns, label)``
-    yields its rows. ``role`` is what messages call the file.
+    The result has the columns, the size and, if the format stores it, the number of rows. ``batches(columns, label)``
+    yields the rows. ``role`` is the name of the file in messages.
     """
     path = Path(path)
     if path.is_dir():
         return open_parquet(path, role, batch_bytes)
-    if not path.is_file():
-        raise InputError(f"{role} {str(path)!r}: expected a file. Got a path where there is none; check the spelling.")
-    suffix = suffix_of(path)
-    if suffix not in STREAMED:
-        raise InputError(
-            f"{role} {str(path)!r}: expected one of {', '.join(STREAMED)} to read in a stream. Got the suffix "
-            f"{suffix or 'none'!r}; rename or convert the file."
-        )
-    if path.stat().st_size == 0:
-        raise InputError(f"{role} {str(path)!r}: expected rows. Got an empty file (0 bytes).")
-    return _OPENERS.get(suffix, open_text)(path, role, batch_bytes)
+    check_file(path, role, STREAM_SUFFIXES)
+    return _OPENERS.get(suffix_of(path), open_delimited)(path, role, batch_bytes)
 
 
 def moments_of_file(
-    path: str | os.PathLike[str] | Rows,
+    path: str | os.PathLike[str] | RowFile,
     *,
     features: Sequence[str] | None = None,
     label: str | int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     solver: Solver = "auto",
 ) -> Moments:
-    """Summarise the rows of a file in one pass and constant memory.
+    """Compute the Moments of the rows of a file in one pass and constant memory.
 
     Parameters
     ----------
-    path : path, or what open_rows returned
+    path : path, or the result of open_rows
     features : names, optional
-        All numeric columns but the label where None; columns that are not numeric are then left out.
+        The columns to use. None uses all numeric columns except the label.
     label : name or number, optional
-        The column to keep as output; without it the Moments are those of a target.
+        The column of the labels. Without it the result describes a target.
     progress : function of (rows, bytes), optional
-        Told after each batch how far the work has come.
+        Called after each batch with the rows and bytes that are finished.
     solver : {"auto", "gram", "qr"}
 
     Returns
@@ -74,26 +64,18 @@ def moments_of_file(
     Moments
         With the names of the features, for ``fit_moments`` and ``adapt``.
     """
-    rows = path if isinstance(path, Rows) else open_rows(path)
+    rows = path if isinstance(path, RowFile) else open_rows(path)
     label = rows.columns[label].name if isinstance(label, int) else label
-    chosen = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
-    with closing(_watched(rows.read(chosen, label=label), label, progress)) as batches:
-        found = moments_of_batches(batches, labelled=label is not None, solver=solver)
-    return replace(found, names=chosen, eps=rows.eps(chosen))
+    names = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
+    with closing(_report_batches(rows.read(names, label=label), label, progress)) as batches:
+        moments = moments_of_batches(batches, labelled=label is not None, solver=solver)
+    return replace(moments, names=names, eps=rows.eps(names))
 
 
-def suffix_of(path: Path) -> str:
-    """Return the suffix that decides the format, a trailing ``.gz`` together with the one before it.
-
-    >>> suffix_of(Path("rows.2024.CSV.gz"))
-    '.csv.gz'
-    """
-    suffixes = [s.lower() for s in path.suffixes]
-    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
-
-
-def _watched(batches: Iterator[Any], label: str | None, progress: Progress | None) -> Generator[Any]:
-    with closing(read_ahead(batches)) as ahead:  # also when the one who asked gives up
+def _report_batches(
+    batches: Iterator[RowBatch], label: str | None, progress: ProgressCallback | None
+) -> Generator[Any]:
+    with closing(read_ahead(batches)) as ahead:  # stops the reading thread if the caller stops early
         for batch in ahead:
             yield batch.X if label is None else (batch.X, batch.y)
             if progress is not None:

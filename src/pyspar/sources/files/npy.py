@@ -1,6 +1,6 @@
-"""One array in a ``.npy`` file: rows of numbers without names, which are given here as x0, x1, ...
+"""A ``.npy`` file with one array of numbers. Its columns are named x0, x1, ...
 
-The file is mapped anew for each batch, so that what has been read does not stay in memory.
+The file is mapped again for each batch, so that pages which were read do not stay in memory.
 """
 
 from __future__ import annotations
@@ -13,60 +13,66 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError
-from pyspar.sources.files.rows import Column, Part, Rows, Wanted
+from pyspar.sources.files.header import locate, shorten_error
+from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRows(Rows):
-    """Rows of one array."""
+class ArrayFile(RowFile):
+    """The rows of one array."""
 
-    def renamed(self, names: Sequence[str]) -> ArrayRows:
-        """Return the same rows with other names."""
+    def rename(self, names: Sequence[str]) -> ArrayFile:
+        """Return the same rows with other column names."""
         return replace(self, columns=tuple(replace(column, name=name) for column, name in zip(self.columns, names)))
 
-    def _parts(self, wanted: Wanted) -> Iterator[Part]:
-        step = wanted.rows_within(self.batch_bytes)
-        place = {name: j for j, name in enumerate(self.names)}
-        features = _columns([place[name] for name in wanted.features])
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        step = plan.rows_within(self.batch_bytes)
+        position = {name: j for j, name in enumerate(self.names)}
+        features = _as_slice([position[name] for name in plan.features])
         for start in range(0, self.n_rows or 0, step):
-            rows = _mapped(self.path, self.role)[start : start + step]
-            X = np.array(rows[:, features], dtype=wanted.dtype)
-            y = None if wanted.label is None else np.array(rows[:, place[wanted.label]], dtype=np.float64)
-            kept = None if wanted.keep is None else np.array(rows[:, place[wanted.keep]])
+            rows = _map_array(self.path, self.role)[start : start + step]
+            X = np.array(rows[:, features], dtype=plan.dtype)
+            y = None if plan.label is None else np.array(rows[:, position[plan.label]], dtype=np.float64)
+            ids = None if plan.identity is None else np.array(rows[:, position[plan.identity]])
             done = self.n_bytes * (start + len(rows)) // max(self.n_rows or 1, 1)
             del rows  # closes the mapping
-            yield Part(X, y, kept, self.path, start, done)
+            yield RowBatch(X, y, ids, self.path, start, done)
 
 
-def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayRows:
-    """Read the header."""
-    array = _mapped(path, role)
-    where = f"{role} {str(path)!r}"
+def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
+    """Read the header of an array file."""
+    array = _map_array(path, role)
+    where = locate(role, path)
     if array.ndim != 2:
-        raise InputError(f"{where}: expected a 2-D array, rows x columns. Got shape {array.shape}; reshape it.")
+        raise InputError(f"{where}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it")
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{where}: expected real numbers. Got dtype {array.dtype}; save the table as float64.")
+        raise InputError(f"{where}: the array must hold real numbers, got dtype {array.dtype}; save it as float64")
     if 0 in array.shape:
-        raise InputError(f"{where}: expected rows. Got an array of shape {array.shape}.")
+        raise InputError(f"{where}: the array must have rows and columns, got shape {array.shape}")
     dtype = array.dtype.newbyteorder("=")
     columns = tuple(Column.of(f"x{j}", dtype, str(dtype)) for j in range(array.shape[1]))
-    return ArrayRows(path, role, columns, len(array), path.stat().st_size, batch_bytes)
+    return ArrayFile(path, role, columns, len(array), path.stat().st_size, batch_bytes)
 
 
-def _mapped(path: Path, role: str) -> Any:
+def _map_array(path: Path, role: str) -> Any:
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, OSError, SyntaxError) as error:
-        reason = " ".join(str(error).split())
-        if "object" in reason.lower():
-            what = "plain numbers. Got Python objects, which could run code when read; save the table as float64."
-            raise InputError(f"{role} {str(path)!r}: expected {what}") from error
-        raise InputError(
-            f"{role} {str(path)!r}: expected a whole .npy file. Got a broken one ({reason}); save it again."
-        ) from error
+        raise array_file_error(path, role, error) from error
 
 
-def _columns(places: list[int]) -> slice | list[int]:
-    """Return a run of columns as a slice: a plain copy instead of a gathering one."""
-    run = list(range(places[0], places[0] + len(places)))
-    return slice(places[0], places[-1] + 1) if places == run else places
+def array_file_error(path: Path, role: str, error: BaseException) -> InputError:
+    """Return an InputError for a file that numpy cannot read, or refuses to read."""
+    if isinstance(error, ValueError) and ("object" in str(error).lower() or "allow_pickle" in str(error)):
+        return InputError(
+            f"{locate(role, path)}: the array holds Python objects, which can run code when read; save it as float64, "
+            "or as Parquet"
+        )
+    reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
+    return InputError(f"{locate(role, path)}: damaged or not a {path.suffix} file ({reason}); save it again")
+
+
+def _as_slice(positions: list[int]) -> slice | list[int]:
+    """Return consecutive positions as a slice, which numpy copies faster."""
+    run = list(range(positions[0], positions[0] + len(positions)))
+    return slice(positions[0], positions[-1] + 1) if positions == run else positions

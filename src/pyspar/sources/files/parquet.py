@@ -1,8 +1,8 @@
-"""Parquet: one file, or a folder of files with the same columns, of which only the chosen columns are read.
+"""Parquet: one file, or a folder of files with the same columns. Only the chosen columns are read.
 
-Every footer is read before any row. A column that is whole numbers in one file and floating in another, or float32 in
-one and float64 in another, is read as float64 and counts as measured in the coarser; one that is not numeric in some
-file is refused with the file's name.
+All footers are read before any row. A column that is whole in one file and floating in another, or float32 in one and
+float64 in another, is read as float64 with the coarser precision. A column that is not numeric in some file raises an
+InputError that names the file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.names import check_names
-from pyspar.sources.files.rows import Column, Part, Rows, Wanted, missing
+from pyspar.sources.files.header import check_names, locate, shorten_error
+from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile, missing_value_error
 
-_READ_AT_ONCE = 16_000_000
-"""Bytes of encoded pages held at a time, over all columns; without a bound whole row groups are held."""
+_BUFFER_BYTES = 16_000_000
+"""The size of the encoded pages in memory, over all columns. Without this bound whole row groups are loaded."""
 
 
 @dataclass(frozen=True)
-class _File:
+class _Footer:
     path: Path
     n_rows: int
     n_bytes: int
@@ -31,130 +31,126 @@ class _File:
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetRows(Rows):
-    """Rows of Parquet files, in the order of their names."""
+class ParquetFile(RowFile):
+    """The rows of Parquet files, in the order of the file names."""
 
-    files: tuple[_File, ...]
+    files: tuple[_Footer, ...]
 
-    def _check_files(self, wanted: Wanted) -> None:
+    def _check_files(self, plan: ReadPlan) -> None:
+        first = self.files[0].path.name
         for file in self.files:
-            where = f"{self.role} {str(file.path)!r}"
-            for name in wanted.names:
+            for name in plan.names:
                 column = file.columns.get(name)
                 if column is None:
                     raise InputError(
-                        f"{where}: expected the column {name!r}, as in {self.files[0].path.name!r}. Got a file "
-                        "without it; add it, or choose other columns."
+                        f"{locate(self.role, file.path)}: no column {name!r}, which {first!r} has; add it, or choose "
+                        "other columns"
                     )
-                if column.dtype is None and name != wanted.keep:
+                if column.dtype is None and name != plan.identity:
                     raise InputError(
-                        f"{where}, column {name!r}: expected numbers, as in {self.files[0].path.name!r}. Got "
-                        f"{column.kind}; write that file again."
+                        f"{locate(self.role, file.path, name)}: the column must be numeric as in {first!r}, got "
+                        f"{column.type_name}; write the file again"
                     )
 
-    def _parts(self, wanted: Wanted) -> Iterator[Part]:
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
         before = 0
         for file in self.files:
             first = 0
-            for batch in self._batches(file, wanted):
+            for batch in self._read_file(file, plan):
                 rows = first + batch.num_rows
                 done = before + file.n_bytes * rows // file.n_rows
-                yield converted(batch, wanted, self.role, file.path, first, done)
+                yield convert_batch(batch, plan, self.role, file.path, first, done)
                 first = rows
             before += file.n_bytes
 
-    def _batches(self, file: _File, wanted: Wanted) -> Iterator[Any]:
+    def _read_file(self, file: _Footer, plan: ReadPlan) -> Iterator[Any]:
         parquet: Any = need("pyarrow.parquet", "cli")
-        buffer = max(4096, min(1 << 17, _READ_AT_ONCE // len(wanted.names)))
+        buffer = max(4096, min(1 << 17, _BUFFER_BYTES // len(plan.names)))
         try:
             with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=buffer) as opened:
-                yield from opened.iter_batches(wanted.rows_within(self.batch_bytes), columns=wanted.names)
+                yield from opened.iter_batches(plan.rows_within(self.batch_bytes), columns=plan.names)
         except (need("pyarrow", "cli").ArrowException, OSError) as error:
-            raise _broken(file.path, self.role, error) from error
+            raise parquet_file_error(file.path, self.role, error) from error
 
 
-def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetRows:
-    """Read the footers."""
-    files = tuple(_footer(each, role) for each in _listed(path, role))
+def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetFile:
+    """Read the footers of a Parquet file, or of all Parquet files of a folder."""
+    files = tuple(_read_footer(file, role) for file in _list_files(path, role))
     n_rows = sum(file.n_rows for file in files)
     if n_rows == 0:
-        raise InputError(f"{role} {str(path)!r}: expected rows. Got {len(files[0].columns)} columns and no row.")
-    columns = tuple(_joint(name, files) for name in files[0].columns)
-    return ParquetRows(path, role, columns, n_rows, sum(file.n_bytes for file in files), batch_bytes, files)
+        raise InputError(f"{locate(role, path)}: the file has {len(files[0].columns)} columns and no rows")
+    columns = tuple(_join_column(name, files) for name in files[0].columns)
+    return ParquetFile(path, role, columns, n_rows, sum(file.n_bytes for file in files), batch_bytes, files)
 
 
-def column_of(field: Any) -> Column:
-    """Return how a column of Arrow is read; half, single and double precision, whole numbers and booleans are."""
+def convert_field(field: Any) -> Column:
+    """Return the column of an Arrow field. Floating, whole and boolean types are numeric."""
     types: Any = need("pyarrow", "cli").types
-    kind = field.type
-    plain = types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
-    return Column.of(field.name, np.dtype(kind.to_pandas_dtype()) if plain else None, str(kind))
+    numeric = types.is_floating(field.type) or types.is_integer(field.type) or types.is_boolean(field.type)
+    dtype = np.dtype(field.type.to_pandas_dtype()) if numeric else None
+    return Column.of(field.name, dtype, str(field.type))
 
 
-def converted(batch: Any, wanted: Wanted, role: str, path: Path, first: int, n_bytes: int) -> Part:
-    """Return a record batch of Arrow as arrays, or refuse its missing values."""
-    place = {name: j for j, name in enumerate(batch.schema.names)}
+def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int, n_bytes: int) -> RowBatch:
+    """Convert a record batch of Arrow to arrays, and raise InputError for missing values."""
+    position = {name: j for j, name in enumerate(batch.schema.names)}
 
-    def refused(names: list[str], *, needed: bool = False) -> InputError:
-        gone = batch.column(place[names[0]]).is_null().to_numpy(zero_copy_only=False)
-        return missing(role, path, names, first + int(np.flatnonzero(gone)[0]), needed=needed)
+    def missing_error(names: list[str], *, required: bool = False) -> InputError:
+        missing = batch.column(position[names[0]]).is_null().to_numpy(zero_copy_only=False)
+        row = first + int(np.flatnonzero(missing)[0])
+        return missing_value_error(role, path, names, row, required=required)
 
-    with_gaps = [name for name in wanted.features if batch.column(place[name]).null_count]
-    if with_gaps:
-        raise refused(with_gaps)
-    X = np.empty((batch.num_rows, len(wanted.features)), wanted.dtype, order="F")
-    for j, name in enumerate(wanted.features):
-        X[:, j] = batch.column(place[name]).to_numpy(zero_copy_only=False)
+    incomplete = [name for name in plan.features if batch.column(position[name]).null_count]
+    if incomplete:
+        raise missing_error(incomplete)
+    X = np.empty((batch.num_rows, len(plan.features)), plan.dtype, order="F")
+    for j, name in enumerate(plan.features):
+        X[:, j] = batch.column(position[name]).to_numpy(zero_copy_only=False)
     y = None
-    if wanted.label is not None:
-        double = need("pyarrow", "cli").float64()
-        labels = batch.column(place[wanted.label])
-        if labels.null_count and not wanted.gaps:
-            raise refused([wanted.label], needed=True)
-        y = labels.cast(double, safe=False).to_numpy(zero_copy_only=False)
-    kept = None if wanted.keep is None else batch.column(place[wanted.keep])
-    return Part(X, y, kept, path, first, n_bytes)
+    if plan.label is not None:
+        labels = batch.column(position[plan.label])
+        if labels.null_count and not plan.missing_labels:
+            raise missing_error([plan.label], required=True)
+        y = labels.cast(need("pyarrow", "cli").float64(), safe=False).to_numpy(zero_copy_only=False)
+    ids = None if plan.identity is None else batch.column(position[plan.identity])
+    return RowBatch(X, y, ids, path, first, n_bytes)
 
 
-def _listed(path: Path, role: str) -> list[Path]:
+def parquet_file_error(path: Path, role: str, error: BaseException) -> InputError:
+    """Return an InputError for a file that Arrow cannot read."""
+    if isinstance(error, PermissionError):
+        return InputError(f"cannot read {locate(role, path)}: {(error.strerror or 'permission denied').lower()}")
+    return InputError(f"{locate(role, path)}: damaged or not a Parquet file ({shorten_error(error)}); save it again")
+
+
+def _list_files(path: Path, role: str) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(p for p in path.iterdir() if p.suffix.lower() == ".parquet" and not p.name.startswith((".", "_")))
-    if not found:
+    files = sorted(p for p in path.iterdir() if p.suffix.lower() == ".parquet" and not p.name.startswith((".", "_")))
+    if not files:
         deeper = next(path.glob("*/*.parquet"), None)
-        what = (
-            "Got a folder without any" if deeper is None else f"Got a folder of folders ({deeper.parent.name!r}, ...)"
-        )
-        raise InputError(f"{role} {str(path)!r}: expected .parquet files in the folder. {what}; name the file itself.")
-    return found
+        hint = "" if deeper is None else f"; its folder {deeper.parent.name!r} has some"
+        raise InputError(f"{locate(role, path)}: the folder has no .parquet files{hint}; pass a file or another folder")
+    return files
 
 
-def _footer(path: Path, role: str) -> _File:
+def _read_footer(path: Path, role: str) -> _Footer:
     parquet: Any = need("pyarrow.parquet", "cli")
     if path.stat().st_size == 0:
-        raise InputError(f"{role} {str(path)!r}: expected rows. Got an empty file (0 bytes).")
+        raise InputError(f"{locate(role, path)}: the file is empty (0 bytes)")
     try:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
     except (need("pyarrow", "cli").ArrowException, OSError) as error:
-        raise _broken(path, role, error) from error
-    check_names(schema.names, f"{role} {str(path)!r}")
-    return _File(path, n_rows, path.stat().st_size, {field.name: column_of(field) for field in schema})
+        raise parquet_file_error(path, role, error) from error
+    check_names(schema.names, locate(role, path))
+    return _Footer(path, n_rows, path.stat().st_size, {field.name: convert_field(field) for field in schema})
 
 
-def _joint(name: str, files: tuple[_File, ...]) -> Column:
-    """Return a column as all files together have it; what one lacks or spoils is refused when it is asked for."""
+def _join_column(name: str, files: tuple[_Footer, ...]) -> Column:
+    """Return a column with the dtype and the precision that fit all files."""
     first, *others = (file.columns[name] for file in files if name in file.columns)
     if first.dtype is None or all(other.dtype in (first.dtype, None) for other in others):
         return first
-    kinds = " or ".join(sorted({column.kind for column in (first, *others)}))
-    return Column(name, np.dtype(np.float64), kinds, max(column.eps for column in (first, *others)))
-
-
-def _broken(path: Path, role: str, error: BaseException) -> InputError:
-    if isinstance(error, PermissionError):
-        return InputError(f"{role} {str(path)!r}: expected a file that may be read. Got {error.strerror}.")
-    reason = " ".join(str(error).split())[:200]
-    return InputError(
-        f"{role} {str(path)!r}: expected a whole Parquet file. Got a broken one ({reason}); save it again."
-    )
+    type_names = " or ".join(sorted({column.type_name for column in (first, *others)}))
+    return Column(name, np.dtype(np.float64), type_names, max(column.eps for column in (first, *others)))

@@ -1,4 +1,4 @@
-"""Predictions for the rows of a file, batch by batch, into a file that appears whole or not at all."""
+"""Predict the rows of a file in batches, and write the predictions to a complete file or to none."""
 
 from __future__ import annotations
 
@@ -15,50 +15,52 @@ import numpy as np
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.rows import Progress, Rows
+from pyspar.sources.files.rows import ProgressCallback, RowFile
 from pyspar.sources.stream import read_ahead
 
-OUTPUTS = (".csv", ".tsv", ".parquet", ".npy")
+OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
-Write = Callable[[Any, Any], None]
-"""Takes the column that names some rows (None: they are numbered) and the predictions for them."""
+WriteBatch = Callable[[Any, Any], None]
+"""Writes the ids of some rows (None numbers the rows) and their predictions."""
 
 
 def predict_file(
     model: Any,
-    path: str | os.PathLike[str] | Rows,
+    path: str | os.PathLike[str] | RowFile,
     output: str | os.PathLike[str],
     *,
     keep: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> int:
     """Predict the rows of a file with a fitted linear model of one output, and return their number.
 
     Parameters
     ----------
     model : a fitted SpARRegressor, PCRRegressor or LinearRegression
-        Its ``feature_names_in_`` are the columns that are read; without names, all numeric columns.
-    path : path, or what open_rows returned
+        Its ``feature_names_in_`` are the columns that are read. Without names, all numeric columns are read.
+    path : path, or the result of open_rows
     output : path
-        ``.csv``, ``.tsv`` and ``.parquet`` name each row by its number, or by the column ``keep``; ``.npy`` holds the
-        predictions alone.
+        ``.csv``, ``.tsv`` and ``.parquet`` contain the number of each row, or the column ``keep``, and the prediction.
+        ``.npy`` contains the predictions only.
+    keep : name, optional
+        The column with the ids of the rows.
     progress : function of (rows, bytes), optional
     """
-    rows = path if isinstance(path, Rows) else open_rows(path)
+    rows = path if isinstance(path, RowFile) else open_rows(path)
     columns = tuple(getattr(model, "feature_names_in_", [name for name in rows.numeric if name != keep]))
     if len(columns) != len(np.ravel(model.coef_)):
         raise InputError(
-            f"{str(rows.path)!r}: expected the model's {np.size(model.coef_)} features. Got {len(columns)} numeric "
-            "columns; fit on named columns, or leave the others out of the file."
+            f"{str(rows.path)!r} has {len(columns)} numeric columns, the model has {np.size(model.coef_)} features; "
+            "fit on named columns, or remove the other columns from the file"
         )
-    if Path(output).suffix.lower() not in OUTPUTS:
-        raise InputError(f"expected an output that ends in one of {', '.join(OUTPUTS)}. Got {str(output)!r}.")
-    batches = rows.read(columns, keep=keep)
+    if Path(output).suffix.lower() not in OUTPUT_SUFFIXES:
+        raise InputError(f"output must end in {', '.join(OUTPUT_SUFFIXES)}, got {str(output)!r}")
+    batches = rows.read(columns, identity=keep)
     done = 0
     with ExitStack() as stack, whole_file(output) as temporary, prediction_file(temporary, keep) as write:
         ahead = stack.enter_context(closing(read_ahead(batches)))
         for batch in ahead:
-            write(batch.kept, batch.X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0]))
+            write(batch.ids, batch.X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0]))
             done = batch.rows
             if progress is not None:
                 progress(batch.rows, batch.n_bytes)
@@ -66,54 +68,55 @@ def predict_file(
 
 
 @contextmanager
-def prediction_file(path: Path, keep: str | None) -> Iterator[Write]:
-    """Open a file of predictions, in the form that its suffix says."""
+def prediction_file(path: Path, identity: str | None) -> Iterator[WriteBatch]:
+    """Open a file of predictions in the format of its suffix."""
     with open(path, "wb") as file:
-        writer = _Npy(file) if path.suffix.lower() == ".npy" else _Columns(file, path.suffix.lower(), keep)
+        writer = _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity)
         yield writer.write
         writer.finish()
 
 
-class _Npy:
-    """An array whose length is known at the end: numpy leaves room in the header for it to grow."""
+class _ArrayWriter:
+    """Write an array whose length is known at the end. The header of numpy has space for it."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._rows = file, 0
-        self._header()
+        self._write_header()
 
-    def write(self, kept: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any) -> None:
         self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
         self._rows += len(predictions)
 
     def finish(self) -> None:
         self._file.seek(0)
-        self._header()
+        self._write_header()
 
-    def _header(self) -> None:
+    def _write_header(self) -> None:
         head = {"descr": "<f8", "fortran_order": False, "shape": (self._rows,)}
         np.lib.format.write_array_header_1_0(self._file, head)
 
 
-class _Columns:
-    """Two columns, the row and its prediction, through Arrow; the first batch decides the type of the row's name."""
+class _TableWriter:
+    """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
 
-    def __init__(self, file: Any, suffix: str, keep: str | None) -> None:
-        self._file, self._suffix, self._keep = file, suffix, keep
+    def __init__(self, file: Any, suffix: str, identity: str | None) -> None:
+        self._file, self._suffix, self._identity = file, suffix.lower(), identity
         self._rows = 0
         self._writer: Any = None
         self._schema: Any = None
 
-    def write(self, kept: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any) -> None:
         arrow: Any = need("pyarrow", "cli")
         n = len(predictions)
-        key = arrow.array(np.arange(self._rows, self._rows + n)) if kept is None else arrow.array(kept)
+        key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
         if self._writer is None:
             self._open(arrow, key.type)
         try:
             key = key.cast(self._schema.field(0).type)
         except arrow.ArrowException as error:
             raise InputError(
-                f"column {self._keep!r}: expected {self._schema.field(0).type} in every file. Got {key.type}."
+                f"column {self._identity!r} must have one type in all files, got {self._schema.field(0).type} and "
+                f"{key.type}; write the files again"
             ) from error
         values = arrow.array(np.asarray(predictions, dtype=np.float64))
         self._writer.write_batch(arrow.record_batch([key, values], schema=self._schema))
@@ -128,15 +131,15 @@ class _Columns:
         if types.is_dictionary(kind):
             kind = kind.value_type
         names = [
-            "row" if self._keep is None else self._keep,
-            "prediction" if self._keep != "prediction" else "predicted",
+            "row" if self._identity is None else self._identity,
+            "prediction" if self._identity != "prediction" else "predicted",
         ]
         self._schema = arrow.schema([(names[0], kind), (names[1], arrow.float64())])
         if self._suffix == ".parquet":
             self._writer = need("pyarrow.parquet", "cli").ParquetWriter(self._file, self._schema)
             return
         if types.is_nested(kind):
-            raise InputError(f"column {self._keep!r}: expected values that text can hold. Got {kind}; name another.")
+            raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")
         mark = "\t" if self._suffix == ".tsv" else ","
         header = io.StringIO()
         csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)

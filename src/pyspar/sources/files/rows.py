@@ -1,15 +1,15 @@
-"""Rows in files, read in batches of bounded size: what every kind of row file shares.
+"""Files of rows that are read in batches of bounded size: the base class of all formats.
 
-A batch of features is a plain array: float32 where every chosen column was measured so, otherwise float64; whole
-numbers and booleans count as float64. Column files give it in Fortran order, because copying column by column is then
-a copy at the speed of memory. Values that a fit cannot use are refused here, where file, column and row are known.
+A batch of features is an array. It is float32 if every chosen column is float32, otherwise float64; whole numbers and
+booleans become float64. Columnar formats return it in Fortran order, so that copying column by column is fast. Missing
+and infinite values raise an InputError that names the file, the column and the row.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,73 +17,68 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64, Vector
 from pyspar.errors import InputError
-from pyspar.sources.files.names import few, left_out, meant
+from pyspar.sources.files.header import locate, suggest_column, suggest_drop
 from pyspar.sources.stream import read_ahead
+from pyspar.wording import list_some
 
 BATCH_BYTES = 16_000_000
-"""Large enough for a matrix product, small enough that a few batches in flight are little memory."""
+"""Large enough for a fast matrix product, small enough that several batches fit into memory."""
 
-LARGEST = 1e150
-"""Beyond it the square of a number is near the limit of floating point; infinity is beyond it too."""
+MAX_MAGNITUDE = 1e150
+"""The square of a larger number is near the limit of float64."""
 
-Progress = Callable[[int, int], None]
-"""Told how many rows and how many bytes of the file have been worked on so far."""
+ProgressCallback = Callable[[int, int], None]
+"""Called with the number of rows and the number of bytes that are finished."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its numpy dtype (None where it is not numeric), and the file's own word for its type.
+    """A column: its name, its numpy dtype (None if it is not numeric), and the name of its type in the file.
 
-    ``eps`` is the precision it was measured in, which is coarser than the dtype's where files differ in it.
+    ``eps`` is the relative precision of the values. It is coarser than that of the dtype if files differ.
     """
 
     name: str
     dtype: np.dtype[Any] | None
-    kind: str
+    type_name: str
     eps: float = EPS64
 
     @classmethod
-    def of(cls, name: str, dtype: np.dtype[Any] | None, kind: str) -> Column:
+    def of(cls, name: str, dtype: np.dtype[Any] | None, type_name: str) -> Column:
         floating = dtype is not None and dtype.kind == "f"
-        return cls(name, dtype, kind, max(EPS64, float(np.finfo(dtype).eps)) if floating else EPS64)
+        return cls(name, dtype, type_name, max(EPS64, float(np.finfo(dtype).eps)) if floating else EPS64)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows of one file: where they lie in it, and how many bytes of all files lie before their end."""
+class RowBatch:
+    """Some rows of one file: features, labels, and the ids that are passed through.
+
+    ``first`` is the number of the first row in the file ``path``. ``rows`` and ``n_bytes`` count everything that is
+    read so far, over all files.
+    """
 
     X: Any
     y: Any
-    kept: Any
+    ids: Any
     path: Path
     first: int
     n_bytes: int
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Features, labels and the column that is passed through, with the rows and bytes so far."""
-
-    X: Any
-    y: Any
-    kept: Any
-    rows: int
-    n_bytes: int
+    rows: int = 0
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which columns a reader is to deliver, and in which form."""
+class ReadPlan:
+    """The columns to read, the dtype of the features, and whether labels may be missing."""
 
     features: tuple[str, ...]
     label: str | None
-    keep: str | None
+    identity: str | None
     dtype: np.dtype[Any]
-    gaps: bool
+    missing_labels: bool
 
     @property
     def names(self) -> list[str]:
-        extra = [name for name in (self.label, self.keep) if name is not None and name not in self.features]
+        extra = [name for name in (self.label, self.identity) if name is not None and name not in self.features]
         return list(dict.fromkeys([*self.features, *extra]))
 
     def rows_within(self, n_bytes: int) -> int:
@@ -92,21 +87,21 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(ABC):
-    """A file, or a folder of files, of rows; opened with :func:`pyspar.sources.files.open_rows`.
+class RowFile(ABC):
+    """A file of rows, or a folder of such files; :func:`pyspar.sources.files.open_rows` returns one.
 
     Attributes
     ----------
     path : Path
     role : str
-        What messages call it: "source", "target", "file".
+        The name of the file in messages: "source", "target" or "file".
     columns : tuple of Column
     n_rows : int or None
-        None where only reading tells.
+        None if the number is only known after reading.
     n_bytes : int
         The size on disk.
     batch_bytes : int
-        About how large a batch is.
+        The approximate size of a batch.
     """
 
     path: Path
@@ -122,101 +117,106 @@ class Rows(ABC):
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The names of the columns that can be features."""
+        """The names of the numeric columns."""
         return tuple(column.name for column in self.columns if column.dtype is not None)
 
+    def column(self, name: str) -> Column:
+        """Return a column by name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"{self._where}: no column {name!r}; {suggest_column(name, self.names)}")
+
     def eps(self, features: Sequence[str]) -> Vector:
-        """Return the precision that each feature was measured in; whole numbers are exact."""
-        return np.array([self._column(name).eps for name in features])
+        """Return the relative precision of each feature."""
+        return np.array([self.column(name).eps for name in features])
 
     def batches(self, columns: Sequence[str], label: str | None = None) -> Iterator[Any]:
-        """Yield the features ``X``, or ``(X, y)`` with a label, batch by batch; the next one is read meanwhile."""
+        """Yield batches of the features ``X``, or of ``(X, y)`` with a label. A thread reads ahead."""
         for batch in read_ahead(self.read(columns, label=label)):
             yield batch.X if label is None else (batch.X, batch.y)
 
     def read(
-        self, columns: Sequence[str], *, label: str | None = None, keep: str | None = None, gaps: bool = False
-    ) -> Iterator[Batch]:
-        """Check that the columns are there and numeric, at once, and then yield batches.
+        self,
+        columns: Sequence[str],
+        *,
+        label: str | None = None,
+        identity: str | None = None,
+        missing_labels: bool = False,
+    ) -> Iterator[RowBatch]:
+        """Check the columns, and return an iterator of batches.
 
-        ``keep`` is passed through as it is; with ``gaps`` a label may be missing, and is NaN.
+        The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
+        an error.
         """
         for name in [*columns, *([] if label is None else [label])]:
             self._check_numeric(name)
-        if keep is not None:
-            self._column(keep)
+        if identity is not None:
+            self.column(identity)
         if not columns:
-            raise InputError(f"{self._where}: expected at least one numeric column to use as a feature. Got none.")
-        dtypes = [self._column(name).dtype for name in columns]
+            raise InputError(f"{self._where}: no numeric column to use as a feature; add one")
+        dtypes = [self.column(name).dtype for name in columns]
         single = all(dtype is not None and dtype.kind == "f" and dtype.itemsize <= 4 for dtype in dtypes)
-        wanted = Wanted(tuple(columns), label, keep, np.dtype(np.float32 if single else np.float64), gaps)
-        self._check_files(wanted)
-        return self._finite(wanted)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels)
+        self._check_files(plan)
+        return self._read_finite(plan)
 
     @abstractmethod
-    def _parts(self, wanted: Wanted) -> Iterator[Part]:
-        """Yield the rows in order, refusing missing values."""
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        """Yield the rows in order, and raise InputError for missing values."""
 
-    def _check_files(self, wanted: Wanted) -> None:  # noqa: B027 - one file has nothing to differ from
-        """Refuse files of a folder that differ in what is wanted, before any row is read."""
+    def _check_files(self, plan: ReadPlan) -> None:  # noqa: B027 - only folders need it
+        """Raise InputError if files of a folder differ in the chosen columns. No row is read."""
 
-    def _finite(self, wanted: Wanted) -> Iterator[Batch]:
+    def _read_finite(self, plan: ReadPlan) -> Iterator[RowBatch]:
         rows = 0
-        for part in self._parts(wanted):
-            if len(part.X) == 0:
+        for batch in self._read_batches(plan):
+            if len(batch.X) == 0:
                 continue
-            _refuse_infinite(self.role, part, wanted)
-            rows += len(part.X)
-            yield Batch(part.X, part.y, part.kept, rows, part.n_bytes)
+            _check_finite(self.role, batch, plan)
+            rows += len(batch.X)
+            yield replace(batch, rows=rows)
         if rows == 0:
-            raise InputError(f"{self._where}: expected rows. Got {len(self.columns)} columns and no row.")
+            raise InputError(f"{self._where}: the file has {len(self.columns)} columns and no rows")
 
     @property
     def _where(self) -> str:
-        return f"{self.role} {str(self.path)!r}"
-
-    def _column(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise InputError(f"{self._where}: expected a column {name!r}. Got none; {meant(name, self.names)}")
+        return locate(self.role, self.path)
 
     def _check_numeric(self, name: str) -> None:
-        column = self._column(name)
+        column = self.column(name)
         if column.dtype is None:
             raise InputError(
-                f"{self._where}, column {name!r}: expected numbers. Got {column.kind}; convert the column, or choose "
-                "others."
+                f"{locate(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; convert "
+                "it, or choose other columns"
             )
 
 
-def missing(role: str, path: Path, names: Sequence[str], row: int, *, needed: bool = False) -> InputError:
-    """Return the refusal of missing values: all columns that have some, the first with its first row, and the cure.
+def missing_value_error(role: str, path: Path, names: Sequence[str], row: int, *, required: bool = False) -> InputError:
+    """Return an InputError that names all columns with missing values, and the first row of the first column.
 
-    A column that is ``needed``, such as the label, cannot be left out.
+    A ``required`` column, such as the label, cannot be ignored.
     """
-    also = f", and none in some rows of {few(names[1:], 20)}" if len(names) > 1 else ""
-    cure = "fill it in, or drop such rows" if needed else f"fill them in, drop such rows, or {left_out(names)}"
-    return InputError(
-        f"{role} {str(path)!r}, column {names[0]!r}: expected a number in every row. Got no value in row {row} (the "
-        f"first row is 0){also}; {cure}."
-    )
+    others = f"; values are also missing in {list_some(names[1:], 20)}" if len(names) > 1 else ""
+    fix = "impute it, or drop such rows" if required else f"impute it, drop such rows, or {suggest_drop(names)}"
+    return InputError(f"{locate(role, path, names[0])}: missing value in row {row} (the first row is 0){others}; {fix}")
 
 
-def _refuse_infinite(role: str, part: Part, wanted: Wanted) -> None:
-    # Largest and smallest find NaN too, because both hand it on; nothing of the size of the batch is allocated.
+def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
+    # max and min propagate NaN, and do not allocate memory of the size of the batch.
     with np.errstate(invalid="ignore"):
-        high, low = part.X.max(axis=0).astype(np.float64), part.X.min(axis=0).astype(np.float64)
-    bad = np.flatnonzero(~((high < LARGEST) & (low > -LARGEST)))
-    for name, values in [(wanted.features[j], part.X[:, j]) for j in bad[:1]] + [(wanted.label, part.y)]:
+        high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
+    bad = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
+    for name, values in [(plan.features[j], batch.X[:, j]) for j in bad[:1]] + [(plan.label, batch.y)]:
         if values is None:
             continue
-        wrong = ~(np.abs(values, dtype=np.float64) < LARGEST)
-        if wanted.gaps and name == wanted.label:
+        wrong = ~(np.abs(values, dtype=np.float64) < MAX_MAGNITUDE)
+        if plan.missing_labels and name == plan.label:
             wrong &= ~np.isnan(values)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(
-                f"{role} {str(part.path)!r}, column {name!r}: expected finite numbers that can be squared. Got "
-                f"{values[row]:g} in row {part.first + row} (the first row is 0); mend it, or drop such rows."
+                f"{locate(role, batch.path, name)}: values must be finite and below {MAX_MAGNITUDE:g}, got "
+                f"{values[row]:g} in row {batch.first + row} (the first row is 0); correct it, or drop such rows"
             )

@@ -1,0 +1,121 @@
+"""File and column names: the format of a file, its field separator, unique column names, and suggested fixes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO
+
+from pyspar.errors import InputError
+from pyspar.wording import list_some, suggest_name
+
+MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
+"""Text that is read as a missing value, except in the id column."""
+
+_SEPARATORS = (",", ";", "\t")
+_MIN_SIMILARITY = 0.78
+"""Allows one wrong letter in five ('prize' for 'price'), but not one in four ('rate' for 'date')."""
+_MAX_DROP_OPTIONS = 20
+"""The largest number of ``--drop`` options in a message."""
+
+
+def locate(role: str, path: Path, column: str | None = None) -> str:
+    """Return the start of a message about a file.
+
+    >>> locate("source", Path("homes.csv"), "price")
+    "source 'homes.csv', column 'price'"
+    """
+    where = f"{role} {str(path)!r}"
+    return where if column is None else f"{where}, column {column!r}"
+
+
+def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
+    """Raise InputError if a file does not exist, is empty, or has an unknown suffix. Nothing is read."""
+    where = locate(role, path)
+    if path.is_dir():
+        raise InputError(f"{where} is a folder; pass a file, or a folder of .parquet files with --stream")
+    if not path.is_file():
+        kind = "file" if role == "file" else f"{role} file"
+        raise InputError(f"{kind} not found: {str(path)!r}; check the path")
+    suffix = suffix_of(path)
+    if suffix not in suffixes:
+        raise InputError(
+            f"{where}: unsupported suffix {suffix or 'none'!r}; the supported suffixes are {', '.join(suffixes)}"
+        )
+    if path.stat().st_size == 0:
+        raise InputError(f"{where}: the file is empty (0 bytes)")
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Raise InputError if a column name occurs twice."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"{where}: duplicate column names {list_some(repeated)}; rename the columns")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that determines the format; ``.gz`` is returned with the suffix before it.
+
+    >>> suffix_of(Path("rows.2024.CSV.gz"))
+    '.csv.gz'
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def expected_separator(path: Path) -> str:
+    """Return the separator that belongs to the suffix: a tab for ``.tsv``, otherwise a comma."""
+    return "\t" if ".tsv" in suffix_of(path) else ","
+
+
+def separator_of(path: Path) -> str:
+    """Return the separator of the suffix, or the one that the header contains if it does not contain that one."""
+    expected = expected_separator(path)
+    with open_text(path) as file:
+        header = next((line for line in file if line.strip()), "")
+    fields = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _SEPARATORS}
+    if fields[expected] > 1:
+        return expected
+    best = max(fields, key=lambda mark: fields[mark])
+    return best if fields[best] > 1 else expected
+
+
+def open_text(path: Path) -> IO[str]:
+    """Open a text file, gzipped or not. A byte order mark is skipped."""
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def suggest_column(name: str, names: Iterable[str]) -> str:
+    """Return the fix for a column name that does not exist: similar names, or all names.
+
+    >>> suggest_column("Pirce", ["rooms", "price"])
+    "did you mean 'price'?"
+    >>> suggest_column("rate", ["date", "price"])
+    "the columns are 'date', 'price'"
+    """
+    names = list(names)
+    return suggest_name(name, names, cutoff=_MIN_SIMILARITY) or f"the columns are {list_some(names, 12)}"
+
+
+def suggest_drop(names: Sequence[str]) -> str:
+    """Return the options of the command line that ignore some columns.
+
+    >>> suggest_drop(["tax", "living area"])
+    "ignore the columns with --drop tax --drop 'living area'"
+    >>> suggest_drop(["tax"])
+    'ignore the column with --drop tax'
+    """
+    options = " ".join(f"--drop {shlex.quote(name)}" for name in names[:_MAX_DROP_OPTIONS])
+    more = f" and so on ({len(names)} columns)" if len(names) > _MAX_DROP_OPTIONS else ""
+    return f"ignore the column{'' if len(names) == 1 else 's'} with {options}{more}"
+
+
+def shorten_error(error: BaseException) -> str:
+    """Return the text of an exception on one line, at most 200 characters."""
+    return " ".join(str(error).split())[:200]

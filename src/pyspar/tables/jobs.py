@@ -1,0 +1,302 @@
+"""The work of ``spar adapt``, ``inspect`` and ``summarize``: read files, compute, write files, return an account."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import Pipeline
+
+from pyspar.core.adapt import Adaptation
+from pyspar.core.moments import Moments
+from pyspar.errors import InputError, SparWarning
+from pyspar.estimators.base import weights_of
+from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
+from pyspar.inspection import build_inspection
+from pyspar.inspection.compare import compare_weights, compute_removed_shares
+from pyspar.inspection.unseen_categories import add_unseen
+from pyspar.io.atomic import whole_file
+from pyspar.io.models import save as save_model
+from pyspar.io.moments import write_moments
+from pyspar.progress import SILENT, Progress
+from pyspar.reporting import Report
+from pyspar.sources.files import open_rows
+from pyspar.sources.files.header import check_names, suggest_column
+from pyspar.sources.files.rows import RowFile
+from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, Source, SummaryAccount
+from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.in_memory import load_files
+from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
+from pyspar.tables.streamed import InputFile, choose_features, open_files
+from pyspar.wording import describe_new_categories
+
+RIDGE_PENALTIES = np.logspace(-4, 8, 49)
+
+_REMOVED_SHARE = 0.995
+"""A direction counts as removed if this share of its weight is removed, which prints as 100 %."""
+
+
+def adapt_files(
+    request: Request,
+    *,
+    method: Method = "bayes",
+    output: Path | None = None,
+    save: Path | None = None,
+    progress: Progress = SILENT,
+) -> AdaptAccount:
+    """Fit on the source, adapt to the target, predict its rows, and write predictions and model."""
+    request.check()
+    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
+    if request.uses_moments:
+        inputs = open_files(request, progress, method=method, output=output)
+    else:
+        inputs = load_files(request, progress)
+    progress.start("fit", "fitting and adapting")
+    with collect_warnings() as plain_notes:
+        plain = inputs.source.fit(SpARRegressor(alpha=request.confidence))
+        target = inputs.target.moments()
+        adapted = plain.adapted(target)
+    with collect_warnings() as model_notes:
+        model, chosen = _fit_model(method, request, inputs.source, target, plain, adapted)
+    expected = _forecast(target, plain, adapted.adaptation_, model)
+    progress.finish("fit")
+
+    progress.start("write", "predicting and writing")
+    with report_write_errors(output or save), ExitStack() as files:
+        path = None if output is None else files.enter_context(whole_file(output))
+        scored = inputs.target.predict((plain, model), path, progress)
+        if save is not None:
+            pipeline = Pipeline([("columns", inputs.encoder()), ("regressor", model)])
+            save_model(pipeline, files.enter_context(whole_file(save)))
+    progress.finish("write")
+    return AdaptAccount(
+        data=inputs.data,
+        method=method,
+        alpha=request.confidence,
+        rank=plain.rank_,
+        expected=expected,
+        chosen=chosen,
+        scored=scored,
+        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
+        output=output,
+        save=save,
+        has_rows=inputs.target.has_rows,
+    )
+
+
+def inspect_files(
+    request: Request,
+    *,
+    top: int = 10,
+    report: Path | None = None,
+    json: Path | None = None,
+    progress: Progress = SILENT,
+) -> InspectAccount:
+    """Inspect a fit on the source at the target, and write the reports."""
+    request.check()
+    check_reports(report, json, inputs=(request.source, request.target))
+    inputs = open_files(request, progress) if request.uses_moments else load_files(request, progress)
+    progress.start("fit", "fitting and forecasting")
+    with collect_warnings() as warned:
+        estimator = inputs.source.fit(_make_bayes(request))
+    target = inputs.target.moments()
+    models = compare_weights(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    inspection = build_inspection(
+        models,
+        inputs.target.features,
+        columns=inputs.columns,
+        outputs=[inputs.data.label],
+        description=repr(estimator),
+    )
+    inspection = add_unseen(inspection, inputs.data.unseen)
+    progress.finish("fit")
+    notes = (*inputs.notes, *warned)
+    outputs = {"--report": report, "--json": json}
+    document = Report(
+        inspection,
+        f"{request.source.name} → {request.target.name}",
+        _format_command(request, inputs.data.label, outputs),
+        (*_describe_data(inputs.data), *notes),
+    )
+    progress.start("write", "writing the report")
+    written = _write_reports(document, report, json)
+    progress.finish("write")
+    return InspectAccount(inputs.data, inspection, top, notes, written)
+
+
+def summarize_file(
+    path: Path,
+    output: Path,
+    *,
+    label: str | None = None,
+    features: Sequence[str] = (),
+    drop: tuple[str, ...] = (),
+    progress: Progress = SILENT,
+) -> SummaryAccount:
+    """Read a file once, and write its Moments with the names of features and label."""
+    check_path(output, "--output", (".npz",), (path,))
+    rows = open_rows(path, role="source")
+    source = InputFile(path, "source", rows)
+    label = None if label is None else find_label(rows.names, path, label)
+    check_drop(drop, rows.names, label=label or "", identity=None)
+    names, ignored = choose_features(source, label=label, drop=drop)
+    if features:
+        names, ignored = _split_names(features, rows, label), []
+    moments = source.compute_moments(names, label, progress)
+    with report_write_errors(output):
+        write_moments(moments, output, outputs=() if label is None else (label,))
+    return SummaryAccount(
+        rows=moments.rows,
+        features=moments.n_features,
+        label=label,
+        n_bytes_in=rows.n_bytes,
+        n_bytes_out=output.stat().st_size,
+        ignored=tuple(ignored),
+        output=output,
+    )
+
+
+@contextmanager
+def report_write_errors(path: Path | None) -> Iterator[None]:
+    """Raise InputError for an error of the operating system while ``path`` is written."""
+    try:
+        yield
+    except OSError as error:
+        if path is None:
+            raise
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot write {path}: {reason}; nothing was written") from error
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the texts of SparWarnings without repetitions. Other warnings are shown as usual."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SparWarning)
+        yield notes
+    for warning in caught:
+        if issubclass(warning.category, SparWarning):
+            notes.extend([str(warning.message)] if str(warning.message) not in notes else [])
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _fit_model(
+    method: Method, request: Request, source: Source, target: Moments, plain: SpARRegressor, adapted: SpARRegressor
+) -> tuple[Any, str | None]:
+    """Return the regressor that predicts, and a description of its choices if it makes any."""
+    if method == "bayes":
+        bayes = source.fit(_make_bayes(request)).adapt(target)
+        rule = "" if bayes.rule == "keep" else f"the paper's rule at alpha {bayes.alpha:g}, "
+        noise = f"{np.sqrt(bayes.sigma2_):.3g}"
+        return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
+    if method == "ridge":
+        ridge = source.fit(RidgeCV(alphas=RIDGE_PENALTIES))
+        return ridge, f"penalty {ridge.alpha_:.3g} by leave-one-out error on the source"
+    if method == "pcr":
+        pcr = source.fit(PCRRegressor())
+        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"
+    return (adapted if method == "spar" else plain), None
+
+
+def _make_bayes(request: Request) -> BayesSpARRegressor:
+    """Return the recommended regressor, with the paper's rule if the request has a confidence."""
+    return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
+
+
+def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, model: Any) -> Expected:
+    """Forecast the errors of least squares and of the weights that predict, with the same posterior."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
+        forecaster = plain._forecaster(target)
+        before, after = (
+            forecaster.of(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
+        )
+    directions, removed, shrunk = _count_directions(adaptation, model)
+    return Expected(directions, removed, shrunk, before, after, outside=adaptation.outside_energy)
+
+
+def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int]:
+    """Return the number of target directions, and how many of them the model removes and shrinks.
+
+    The paper's rule counts its own directions. Otherwise the directions are those of least squares, and the model is
+    compared with itself before it was adapted.
+    """
+    own: Adaptation | None = getattr(model, "adaptation_", None)
+    if own is None:
+        return adaptation.z.rank, 0, 0
+    if getattr(model, "rule", "chi2") == "chi2":
+        return own.z.rank, int(own.removed.sum()), 0
+    directions = adaptation.z.V
+    shares = compute_removed_shares(directions, copy.copy(model).reset(), model, np.ones(len(directions)))
+    shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
+    return adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum())
+
+
+def _write_reports(document: Report, html: Path | None, json: Path | None) -> tuple[Path, ...]:
+    """Write page and JSON, either all that were requested or none."""
+    makers = [(html, document.html), (json, document.json)]
+    texts = [(path, make()) for path, make in makers if path is not None]
+    with report_write_errors(html or json), ExitStack() as files:
+        for path, text in texts:
+            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8")
+    return tuple(path for path, _ in texts)
+
+
+def _format_command(request: Request, label: str, outputs: dict[str, Path | None]) -> str:
+    """Return the command line of an inspection. Absolute paths are replaced by file names."""
+    words = ["spar", "inspect", _format_path(request.source), _format_path(request.target), "--label", label]
+    if request.alpha is not None:
+        words += ["--alpha", f"{request.alpha:g}"]
+    if request.features != "all":
+        words += ["--features", request.features]
+    if request.identity is not None:
+        words += ["--id", request.identity]
+    for name in request.drop:
+        words += ["--drop", name]
+    if request.stream:
+        words.append("--stream")
+    for option, path in outputs.items():
+        words += [option, _format_path(path)] if path is not None else []
+    return shlex.join(words)
+
+
+def _format_path(path: Path) -> str:
+    return path.name if path.is_absolute() else str(path)
+
+
+def _describe_data(data: DataAccount) -> list[str]:
+    notes = [f"{column.column}: {column.reason}" for column in data.ignored]
+    notes += [
+        f"{column.column}: {column.source:,} source and {column.target:,} target values imputed with {column.value}"
+        for column in data.imputed
+    ]
+    notes += [
+        f"{column.column}: {describe_new_categories(column.rows, column.categories)}" for column in data.unseen.columns
+    ]
+    return notes
+
+
+def _split_names(features: Sequence[str], rows: RowFile, label: str | None) -> list[str]:
+    """Return the names of ``--features``. One option may have several names separated by commas."""
+    names: list[str] = []
+    for text in features:
+        names += [text] if text in rows.names else [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        if name == label:
+            raise InputError(f"--features must not contain the label {name!r}")
+        if name not in rows.names:
+            raise InputError(
+                f"--features: {str(rows.path)!r} has no column {name!r}; {suggest_column(name, rows.names)}"
+            )
+    check_names(names, "--features")
+    return names

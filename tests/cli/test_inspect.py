@@ -1,0 +1,185 @@
+"""``spar inspect``: the printed forecasts and directions, and the reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyspar.tables.jobs import Request, inspect_files
+
+LABEL = ("--label", "price")
+
+
+def test_the_output_has_the_expected_text(spar, files, source, target, tmp_path, monkeypatch, golden):
+    monkeypatch.chdir(tmp_path)
+    target.loc[:29, "town"] = "Hof"
+    target.loc[:2, "area"] = np.nan
+    files(source, target)
+    arguments = ("source.csv", "target.csv", *LABEL, "--id", "home", "--top", "4", "--json", "r.json")
+    result = spar("inspect", *arguments)
+    text = "\n".join(line.rstrip() for line in result.stdout.splitlines())
+    golden("cli-inspect", f"$ spar inspect {' '.join(arguments)}\n{text}")
+
+
+def test_the_worst_direction_is_named_by_its_raw_column(spar, files, source, target):
+    result = spar("inspect", *files(source, target), *LABEL, "--id", "home", "--top", 3)
+    assert result.exit_code == 0, result.output
+    worst = next(line for line in result.stdout.splitlines() if line.startswith("1 "))
+    assert "remove" in worst
+    assert "garden 100 %" in worst
+    assert result.stderr == ""
+
+
+def test_top_limits_the_printed_directions(spar, files, source, target):
+    out = spar("inspect", *files(source, target), *LABEL, "--top", 2).stdout
+    assert [line[:2] for line in out.splitlines() if line[:2] in ("1 ", "2 ", "3 ")] == ["1 ", "2 "]
+
+
+def test_directions_are_sorted_and_counted_alike_in_terminal_json_and_page(spar, files, source, target, tmp_path):
+    html, data = tmp_path / "r.html", tmp_path / "r.json"
+    result = spar("inspect", *files(source, target), *LABEL, "--report", html, "--json", data)
+    assert result.exit_code == 0, result.output
+    directions = json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["directions"]
+    keeping = np.array([direction["keeping"] for direction in directions])
+    assert (np.diff(keeping) <= 0).all()
+    removed = sum(direction["goes"] for direction in directions)
+    assert 0 < removed < len(directions)
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("paper's rule ")]
+    assert f" {removed} of {len(directions)} " in line
+    page = html.read_text(encoding="utf-8")
+    assert f'<strong class="count">{removed}</strong> of {len(directions)} directions' in page
+
+
+@pytest.mark.parametrize("alpha", [None, 0.9])
+def test_adapt_and_inspect_print_the_same_forecasts(spar, files, source, target, alpha):
+    paths = files(source, target)
+    output = inspect_files(Request(*map(Path, paths), "price", alpha=alpha)).inspection.outputs[0]
+    options = () if alpha is None else ("--alpha", alpha)
+    for command in ("adapt", "inspect"):
+        out = spar(command, *paths, *LABEL, *options).stdout
+        assert f"{output.forecast('OLS').rmse:.4g}" in out
+        assert f"{output.forecast('Bayes-SpAR').rmse:.4g}" in out
+
+
+def test_nothing_is_written_without_options(spar, files, source, target, tmp_path):
+    paths = files(source, target)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert spar("inspect", *paths, *LABEL).exit_code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_variation_outside_the_source_is_a_finding(spar, files, source, target):
+    target["town"] = "Trier"
+    out = spar("inspect", *files(source[["area", "town", "price"]], target), *LABEL).stdout
+    assert out.count("SPAR003") == 1
+
+
+@pytest.mark.parametrize("command", ["adapt", "inspect"])
+def test_inspect_and_adapt_refuse_the_same_input(spar, files, source, target, command):
+    result = spar(command, *files(source, target), "--label", "prize")
+    assert result.exit_code == 2
+    assert "'price'" in result.stderr
+
+
+def test_the_reports_have_the_numbers_of_the_terminal(spar, files, source, target, tmp_path):
+    html, data = tmp_path / "report.html", tmp_path / "report.json"
+    result = spar("inspect", *files(source, target), *LABEL, "--id", "home", "--report", html, "--json", data)
+    assert result.exit_code == 0, result.output
+    report = json.loads(data.read_text(encoding="utf-8"))
+    output = report["outputs"][0]
+    assert output["name"] == "price"
+    assert output["verdict"] in result.stdout
+    for forecast in output["forecasts"]:
+        assert f"{forecast['rmse']:.4g} RMSE" in result.stdout
+    assert output["findings"] == [finding for finding in report["findings"] if finding["output"] == "price"]
+    for finding in report["findings"]:
+        assert finding["code"] in result.stdout
+    assert output["verdict"].replace(" %", "\N{NO-BREAK SPACE}%") in html.read_text(encoding="utf-8")
+    assert report["command"] == (
+        "spar inspect source.csv target.csv --label price --id home --report report.html --json report.json"
+    )
+    assert str(tmp_path) not in html.read_text(encoding="utf-8") + data.read_text(encoding="utf-8")
+    assert set(report["columns"]) == {"area", "garden", "lift", "town", "sold"}  # raw columns, not encoded features
+
+
+def test_the_command_in_the_report_has_every_option(spar, files, source, target, tmp_path):
+    data = tmp_path / "r.json"
+    options = ("--alpha", "0.9", "--features", "num", "--drop", "lift", "--stream", "--json", data)
+    assert spar("inspect", *files(source, target), *LABEL, *options).exit_code == 0
+    assert json.loads(data.read_text(encoding="utf-8"))["command"] == (
+        "spar inspect source.csv target.csv --label price --alpha 0.9 --features num --drop lift --stream --json r.json"
+    )
+
+
+def test_summaries_give_the_report_of_their_rows_without_predictions(spar, files, source, target, tmp_path):
+    numbers = ["area", "garden", "price"]
+    paths = files(source[numbers], target[numbers])
+    for path, name, label in zip(paths, ("x", "z"), (LABEL, ("--drop", "price"))):
+        assert spar("summarize", path, *label, "-o", tmp_path / f"{name}.npz").exit_code == 0
+    outputs = []
+    for inputs in (paths, (tmp_path / "x.npz", tmp_path / "z.npz")):
+        out = tmp_path / "report.json"
+        result = spar("inspect", *inputs, *LABEL, "--json", out, "--report", tmp_path / "r.html")
+        assert result.exit_code == 0, result.output
+        outputs.append(json.loads(out.read_text(encoding="utf-8"))["outputs"][0])
+    rows, summaries = outputs
+    assert summaries["predictions"] is None
+    assert rows["predictions"] is not None
+    for one, other in zip(rows["forecasts"][:3], summaries["forecasts"][:3], strict=True):
+        # The sums have another order.
+        assert one["rmse"] == pytest.approx(other["rmse"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "fix"),
+    [
+        ("--report", "report.pdf", ".html"),
+        ("--json", "report.html", ".json"),
+        ("--report", "nowhere/report.html", "nowhere'"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_reading(spar, tmp_path, option, name, fix):
+    result = spar("inspect", "no-source.csv", "no-target.csv", "--label", "y", option, tmp_path / name)
+    assert result.exit_code == 2
+    assert f"{option} '{tmp_path / name}'" in result.stderr
+    assert fix in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_either_both_reports_are_written_or_none(spar, files, source, target, tmp_path, monkeypatch):
+    paths = files(source, target)
+    before = {path.name for path in tmp_path.iterdir()}
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    original = Path.write_text
+    monkeypatch.setattr(Path, "write_text", lambda p, *a, **k: fail() if p.suffix == ".json" else original(p, *a, **k))
+    result = spar("inspect", *paths, *LABEL, "--report", tmp_path / "r.html", "--json", tmp_path / "r.json")
+    assert result.exit_code == 2
+    assert "no space left on device" in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_unseen_categories_are_a_finding_in_the_page_and_in_the_verdict(spar, files, source, target, tmp_path):
+    html, data = tmp_path / "report.html", tmp_path / "report.json"
+    target.loc[:29, "town"] = "Hof"
+    target.loc[30, "town"] = "Jena"
+    result = spar("inspect", *files(source, target), *LABEL, "--report", html, "--json", data)
+    assert result.exit_code == 0, result.output
+    report = json.loads(data.read_text(encoding="utf-8"))
+    (finding,) = [finding for finding in report["findings"] if finding["code"] == "SPAR014"]
+    assert finding["severity"] == "serious"
+    for part in ("31 of 80 target rows", "town", "'Hof'", "'Jena'"):
+        assert part in finding["text"]
+    assert "31 of 80" in report["outputs"][0]["verdict"]
+    assert f"SPAR014 serious: {finding['text']}" in result.stdout
+    (note,) = [note for note in report["notes"] if note.startswith("town: 31 target rows")]
+    assert "'Hof'" in note
+    page = html.read_text(encoding="utf-8")
+    card = page[page.index('<section class="first') : page.index("Expected error on the target")]
+    assert "SPAR014" in card
+    assert "Hof" in card

@@ -1,0 +1,18 @@
+"""Adapt two tables without the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from pyspar.tables.jobs import Request, adapt_files
+
+
+@pytest.fixture
+def adapt(files):
+    """Write two tables as CSV, and return the account of ``adapt_files``; options are those of Request."""
+
+    def run(source, target, *, method="bayes", output=None, save=None, **options):
+        request = Request(*map(Path, files(source, target)), "price", **options)
+        return adapt_files(request, method=method, output=output, save=save)
+
+    return run

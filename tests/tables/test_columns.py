@@ -1,0 +1,147 @@
+"""Columns: the label, the features and their kinds, ignored columns, ids and dates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyspar.errors import InputError
+from pyspar.tables.columns import (
+    Selection,
+    build_encoder,
+    check_drop,
+    check_features,
+    check_identity,
+    find_label,
+    list_raw_columns,
+    select_features,
+)
+
+
+def select(table, **options):
+    return select_features(table, **{"label": "price", "identity": None, "features": "all", **options})
+
+
+def reasons(selection):
+    return {column.column: column.reason for column in selection.ignored}
+
+
+def test_columns_are_sorted_into_kinds_in_the_order_of_the_file(source):
+    selection = select(source, identity="home")
+    assert selection.names == ("area", "garden", "lift", "town", "sold")
+    assert selection.numeric == ("area", "garden", "lift")
+    assert (selection.categorical, selection.date) == (("town",), ("sold",))
+    assert selection.ignored == ()
+    assert selection.notes == ()
+
+
+def test_columns_without_information_are_ignored_with_a_reason(source):
+    source["remark"] = [f"seen by {i}" for i in range(len(source))]
+    source["empty"] = np.nan
+    source["country"] = "DE"
+    source["year"] = 2019
+    source["day"] = "2019-01-01"
+    source["mixed"] = [f"{i}" if i else "none" for i in range(len(source))]
+    source["pair"] = [[1, 2]] * len(source)
+    source["Unnamed: 0"] = range(len(source))
+    ignored = reasons(select(source, identity="home", drop=["garden"]))
+    assert set(ignored) == {"remark", "empty", "country", "year", "day", "mixed", "pair", "Unnamed: 0", "garden"}
+    assert "120" in ignored["remark"]
+    assert "'DE'" in ignored["country"]
+    assert "2019" in ignored["year"]
+    assert "'none'" in ignored["mixed"]
+    assert "--drop" in ignored["garden"]
+
+
+def test_features_num_uses_numbers_and_booleans_only(source):
+    selection = select(source, identity="home", features="num")
+    assert selection.names == ("area", "garden", "lift")
+    assert all("--features num" in reason for reason in reasons(selection).values())
+
+
+def test_a_source_without_features_is_refused_with_the_reasons(source):
+    source["area"] = np.nan
+    with pytest.raises(InputError, match=r"'area': .*'town': .*--features num"):
+        select(source[["area", "home", "town", "price"]], identity="home", features="num")
+    with pytest.raises(InputError, match="only column"):
+        select(source[["price"]])
+
+
+@pytest.mark.parametrize("name", ["id", "Home_ID", "homeID", "number"])
+def test_whole_numbers_that_look_like_ids_are_noted(source, name):
+    shuffled = np.random.default_rng(0).permutation(len(source))
+    numbers = shuffled if name != "number" else np.arange(len(source))
+    table = source.drop(columns="home").assign(**{name: numbers})
+    (note,) = select(table).notes
+    assert note.startswith(f"{name}: 120 ")
+    assert note.endswith(f"--id {name}")
+    assert select(table, identity=name).notes == ()
+    assert select(table.assign(**{name: 7 * (shuffled // 2)})).notes == ()
+    assert select(table[:5]).notes == ()
+
+
+@pytest.mark.parametrize("levels", [5, 700])
+def test_dates_in_an_ambiguous_format_are_noted(source, levels):
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(np.arange(len(source)) % levels, unit="D")
+    selection = select(source.assign(sold=days.strftime("%d/%m/%Y")), identity="home")
+    text = reasons(selection)["sold"] if levels == 700 else selection.notes[0]
+    assert "YYYY-MM-DD" in text
+    assert (selection.categorical == ("town", "sold")) == (levels == 5)
+
+
+def test_the_label_is_found_by_name_or_by_number(tmp_path):
+    names = ["x0", "x1", "x2"]
+    assert find_label(names, Path("s.csv"), "x1") == "x1"
+    assert find_label(names, Path("s.npy"), "-1") == "x2"
+    with pytest.raises(InputError, match=r"s\.npy'.*\[-3, 2\], got 3"):
+        find_label(names, Path("s.npy"), "3")
+    with pytest.raises(InputError, match=r"s\.csv'.*'3'"):
+        find_label(names, Path("s.csv"), "3")
+    with pytest.raises(InputError, match=r"--label .*'x0', 'x1', 'x2'"):
+        find_label(names, Path("s.csv"), None)
+
+
+def test_a_misspelt_label_is_answered_with_close_names():
+    with pytest.raises(InputError, match=r"'Pirce'; did you mean 'price'\?"):
+        find_label(["area", "price"], Path("s.csv"), "Pirce")
+
+
+def test_the_id_must_not_be_the_label():
+    with pytest.raises(InputError, match="'price'"):
+        check_identity("price", "price")
+    check_identity(None, "price")
+
+
+def test_a_dropped_column_must_exist_and_be_a_feature():
+    check_drop(["garden"], ["garden", "price"], label="price", identity=None)
+    with pytest.raises(InputError, match=r"'gardn'; did you mean 'garden'\?"):
+        check_drop(["gardn"], ["garden", "price"], label="price", identity=None)
+    for name in ("price", "home"):
+        with pytest.raises(InputError, match=f"--drop.*'{name}'"):
+            check_drop([name], ["garden", "price", "home"], label="price", identity="home")
+
+
+def test_missing_features_are_named_with_the_options_that_ignore_them():
+    check_features(["a", "b"], ["a"], "target 't.csv'")
+    with pytest.raises(InputError, match=r"target 't\.csv' lacks 2 of 3 .*'b', 'the c' .*--drop b --drop 'the c'"):
+        check_features(["a"], ["a", "b", "the c"], "target 't.csv'")
+
+
+def test_encoded_features_have_raw_columns(source):
+    selection = select(source, identity="home")
+    encoder = build_encoder(source, selection).fit(source[list(selection.names)])
+    columns = list_raw_columns(encoder)
+    assert columns[:6] == ["area", "garden", "lift", "town", "town", "town"]
+    assert set(columns[6:]) == {"sold"}
+    assert len(columns) == encoder.transform(source).shape[1]
+
+
+@pytest.mark.parametrize("encoded", ["float32", "float64"])
+def test_float32_is_kept_only_if_all_numbers_have_it(source, encoded):
+    names = ("area", "garden")
+    table = source.astype({"area": "float32", "garden": encoded})
+    encoder = build_encoder(table, Selection(names, (), (), ())).fit(table[list(names)])
+    assert encoder.transform(table).dtype == encoded

@@ -1,0 +1,151 @@
+"""Tables in memory: imputed values, unseen categories, dates of the target, and labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyspar.errors import InputError
+from pyspar.progress import SILENT
+from pyspar.tables.in_memory import load_files
+from pyspar.tables.request import Request
+
+FORMATS = ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"]
+
+
+@pytest.fixture
+def load(files):
+    def run(source, target, **options):
+        return load_files(Request(*map(Path, files(source, target)), "price", **options), SILENT)
+
+    return run
+
+
+def reformat(table, layout):
+    return table.assign(sold=pd.to_datetime(table["sold"]).dt.strftime(layout))
+
+
+def test_missing_values_are_imputed_and_counted(load, source, target):
+    source.loc[:4, ["area", "sold"]] = None
+    target.loc[:1, ["area", "sold"]] = None
+    target.loc[:2, "town"] = None
+    inputs = load(source, target, identity="home")
+    counts = {column.column: (column.source, column.target) for column in inputs.data.imputed}
+    assert counts == {"area": (5, 2), "town": (0, 3), "sold": (5, 2)}
+    values = {column.column: column.value for column in inputs.data.imputed}
+    assert f"{source['area'].mean():.4g}" in values["area"]
+    assert repr(source["town"].mode()[0]) in values["town"]
+    np.testing.assert_allclose(inputs.source.X[:5, 0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(inputs.target.features[:2, 0], 0.0, atol=1e-12)
+
+
+def test_missing_categories_of_the_source_are_a_separate_category(load, source, target):
+    source.loc[:3, "town"] = None
+    target.loc[0, "town"] = None
+    inputs = load(source[["town", "price"]], target[["town"]])
+    assert inputs.data.n_encoded == 4
+    np.testing.assert_array_equal(inputs.target.features[0], inputs.source.X[0])
+
+
+@pytest.mark.parametrize("column", ["garden", "town", "sold"])
+def test_a_column_without_values_in_the_target_is_noted(load, source, target, column):
+    notes = load(source, target.assign(**{column: np.nan}), identity="home").notes
+    assert [note.partition(":")[0] for note in notes] == [column]
+
+
+def test_unseen_categories_are_counted(load, source, target):
+    target.loc[:2, "town"] = "Trier"
+    (unseen,) = load(source, target).data.unseen.columns
+    assert (unseen.column, unseen.rows, unseen.categories) == ("town", 3, ("Trier",))
+
+
+def test_categories_that_look_like_numbers_are_compared_as_text(load, source, target):
+    source["town"] = np.where(source["town"] == "Ulm", "x", "007")
+    assert load(source, target.assign(town="007")).data.unseen.rows == 0
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+def test_dates_are_encoded_alike_in_every_format(load, source, target, layout):
+    expected = load(source, target).target.features
+    inputs = load(reformat(source, layout), reformat(target, layout))
+    assert inputs.data.n_date == 1
+    np.testing.assert_allclose(inputs.target.features, expected, rtol=1e-12)
+
+
+def test_an_impossible_date_makes_a_text_column(load, source, target):
+    table = reformat(source, "%d.%m.%Y")
+    table.loc[3, "sold"] = "31.02.2019"
+    assert load(table, reformat(target, "%d.%m.%Y")).data.n_date == 0
+
+
+@pytest.mark.parametrize("other", [layout for layout in [*FORMATS, "%d/%m/%Y"] if layout != "%Y-%m-%d"])
+def test_target_dates_in_another_format_are_refused(load, source, target, other):
+    with pytest.raises(InputError, match=r"target\.csv', column 'sold': .*YYYY-MM-DD"):
+        load(source, reformat(target, other))
+    if other in FORMATS:
+        with pytest.raises(InputError, match=r"target\.csv', column 'sold': "):
+            load(reformat(source, other), target)
+
+
+def test_target_dates_are_refused_if_the_dates_of_the_source_are_text(load, source, target):
+    table = source.assign(sold=np.where(source["lift"], "03/04/2021", "05/06/2021"))
+    with pytest.raises(InputError, match=r"target\.csv', column 'sold': .*'0[35]/0[46]/2021'.*YYYY-MM-DD"):
+        load(table, target)
+
+
+def test_labels_of_the_target_are_read_with_nan_for_missing_ones(load, source, target):
+    target.loc[3, "price"] = np.nan
+    labels = load(source, target).target.labels
+    np.testing.assert_allclose(labels, target["price"], rtol=1e-12)
+    assert load(source, target.drop(columns="price")).target.labels is None
+    assert load(source, target.assign(price=np.nan)).target.labels is None
+
+
+def test_text_instead_of_target_labels_is_noted(load, source, target):
+    inputs = load(source, target.assign(price="to come"), identity="home")
+    assert inputs.target.labels is None
+    (note,) = inputs.notes
+    assert "'price'" in note
+    assert "'to come' in row 0" in note
+
+
+@pytest.mark.parametrize("value", ["much", np.inf])
+def test_an_error_in_the_label_does_not_suggest_to_drop_the_column(load, source, target, value):
+    source["price"] = source["price"].astype(object)
+    source.loc[4, "price"] = value
+    with pytest.raises(InputError, match=r"source\.csv', column 'price': .*row 4") as error:
+        load(source, target)
+    assert "--drop" not in str(error.value)
+
+
+def test_dropped_columns_are_not_used(load, source, target):
+    data = load(source, target, drop=("home", "town", "sold")).data
+    assert (data.n_numeric, data.n_categorical, data.n_date) == (3, 0, 0)
+    assert [column.column for column in data.ignored] == ["home", "town", "sold"]
+
+
+def test_a_column_of_one_file_can_be_dropped(load, source, target):
+    rows = target.drop(columns="garden").assign(agent="x")
+    data = load(source, rows, identity="home", drop=("garden", "agent")).data
+    assert [column.column for column in data.ignored] == ["garden"]
+    data = load(source, target.assign(agent="x"), identity="home").data
+    assert [column.column for column in data.ignored] == ["agent"]
+
+
+def test_an_id_column_of_the_target_alone_is_enough(load, source, target):
+    inputs = load(source.drop(columns="home"), target, identity="home")
+    assert inputs.data.ignored == ()
+    assert inputs.target.ids.tolist() == target["home"].tolist()
+
+
+def test_values_that_overflow_when_standardised_are_refused(load, source, target, monkeypatch):
+    from pyspar.tables import in_memory
+
+    monkeypatch.setattr(in_memory, "MAX_MAGNITUDE", np.inf)
+    target.loc[0, "area"] = 1.7e308
+    source["area"] *= 1e-20
+    with pytest.raises(InputError, match="target, column 'area'"):
+        load(source, target)
