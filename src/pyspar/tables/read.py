@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,9 @@ from pyspar.sources.files.header import (
     separator_of,
     shorten_error,
     suffix_of,
+    unreadable_file_error,
 )
 from pyspar.sources.files.npy import array_file_error
-from pyspar.sources.files.parquet import parquet_file_error
 from pyspar.tables.encode import has_decimal_commas
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
@@ -67,17 +67,12 @@ def read_table(
     """
     where, suffix = locate(role, path), suffix_of(path)
     notes: tuple[str, ...] = ()
-    try:
-        if suffix == ".parquet":
-            frame = _read_parquet(path, role)
-        elif suffix == ".npy":
-            frame = _read_npy(path, role)
-        elif suffix == ".npz":
-            frame = _read_npz(path, role)
-        else:
-            frame, notes = _read_delimited(path, role, as_text=as_text, verbatim=verbatim)
-    except PermissionError as error:
-        raise InputError(f"cannot read {where}: {(error.strerror or 'permission denied').lower()}") from error
+    if suffix == ".parquet":
+        frame = _read_parquet(path, role)
+    elif has_names(path):
+        frame, notes = _read_delimited(path, role, as_text=as_text, verbatim=verbatim)
+    else:
+        frame = _join_arrays(_read_arrays(path, role), where)
     frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
     check_names(frame.columns, where)
     if len(frame) == 0:
@@ -109,9 +104,7 @@ def _read_delimited(
     where = locate(role, path)
     try:
         separator = separator_of(path)
-        header, records = _count_fields(path, role, separator)
-        if records == 0:
-            raise InputError(f"{where}: the file has a header and no rows")
+        header = _read_header(path, role, separator)
         marks = {name: MISSING_MARKS for name in header if name != verbatim}
         frame = pd.read_csv(
             path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False,
@@ -126,8 +119,8 @@ def _read_delimited(
         raise InputError(
             f"{where}: cannot parse a record ({shorten_error(error)}); look for a quote that is never closed"
         ) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{where}: damaged or not a gzip file ({shorten_error(error)}); compress it again") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, PermissionError) as error:
+        raise unreadable_file_error(path, role, error, "gzip") from error
     if separator == ";":
         for name in frame.columns:
             if name != verbatim and has_decimal_commas(frame[name]):
@@ -135,37 +128,32 @@ def _read_delimited(
     return frame, describe_separator(path, role, separator)
 
 
-def _count_fields(path: Path, role: str, separator: str) -> tuple[list[str], int]:
-    """Return the header and the number of records; raise InputError for the first record of another width."""
+def _read_header(path: Path, role: str, separator: str) -> list[str]:
+    """Return the header; raise InputError for a file without rows, and for the first record of another width."""
+    where = locate(role, path)
+    header: list[str] = []
+    records, line = 0, 1
     limit = csv.field_size_limit(_MAX_FIELD)
     try:
         with open_text(path) as file:
-            return _count_open_file(file, path, role, separator)
+            for fields in (reader := csv.reader(file, delimiter=separator)):
+                start, line = line, reader.line_num + 1
+                if not header:
+                    header = fields  # empty for a blank line, which pandas skips too
+                elif fields and len(fields) != len(header):
+                    raise InputError(
+                        f"{where}: line {start} must have {len(header)} fields as in the header, got {len(fields)}; "
+                        "correct the line, and quote fields that contain the separator"
+                    )
+                else:
+                    records += bool(fields)
     finally:
         csv.field_size_limit(limit)
-
-
-def _count_open_file(file: IO[str], path: Path, role: str, separator: str) -> tuple[list[str], int]:
-    reader = csv.reader(file, delimiter=separator)
-    header: list[str] | None = None
-    records, line = 0, 1
-    for fields in reader:
-        start, line = line, reader.line_num + 1
-        if not fields:  # pandas skips blank lines too
-            continue
-        if header is None:
-            header = fields
-            check_names([name for name in header if name], locate(role, path))
-        elif len(fields) != len(header):
-            raise InputError(
-                f"{locate(role, path)}: line {start} must have {len(header)} fields as in the header, got "
-                f"{len(fields)}; correct the line, and quote fields that contain the separator"
-            )
-        else:
-            records += 1
-    if header is None:
-        raise InputError(f"{locate(role, path)}: the file is empty; it must have a header and rows")
-    return header, records
+    check_names([name for name in header if name], where)
+    if records == 0:
+        missing = "has a header and no rows" if header else "is empty; it must have a header and rows"
+        raise InputError(f"{where}: the file {missing}")
+    return header
 
 
 def _read_parquet(path: Path, role: str) -> pd.DataFrame:
@@ -176,67 +164,51 @@ def _read_parquet(path: Path, role: str) -> pd.DataFrame:
         check_names(file.schema_arrow.names, locate(role, path))
         frame = file.read().to_pandas()
     except (arrow.ArrowException, OSError) as error:
-        raise parquet_file_error(path, role, error) from error
+        raise unreadable_file_error(path, role, error, "Parquet") from error
     # pandas stores a named index as a column; an index without a name only counts the rows.
     named = [name for name in frame.index.names if name is not None]
     return frame.reset_index(drop=not named)
 
 
-def _read_npy(path: Path, role: str) -> pd.DataFrame:
+def _read_arrays(path: Path, role: str) -> dict[str, Any]:
+    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X."""
     try:
+        if suffix_of(path) == ".npz":
+            if not zipfile.is_zipfile(path):  # np.load chooses the format by the content
+                raise zipfile.BadZipFile("not a zip archive, or its end is missing")
+            with np.load(path, allow_pickle=False) as archive:
+                return {key: archive[key] for key in archive.files}
         with path.open("rb") as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
-    except PermissionError:
-        raise
     except _ARRAY_ERRORS as error:
         raise array_file_error(path, role, error) from error
-    where = locate(role, path)
     if array.ndim != 2:
-        raise InputError(f"{where}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it")
-    return pd.DataFrame(_check_dtype(array, where), columns=_number_names("x", array.shape[1]))
+        raise InputError(
+            f"{locate(role, path)}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it"
+        )
+    return {"X": array}
 
 
-def _read_npz(path: Path, role: str) -> pd.DataFrame:
-    where = locate(role, path)
-    try:
-        if not zipfile.is_zipfile(path):  # np.load chooses the format by the content
-            raise zipfile.BadZipFile("not a zip archive, or its end is missing")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except PermissionError:
-        raise
-    except _ARRAY_ERRORS as error:
-        raise array_file_error(path, role, error) from error
+def _join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
     if not arrays:
         raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")
     frames = [_to_frame(key, array, len(arrays), where) for key, array in arrays.items()]
     lengths = {key: len(array) for key, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"{where}: all arrays must have the same length, got {lengths}; save one table per file")
-    check_names([str(name) for frame in frames for name in frame.columns], where)
     return pd.concat(frames, axis=1)
 
 
 def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:
     if array.ndim not in (1, 2):
         raise InputError(f"{where}: arrays must be 1-D or 2-D, got {key!r} of shape {array.shape}; remove it")
-    array = _check_dtype(array, f"{where}, array {key!r}")
-    stem = "x" if key in ("X", "x") or n_arrays == 1 else key
-    if array.ndim == 1:
-        return pd.DataFrame({key: array})
-    if array.shape[1] == 1 and stem != "x":
-        return pd.DataFrame({key: array[:, 0]})
-    return pd.DataFrame(array, columns=_number_names(stem, array.shape[1]))
-
-
-def _number_names(stem: str, count: int) -> list[str]:
-    return [f"{stem}{j}" for j in range(count)]
-
-
-def _check_dtype(array: Any, where: str) -> Any:
     if array.dtype.kind not in "biufUM":
         raise InputError(
-            f"{where}: the array must hold real numbers, got dtype {array.dtype}; save it as float64, or as Parquet"
+            f"{where}, array {key!r}: the array must hold real numbers, got dtype {array.dtype}; save it as float64, "
+            "or as Parquet"
         )
-    native = array.dtype.newbyteorder("=")
-    return array if array.dtype == native else array.astype(native)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    stem = "x" if key in ("X", "x") or n_arrays == 1 else key
+    if array.ndim == 1 or (array.shape[1] == 1 and stem != "x"):
+        return pd.DataFrame({key: array.reshape(-1)})
+    return pd.DataFrame(array, columns=[f"{stem}{j}" for j in range(array.shape[1])])

@@ -6,19 +6,20 @@ The formats are Parquet (a file or a folder of files), delimited text, and ``.np
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.sources.files.header import check_file, suffix_of
 from pyspar.sources.files.npy import open_npy
 from pyspar.sources.files.parquet import open_parquet
-from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowBatch, RowFile
+from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
 from pyspar.sources.files.text import open_delimited
-from pyspar.sources.stream import moments_of_batches, read_ahead
+from pyspar.sources.stream import moments_of_batches
 
 STREAM_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy")
 
@@ -67,16 +68,6 @@ def moments_of_file(
     rows = path if isinstance(path, RowFile) else open_rows(path)
     label = rows.columns[label].name if isinstance(label, int) else label
     names = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
-    with closing(_report_batches(rows.read(names, label=label), label, progress)) as batches:
+    with closing(rows.batches(names, label, progress)) as batches:
         moments = moments_of_batches(batches, labelled=label is not None, solver=solver)
-    return replace(moments, names=names, eps=rows.eps(names))
-
-
-def _report_batches(
-    batches: Iterator[RowBatch], label: str | None, progress: ProgressCallback | None
-) -> Generator[Any]:
-    with closing(read_ahead(batches)) as ahead:  # stops the reading thread if the caller stops early
-        for batch in ahead:
-            yield batch.X if label is None else (batch.X, batch.y)
-            if progress is not None:
-                progress(batch.rows, batch.n_bytes)
+    return replace(moments, names=names, eps=np.array([rows.column(name).eps for name in names]))

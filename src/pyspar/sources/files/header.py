@@ -119,3 +119,11 @@ def suggest_drop(names: Sequence[str]) -> str:
 def shorten_error(error: BaseException) -> str:
     """Return the text of an exception on one line, at most 200 characters."""
     return " ".join(str(error).split())[:200]
+
+
+def unreadable_file_error(path: Path, role: str, error: BaseException, format_name: str) -> InputError:
+    """Return an InputError for a file that a library or the operating system cannot read."""
+    if isinstance(error, PermissionError):
+        return InputError(f"cannot read {locate(role, path)}: {(error.strerror or 'permission denied').lower()}")
+    reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
+    return InputError(f"{locate(role, path)}: damaged or not a {format_name} file ({reason}); save it again")

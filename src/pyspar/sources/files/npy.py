@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import locate, shorten_error
+from pyspar.sources.files.header import locate, unreadable_file_error
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
 
@@ -68,8 +68,7 @@ def array_file_error(path: Path, role: str, error: BaseException) -> InputError:
             f"{locate(role, path)}: the array holds Python objects, which can run code when read; save it as float64, "
             "or as Parquet"
         )
-    reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
-    return InputError(f"{locate(role, path)}: damaged or not a {path.suffix} file ({reason}); save it again")
+    return unreadable_file_error(path, role, error, path.suffix)
 
 
 def _as_slice(positions: list[int]) -> slice | list[int]:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import check_names, locate, shorten_error
-from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile, missing_value_error
+from pyspar.sources.files.header import check_names, locate, suggest_drop, unreadable_file_error
+from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
+from pyspar.wording import list_some
 
 _BUFFER_BYTES = 16_000_000
 """The size of the encoded pages in memory, over all columns. Without this bound whole row groups are loaded."""
@@ -70,7 +71,7 @@ class ParquetFile(RowFile):
             with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=buffer) as opened:
                 yield from opened.iter_batches(plan.rows_within(self.batch_bytes), columns=plan.names)
         except (need("pyarrow", "cli").ArrowException, OSError) as error:
-            raise parquet_file_error(file.path, self.role, error) from error
+            raise unreadable_file_error(file.path, self.role, error, "Parquet") from error
 
 
 def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetFile:
@@ -93,34 +94,26 @@ def convert_field(field: Any) -> Column:
 
 def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int, n_bytes: int) -> RowBatch:
     """Convert a record batch of Arrow to arrays, and raise InputError for missing values."""
-    position = {name: j for j, name in enumerate(batch.schema.names)}
-
-    def missing_error(names: list[str], *, required: bool = False) -> InputError:
-        missing = batch.column(position[names[0]]).is_null().to_numpy(zero_copy_only=False)
-        row = first + int(np.flatnonzero(missing)[0])
-        return missing_value_error(role, path, names, row, required=required)
-
-    incomplete = [name for name in plan.features if batch.column(position[name]).null_count]
+    columns = dict(zip(batch.schema.names, batch.columns))
+    incomplete = [name for name in plan.features if columns[name].null_count]
     if incomplete:
-        raise missing_error(incomplete)
+        others = f"; values are also missing in {list_some(incomplete[1:], 20)}" if len(incomplete) > 1 else ""
+        fix = f"{others}; impute it, drop such rows, or {suggest_drop(incomplete)}"
+    elif plan.label is not None and not plan.missing_labels and columns[plan.label].null_count:
+        incomplete, fix = [plan.label], "; impute it, or drop such rows"
+    if incomplete:
+        missing = columns[incomplete[0]].is_null().to_numpy(zero_copy_only=False)
+        row = first + int(np.flatnonzero(missing)[0])
+        where = locate(role, path, incomplete[0])
+        raise InputError(f"{where}: missing value in row {row} (the first row is 0){fix}")
     X = np.empty((batch.num_rows, len(plan.features)), plan.dtype, order="F")
     for j, name in enumerate(plan.features):
-        X[:, j] = batch.column(position[name]).to_numpy(zero_copy_only=False)
+        X[:, j] = columns[name].to_numpy(zero_copy_only=False)
     y = None
     if plan.label is not None:
-        labels = batch.column(position[plan.label])
-        if labels.null_count and not plan.missing_labels:
-            raise missing_error([plan.label], required=True)
-        y = labels.cast(need("pyarrow", "cli").float64(), safe=False).to_numpy(zero_copy_only=False)
-    ids = None if plan.identity is None else batch.column(position[plan.identity])
-    return RowBatch(X, y, ids, path, first, n_bytes)
-
-
-def parquet_file_error(path: Path, role: str, error: BaseException) -> InputError:
-    """Return an InputError for a file that Arrow cannot read."""
-    if isinstance(error, PermissionError):
-        return InputError(f"cannot read {locate(role, path)}: {(error.strerror or 'permission denied').lower()}")
-    return InputError(f"{locate(role, path)}: damaged or not a Parquet file ({shorten_error(error)}); save it again")
+        labels = columns[plan.label].cast(need("pyarrow", "cli").float64(), safe=False)
+        y = labels.to_numpy(zero_copy_only=False)
+    return RowBatch(X, y, columns.get(plan.identity), path, first, n_bytes)
 
 
 def _list_files(path: Path, role: str) -> list[Path]:
@@ -142,7 +135,7 @@ def _read_footer(path: Path, role: str) -> _Footer:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
     except (need("pyarrow", "cli").ArrowException, OSError) as error:
-        raise parquet_file_error(path, role, error) from error
+        raise unreadable_file_error(path, role, error, "Parquet") from error
     check_names(schema.names, locate(role, path))
     return _Footer(path, n_rows, path.stat().st_size, {field.name: convert_field(field) for field in schema})
 

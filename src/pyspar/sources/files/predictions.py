@@ -1,70 +1,22 @@
-"""Predict the rows of a file in batches, and write the predictions to a complete file or to none."""
+"""Write predictions batch by batch, with the ids or the numbers of the rows."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.io.atomic import whole_file
-from pyspar.sources.files import open_rows
-from pyspar.sources.files.rows import ProgressCallback, RowFile
-from pyspar.sources.stream import read_ahead
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
 WriteBatch = Callable[[Any, Any], None]
 """Writes the ids of some rows (None numbers the rows) and their predictions."""
-
-
-def predict_file(
-    model: Any,
-    path: str | os.PathLike[str] | RowFile,
-    output: str | os.PathLike[str],
-    *,
-    keep: str | None = None,
-    progress: ProgressCallback | None = None,
-) -> int:
-    """Predict the rows of a file with a fitted linear model of one output, and return their number.
-
-    Parameters
-    ----------
-    model : a fitted SpARRegressor, PCRRegressor or LinearRegression
-        Its ``feature_names_in_`` are the columns that are read. Without names, all numeric columns are read.
-    path : path, or the result of open_rows
-    output : path
-        ``.csv``, ``.tsv`` and ``.parquet`` contain the number of each row, or the column ``keep``, and the prediction.
-        ``.npy`` contains the predictions only.
-    keep : name, optional
-        The column with the ids of the rows.
-    progress : function of (rows, bytes), optional
-    """
-    rows = path if isinstance(path, RowFile) else open_rows(path)
-    columns = tuple(getattr(model, "feature_names_in_", [name for name in rows.numeric if name != keep]))
-    if len(columns) != len(np.ravel(model.coef_)):
-        raise InputError(
-            f"{str(rows.path)!r} has {len(columns)} numeric columns, the model has {np.size(model.coef_)} features; "
-            "fit on named columns, or remove the other columns from the file"
-        )
-    if Path(output).suffix.lower() not in OUTPUT_SUFFIXES:
-        raise InputError(f"output must end in {', '.join(OUTPUT_SUFFIXES)}, got {str(output)!r}")
-    batches = rows.read(columns, identity=keep)
-    done = 0
-    with ExitStack() as stack, whole_file(output) as temporary, prediction_file(temporary, keep) as write:
-        ahead = stack.enter_context(closing(read_ahead(batches)))
-        for batch in ahead:
-            write(batch.ids, batch.X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0]))
-            done = batch.rows
-            if progress is not None:
-                progress(batch.rows, batch.n_bytes)
-    return done
 
 
 @contextmanager

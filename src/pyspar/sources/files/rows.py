@@ -8,18 +8,18 @@ and infinite values raise an InputError that names the file, the column and the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, Vector
+from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.sources.files.header import locate, suggest_column, suggest_drop
+from pyspar.sources.files.header import locate, suggest_column
 from pyspar.sources.stream import read_ahead
-from pyspar.wording import list_some
 
 BATCH_BYTES = 16_000_000
 """Large enough for a fast matrix product, small enough that several batches fit into memory."""
@@ -127,14 +127,15 @@ class RowFile(ABC):
                 return column
         raise InputError(f"{self._where}: no column {name!r}; {suggest_column(name, self.names)}")
 
-    def eps(self, features: Sequence[str]) -> Vector:
-        """Return the relative precision of each feature."""
-        return np.array([self.column(name).eps for name in features])
-
-    def batches(self, columns: Sequence[str], label: str | None = None) -> Iterator[Any]:
+    def batches(
+        self, columns: Sequence[str], label: str | None = None, progress: ProgressCallback | None = None
+    ) -> Generator[Any]:
         """Yield batches of the features ``X``, or of ``(X, y)`` with a label. A thread reads ahead."""
-        for batch in read_ahead(self.read(columns, label=label)):
-            yield batch.X if label is None else (batch.X, batch.y)
+        with closing(read_ahead(self.read(columns, label=label))) as ahead:  # stops the thread if the caller stops
+            for batch in ahead:
+                yield batch.X if label is None else (batch.X, batch.y)
+                if progress is not None:
+                    progress(batch.rows, batch.n_bytes)
 
     def read(
         self,
@@ -191,16 +192,6 @@ class RowFile(ABC):
                 f"{locate(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; convert "
                 "it, or choose other columns"
             )
-
-
-def missing_value_error(role: str, path: Path, names: Sequence[str], row: int, *, required: bool = False) -> InputError:
-    """Return an InputError that names all columns with missing values, and the first row of the first column.
-
-    A ``required`` column, such as the label, cannot be ignored.
-    """
-    others = f"; values are also missing in {list_some(names[1:], 20)}" if len(names) > 1 else ""
-    fix = "impute it, or drop such rows" if required else f"impute it, drop such rows, or {suggest_drop(names)}"
-    return InputError(f"{locate(role, path, names[0])}: missing value in row {row} (the first row is 0){others}; {fix}")
 
 
 def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterator
@@ -18,7 +19,15 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import MISSING_MARKS, check_names, locate, open_text, separator_of, shorten_error
+from pyspar.sources.files.header import (
+    MISSING_MARKS,
+    check_names,
+    locate,
+    open_text,
+    separator_of,
+    shorten_error,
+    unreadable_file_error,
+)
 from pyspar.sources.files.parquet import convert_batch, convert_field
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
@@ -60,21 +69,13 @@ def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
 
-class _CountingReader:
+class _CountingReader(io.RawIOBase):
     """A binary file for Arrow that counts quotes and lines, and reports the position in the file on disk."""
-
-    closed = False
 
     def __init__(self, path: Path) -> None:
         self._raw = path.open("rb")
         self._bytes: Any = gzip.GzipFile(fileobj=self._raw) if path.suffix.lower() == ".gz" else self._raw
         self.quotes = self.lines = 0
-
-    def __enter__(self) -> _CountingReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def position(self) -> int:
@@ -87,18 +88,12 @@ class _CountingReader:
         return data
 
     def close(self) -> None:
-        self.closed = True
+        super().close()
         self._bytes.close()
         self._raw.close()
 
     def readable(self) -> bool:
         return True
-
-    def writable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
 
 
 def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any]:
@@ -178,7 +173,4 @@ def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, 
             f"{locate(role, path, name)}: the column must be numeric as in the first rows, got {value}{record} (the "
             "header is record 1); correct the value, or choose other columns"
         )
-    if isinstance(error, PermissionError):
-        return InputError(f"cannot read {where}: {(error.strerror or reason).lower()}")
-    kind = "gzip" if path.suffix.lower() == ".gz" else "delimited text"
-    return InputError(f"{where}: damaged or not a {kind} file ({reason}); save it again")
+    return unreadable_file_error(path, role, error, "gzip" if path.suffix.lower() == ".gz" else "delimited text")
