@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, cast
 
 import torch
@@ -37,10 +38,14 @@ def moments_of_features(
     layer = cast(nn.Linear, run.model.get_submodule(head))
     sums = _FeatureSums(run.eps)
     progress.start(role, f"reading {role}", total=total, unit="batches")
-    with _InputCapture(layer) as capture:
+    with _capture_inputs(layer) as inputs:
         for number, batch in enumerate(batches):
             where = f"batch {number} of {role}_loader"
-            features = capture.read(run, reader, batch, where)
+            inputs.clear()
+            run(reader.read_arguments(batch, where), where)
+            if len(inputs) != 1:
+                raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
+            features = inputs.pop()
             ndim = features.ndim if ndim is None else ndim
             if features.ndim != ndim:
                 raise InputError(
@@ -56,31 +61,17 @@ def moments_of_features(
     return sums.moments(), ndim
 
 
-class _InputCapture:
-    """Keeps the last input of a layer, inside a ``with`` block."""
+@contextmanager
+def _capture_inputs(layer: nn.Linear) -> Iterator[list[Tensor]]:
+    """Yield a list to which every run of a layer appends its input, inside a ``with`` block."""
+    inputs: list[Tensor] = []
 
-    def __init__(self, layer: nn.Linear) -> None:
-        self._layer = layer
-        self._inputs: list[Tensor] = []
-
-    def __enter__(self) -> _InputCapture:
-        self._handle = self._layer.register_forward_pre_hook(self._store, with_kwargs=True)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._handle.remove()
-        self._inputs.clear()
-
-    def _store(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def store(module: nn.Module, args: Any, kwargs: Any) -> None:
         # Copied, because a loader may reuse one tensor for all batches and the rows are summed later.
-        self._inputs.append((args[0] if args else kwargs["input"]).detach().clone())
+        inputs.append((args[0] if args else kwargs["input"]).detach().clone())
 
-    def read(self, run: ModelRunner, reader: BatchReader, batch: Any, where: str) -> Tensor:
-        self._inputs.clear()
-        run(reader.read_arguments(batch, where), where)
-        if len(self._inputs) != 1:
-            raise InputError(f"{where}: the model must run its head once, but ran it {len(self._inputs)} times")
-        return self._inputs.pop()
+    with layer.register_forward_pre_hook(store, with_kwargs=True):
+        yield inputs
 
 
 def _check_rows(

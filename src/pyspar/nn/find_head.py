@@ -8,7 +8,8 @@ positive.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -20,6 +21,9 @@ from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments
 from pyspar.nn.running import ModelRunner
 from pyspar.wording import list_some
+
+Forward = Callable[[], list[Tensor]]
+"""Runs the model on the batch and returns its floating-point tensors."""
 
 _PROBE_RANGE = 1000.0
 """The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
@@ -50,35 +54,40 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     if head is not None and head not in layers:
         kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
         raise InputError(f"{model} has no {kind} named {head!r}; its linear layers are {list_some(names)}")
-    traces, outputs = _trace_layers(run, layers, arguments, where)
+
+    def forward() -> list[Tensor]:
+        return _collect_tensors(run(arguments, where))
+
+    traces, outputs = _trace_layers(forward, layers)
     if not outputs:
         raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
-    if head is not None:
-        reason = _explain_refusal(run, layers[head], traces.get(head), outputs, arguments, where)
-        if reason:
-            raise InputError(_refusal_message(model, head, reason))
-        return head
-    if not traces:
-        raise InputError(f"{where}: {model} ran none of its linear layers: {list_some(names)}")
-    return _select_layer(run, layers, traces, outputs, arguments, where)
+    if head is None:
+        if not traces:
+            raise InputError(f"{where}: {model} ran none of its linear layers: {list_some(names)}")
+        head = _select_layer(model, forward, layers, traces, outputs)
+    reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
+    if reason:
+        raise InputError(
+            f"{model}: {describe_layer(head)} cannot be adapted: {reason}. The prediction must be a linear function of "
+            "the features; adapt the part of the model that ends with the linear layer, and apply the rest afterwards"
+        )
+    return head
 
 
 def _select_layer(
-    run: ModelRunner,
+    model: str,
+    forward: Forward,
     layers: dict[str, nn.Linear],
     traces: dict[str, LayerTrace],
     outputs: list[Tensor],
-    arguments: Arguments,
-    where: str,
 ) -> str:
-    """Return the only layer whose output the model returns. Layers that run late are tried first."""
-    model = type(run.model).__name__
+    """Return the only layer whose output the model returns, or the most likely one. Late layers are tried first."""
     sizes = {output.numel() for output in outputs}
     last_first = list(traces)[::-1]
     candidates = [name for name in last_first if traces[name].shape.numel() in sizes]
     heads: list[str] = []
     for name in candidates:
-        if _explain_change(run, layers[name], arguments, where) is None:
+        if _explain_change(forward, layers[name]) is None:
             heads.append(name)
             if len(outputs) == 1:  # one output comes from one layer
                 break
@@ -87,51 +96,33 @@ def _select_layer(
             f"{model} returns {len(outputs)} tensors, and several come directly from linear layers: "
             f"{list_some(heads[::-1])}; pass head= with one of these names"
         )
-    name = heads[0] if heads else (candidates or last_first)[0]
-    reason = _explain_refusal(run, layers[name], traces[name], outputs, arguments, where)
-    if reason:
-        raise InputError(_refusal_message(model, name, reason))
-    return name
+    return (heads or candidates or last_first)[0]
 
 
-def _refusal_message(model: str, name: str, reason: str) -> str:
-    return (
-        f"{model}: {describe_layer(name)} cannot be adapted: {reason}. The prediction must be a linear function of the "
-        "features; adapt the part of the model that ends with the linear layer, and apply the rest afterwards"
-    )
-
-
-def _explain_refusal(
-    run: ModelRunner,
-    layer: nn.Linear,
-    trace: LayerTrace | None,
-    outputs: list[Tensor],
-    arguments: Arguments,
-    where: str,
-) -> str | None:
+def _explain_refusal(forward: Forward, layer: nn.Linear, trace: LayerTrace | None, outputs: list[Tensor]) -> str | None:
     """Return the reason why a layer cannot be the head, or None if it can."""
     if trace is None:
         return "the model does not run it"
     if trace.shape.numel() not in {output.numel() for output in outputs}:
         returned = " and ".join(str(tuple(output.shape)) for output in outputs)
         return f"its output has shape {tuple(trace.shape)}, but the model returns {returned}"
-    change = _explain_change(run, layer, arguments, where)
+    change = _explain_change(forward, layer)
     if change is not None:
         return change
     if trace.calls > 1:
         return f"the model runs it {trace.calls} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
         return "its weight is computed from other parameters, as weight_norm and spectral_norm do; remove them first"
-    if not _is_linear(run, layer, arguments, where):
+    if not _is_linear(forward, layer):
         return f"{type(layer).__name__} computes something other than input times weight plus bias"
     return None
 
 
-def _explain_change(run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str) -> str | None:
+def _explain_change(forward: Forward, layer: nn.Linear) -> str | None:
     """Return how the model changes the output of a layer before it returns it, or None if it does not."""
-    probe, returned = _replace_output(run, layer, arguments, where, _PROBE_RANGE)
-    negated, returned_negated = _replace_output(run, layer, arguments, where, -_PROBE_RANGE)
-    zero, returned_zero = _replace_output(run, layer, arguments, where, 0.0)
+    probe, returned = _replace_output(forward, layer, _PROBE_RANGE)
+    negated, returned_negated = _replace_output(forward, layer, -_PROBE_RANGE)
+    zero, returned_zero = _replace_output(forward, layer, 0.0)
     pairs = [(a, b) for a, b in zip(returned, returned_zero) if a.numel() == probe.numel() == b.numel()]
     of_same_size = [c for c in returned_negated if c.numel() == probe.numel()]
     for at_probe, at_zero in pairs:
@@ -148,9 +139,7 @@ def _explain_change(run: ModelRunner, layer: nn.Linear, arguments: Arguments, wh
     return "the model changes its output, for example by an activation, a scaling or a selection"
 
 
-def _replace_output(
-    run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str, scale: float
-) -> tuple[Tensor, list[Tensor]]:
+def _replace_output(forward: Forward, layer: nn.Linear, scale: float) -> tuple[Tensor, list[Tensor]]:
     """Replace the output of a layer by probe numbers; return these and the tensors that the model returns."""
     probes: list[Tensor] = []
 
@@ -160,7 +149,7 @@ def _replace_output(
         return numbers.reshape(output.shape)
 
     with layer.register_forward_hook(replace):
-        returned = _collect_tensors(run(arguments, where))
+        returned = forward()
     return probes[0], returned
 
 
@@ -173,7 +162,7 @@ def _draw_probe(count: int, scale: float) -> Tensor:
     return scale * sizes * signs
 
 
-def _is_linear(run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: str) -> bool:
+def _is_linear(forward: Forward, layer: nn.Linear) -> bool:
     """Return whether a layer computes input times weight plus bias. A subclass or a hook may compute something else."""
     matches: list[bool] = []
 
@@ -187,13 +176,11 @@ def _is_linear(run: ModelRunner, layer: nn.Linear, arguments: Arguments, where: 
         matches.append(close)
 
     with layer.register_forward_hook(compare, with_kwargs=True):
-        run(arguments, where)
+        forward()
     return all(matches)
 
 
-def _trace_layers(
-    run: ModelRunner, layers: dict[str, nn.Linear], arguments: Arguments, where: str
-) -> tuple[dict[str, LayerTrace], list[Tensor]]:
+def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[str, LayerTrace], list[Tensor]]:
     """Run a batch; return the traces of the layers in the order of their last run, and the model's outputs."""
     traces: dict[str, LayerTrace] = {}
     names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
@@ -202,12 +189,10 @@ def _trace_layers(
         earlier = traces.pop(names[module], None)  # removed and added again, so that the last run is the last entry
         traces[names[module]] = LayerTrace(1 if earlier is None else earlier.calls + 1, output.shape)
 
-    handles = [layer.register_forward_hook(record) for layer in layers.values()]
-    try:
-        return traces, _collect_tensors(run(arguments, where))
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks:
+        for layer in layers.values():
+            hooks.enter_context(layer.register_forward_hook(record))
+        return traces, forward()
 
 
 def _collect_tensors(value: Any) -> list[Tensor]:

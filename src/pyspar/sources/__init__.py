@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from pyspar.core.moments import Moments, Solver, column_names
@@ -33,11 +33,9 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, solver: S
 def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> Moments:
     """Return the moments of batches of tensors or of other rows, depending on the first batch."""
     stream = iter(batches)
-    first = next(stream, None)
-    if first is None:
-        raise ValueError("batches must have at least one row, got none; check whether the iterator was consumed")
-    stream = chain([first], stream)
-    if kind_of(features_of_batch(first)) == "torch":
+    start = list(islice(stream, 1))
+    stream = chain(start, stream)
+    if start and kind_of(features_of_batch(start[0])) == "torch":
         from pyspar.sources.torch import moments_of_loader
 
         return moments_of_loader(stream, labelled=labelled, solver=solver)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.kinds import refuse_extreme_weights
+from pyspar.sources.kinds import kind_of, refuse_extreme_weights
 
 _TREE_BRANCHES = 8
 """The number of Moments that one task adds."""
@@ -36,11 +36,8 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver:
 def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     """Return lazy predictions, block by block, as a Dask array."""
     rows = _as_array(X)
-    if coef.ndim == 1:
-        return rows.map_blocks(lambda block: np.asarray(block) @ coef + intercept, drop_axis=1, dtype=np.float64)
-    return rows.map_blocks(
-        lambda block: np.asarray(block) @ coef.T + intercept, chunks=(rows.chunks[0], (len(coef),)), dtype=np.float64
-    )
+    shape = {"drop_axis": 1} if coef.ndim == 1 else {"chunks": (rows.chunks[0], (len(coef),))}
+    return rows.map_blocks(lambda block: np.asarray(block) @ coef.T + intercept, dtype=np.float64, **shape)
 
 
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
@@ -109,7 +106,7 @@ def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:
     """Return a collection as delayed row blocks, with the chunks of X if the sizes are known."""
     if data is None:
         return None
-    if not _is_collection(data):
+    if kind_of(data) != "dask":
         raise TypeError(f"{name} must be a Dask collection because X is one, got {type(data).__name__}")
     rows = _as_array(data)
     chunks = _as_array(X).chunks[0]
@@ -123,10 +120,6 @@ def _as_array(data: Any) -> Any:
     """Return a Dask array whose chunks contain all columns."""
     array = data.to_dask_array() if _is_frame(data) else data
     return array.rechunk({1: -1}) if array.ndim == 2 and len(array.chunks[1]) > 1 else array
-
-
-def _is_collection(data: Any) -> bool:
-    return type(data).__module__.partition(".")[0] == "dask"
 
 
 def _is_frame(data: Any) -> bool:

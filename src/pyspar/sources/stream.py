@@ -31,7 +31,7 @@ def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver
     """
     sums = _BatchSums(solver)
     for number, batch in enumerate(batches):
-        sums.add(number, *_split_batch(batch, labelled, number))
+        sums.add(number, *split_batch(batch, labelled, number))
     return sums.moments()
 
 
@@ -144,20 +144,19 @@ def _join(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
+def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
     """Return X, y and sample_weight of a batch, with None for missing parts."""
     if not labelled:
         return features_of_batch(batch), None, None
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
         raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {type(batch).__name__}")
-    X, y = batch[0], batch[1]
-    weight = batch[2] if len(batch) == 3 else None
+    X, y, *weight = batch
     if sp.issparse(y):
         raise ValueError(f"batch {number}: y must be a dense array, got a sparse matrix; pass y.toarray()")
-    rows = X.shape[0] if sp.issparse(X) else len(X)
-    if len(np.shape(y)) == 0 or len(y) != rows:
-        raise ValueError(f"batch {number}: X has {rows} rows, but y has shape {np.shape(y)}")
-    return X, y, weight
+    if np.shape(y)[:1] != np.shape(X)[:1]:
+        shapes = f"{tuple(np.shape(X))} and {tuple(np.shape(y))}"
+        raise ValueError(f"batch {number}: X and y must have the same number of rows, got shapes {shapes}")
+    return X, y, weight[0] if weight else None
 
 
 def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:

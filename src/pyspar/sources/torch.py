@@ -16,6 +16,7 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
 from pyspar.sources.kinds import refuse_extreme_weights
+from pyspar.sources.stream import split_batch
 
 _TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
@@ -38,20 +39,15 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver 
 
     The loader is read once, so float64 rows use QR.
     """
-    sums: TensorSums | None = None
+    sums = TensorSums(exact=solver == "qr")
     for number, batch in enumerate(batches):
-        parts = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
-        if labelled and len(parts) not in (2, 3):
-            raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {len(parts)} parts")
-        if sums is None:
-            is_float64 = "float64" in str(parts[0].dtype)
-            sums = TensorSums(exact=solver == "qr" or (solver == "auto" and is_float64))
+        X, y, weight = split_batch(batch, labelled, number)
+        if number == 0 and solver == "auto":
+            sums.exact = "float64" in str(X.dtype)
         try:
-            sums.add(*(parts if labelled else parts[:1]))
+            sums.add(X, y, weight)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from None
-    if sums is None:
-        raise ValueError("the batches must have at least one row, got none; the loader may be exhausted")
     return replace(sums.moments()[0], blur=BLUR if solver == "gram" else 0.0)
 
 
@@ -89,16 +85,11 @@ class TensorSums:
             raise ValueError("the tensors must have at least one row, got none")
         if not bool(self.torch.isfinite(self.sum).all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-        if self.exact:
-            root, resolved = copy_to_numpy(self.sum), True
-        else:
-            product = self._product()
-            triangular = self._cholesky(product)
-            if triangular is not None:
-                root, resolved = triangular, True
-            else:
-                frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
-                root, resolved = root_of_product(copy_to_numpy(product), frame)
+        product = None if self.exact else self._product()
+        root, resolved = copy_to_numpy(self.sum) if product is None else self._cholesky(product), True
+        if root is None:
+            frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
+            root, resolved = root_of_product(copy_to_numpy(product), frame)
         return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps)), resolved
 
     def _start(self, X: Any, Y: Any) -> None:
@@ -111,10 +102,7 @@ class TensorSums:
         self.shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
         self.shifted = bool(self.shift[: self.d].any())
         size = 1 + self.d + self.k
-        if self.exact:
-            self.sum = torch.zeros((0, size), dtype=torch.float64, device=X.device)
-        else:
-            self.sum = torch.zeros((size, size), dtype=torch.float64, device=X.device)
+        self.sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
 
     def _accumulate(self, X: Any, Y: Any, w: Any) -> None:
         torch = self.torch
