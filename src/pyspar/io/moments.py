@@ -42,20 +42,13 @@ def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Seque
     repeated = _find_repeated(moments.names)
     if repeated:
         raise InputError(f"feature names must be unique, got {repeated[:3]} more than once; rename them")
+    texts = {"format": FORMAT, "names": moments.names, "outputs": tuple(outputs)}
+    entries: dict[str, Any] = {
+        key: np.array(texts[key], dtype=np.str_) if key in texts else np.asarray(getattr(moments, key))
+        for key in _DTYPE_KINDS
+    }
     with whole_file(path) as temporary, open(temporary, "wb") as file:
-        np.savez(
-            file,
-            format=np.array(FORMAT),
-            root=moments.root,
-            n_features=np.array(moments.n_features),
-            rows=np.array(moments.rows),
-            weight=np.array(moments.weight),
-            weight2=np.array(moments.weight2),
-            eps=moments.eps,
-            blur=np.array(moments.blur),
-            names=np.array(moments.names, dtype=np.str_),
-            outputs=np.array(tuple(outputs), dtype=np.str_),
-        )
+        np.savez(file, **entries)
 
 
 def is_moments_file(path: str | os.PathLike[str]) -> bool:
@@ -87,10 +80,9 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
         problem = problem or _check_root(root, float(scalars["weight"]))
     if problem or root is None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
-    eps = np.asarray(scalars["eps"], dtype=np.float64)
-    counts = int(scalars["n_features"]), int(scalars["rows"])
-    sums = float(scalars["weight"]), float(scalars["weight2"])
-    return Moments(root, *counts, *sums, eps, float(scalars["blur"]), names)
+    n_features, rows = int(scalars["n_features"]), int(scalars["rows"])
+    weight, weight2, blur = (float(scalars[key]) for key in ("weight", "weight2", "blur"))
+    return Moments(root, n_features, rows, weight, weight2, np.asarray(scalars["eps"], dtype=np.float64), blur, names)
 
 
 def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import length_hint
 from typing import Any, cast
 
 import torch
@@ -148,13 +149,13 @@ def adapt_head(
         name = find_head(run, reader.read_arguments(first, where), _strip_wrapper_prefix(head, original), where)
         _check_not_tied(original, name)
         x, ndim = moments_of_features(
-            run, name, batches, reader, "source", progress=reporter, total=_length(source_loader)
+            run, name, batches, reader, "source", progress=reporter, total=length_hint(source_loader) or None
         )
         z = None
         if method != "ols":
             z, _ = moments_of_features(
                 run, name, iter(target_loader), reader, "target",
-                ndim=ndim, progress=reporter, total=_length(target_loader),
+                ndim=ndim, progress=reporter, total=length_hint(target_loader) or None,
             )  # fmt: skip
     layer = cast(nn.Linear, adapted.get_submodule(name))
     bias = None if layer.bias is None else _as_float64(layer.bias)
@@ -169,13 +170,6 @@ def adapt_head(
 
 def _as_float64(parameter: Tensor) -> Matrix:
     return parameter.detach().to("cpu", torch.float64).numpy().copy()
-
-
-def _length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except TypeError:  # a generator, or a loader of one
-        return None
 
 
 def _check_model(model: Any, autocast: Any) -> None:

@@ -24,14 +24,13 @@ _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
     """Return the moments of a tensor, computed on its device."""
-    sums = TensorSums(exact=solver == "qr")
-    sums.add(X, Y, sample_weight)
-    moments, resolved = sums.moments()
-    if resolved or solver != "auto" or moments.eps.min() > EPS64:
-        return replace(moments, blur=BLUR) if solver == "gram" else moments
-    sums = TensorSums(exact=True)
-    sums.add(X, Y, sample_weight)
-    return sums.moments()[0]
+    for exact in (solver == "qr", True):
+        sums = TensorSums(exact=exact)
+        sums.add(X, Y, sample_weight)
+        moments, resolved = sums.moments()
+        if resolved or solver != "auto" or moments.eps.min() > EPS64:
+            break
+    return replace(moments, blur=BLUR if solver == "gram" else 0.0)
 
 
 def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:

@@ -47,14 +47,10 @@ class DataAccount:
 class Expected:
     """The expected error on the target, with the same posterior for all weights.
 
-    Attributes
-    ----------
-    directions, removed, shrunk : int
-        The number of target directions, of those that were removed, and of those whose weight became smaller.
-    before, after : Forecast
-        The forecasts for least squares and for the weights that predict, on noisy labels.
-    outside : float
-        The share of the target's variation in directions that never occur in the source.
+    ``directions``, ``removed`` and ``shrunk`` count the target directions, those that were removed, and those whose
+    weight became smaller. ``before`` and ``after`` are the forecasts for least squares and for the weights that
+    predict, on noisy labels. ``outside`` is the share of the target's variation in directions that never occur in the
+    source.
     """
 
     directions: int

@@ -121,9 +121,8 @@ def check_features(names: Collection[str], features: Sequence[str], where: str) 
 
 def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
     """Return an InputError for a source without features, with the reasons."""
-    reasons = (
-        "; ".join(f"{column.column!r}: {column.reason}" for column in ignored[:6]) or "the label is its only column"
-    )
+    reasons = "; ".join(f"{column.column!r}: {column.reason}" for column in ignored[:6])
+    reasons = reasons or "the label is its only column"
     return InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
 
 

@@ -164,10 +164,7 @@ class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyp
 class Numbers(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Convert numbers, booleans, decimals and durations (in days) to floats of one precision.
 
-    Parameters
-    ----------
-    dtype : {"float64", "float32"}
-        float32 if all columns have that precision, so that rounding errors are recognised as such.
+    ``dtype`` is "float32" if all columns have that precision, so that rounding errors are recognised as such.
     """
 
     def __init__(self, dtype: str = "float64") -> None:

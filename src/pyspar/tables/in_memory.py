@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -53,10 +53,7 @@ class MemoryTarget:
     features: Any
     labels: Any
     ids: pd.Series[Any] | None
-
-    @property
-    def has_rows(self) -> bool:
-        return True
+    has_rows: ClassVar[bool] = True
 
     def moments(self) -> Moments:
         return Moments.of(self.features)
@@ -267,11 +264,8 @@ def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path)
     if suffix == ".npy":
         np.save(path, np.asarray(predictions, dtype=np.float64))
         return
-    if ids is None:
-        table = pd.DataFrame({"row": np.arange(len(predictions)), "prediction": predictions})
-    else:
-        name = "prediction" if ids.name != "prediction" else "predicted"
-        table = pd.DataFrame({str(ids.name): ids.to_numpy(), name: predictions})
+    key, values = ("row", np.arange(len(predictions))) if ids is None else (str(ids.name), ids.to_numpy())
+    table = pd.DataFrame({key: values, "predicted" if key == "prediction" else "prediction": predictions})
     if suffix == ".parquet":
         table.to_parquet(path, index=False)
     else:

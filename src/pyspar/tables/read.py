@@ -54,16 +54,8 @@ def read_table(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read a file into a data frame with unique column names and at least one row; return it with notes.
 
-    Parameters
-    ----------
-    path : Path
-        A path that ``check_input`` accepts.
-    role : str
-        The name of the file in messages: "source" or "target".
-    as_text : names
-        Columns of delimited text that stay text even if they look like numbers, so that ``007`` stays ``007``.
-    verbatim : name
-        A column of delimited text that is kept unchanged, including the marks of missing values.
+    In delimited text, the columns ``as_text`` stay text even if they look like numbers, so that ``007`` stays ``007``.
+    The column ``verbatim`` is kept unchanged, including the marks of missing values.
     """
     where, suffix = locate(role, path), suffix_of(path)
     notes: tuple[str, ...] = ()

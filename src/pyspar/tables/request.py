@@ -28,21 +28,10 @@ _MEMORY_SHARE = 4
 class Request:
     """Two files and how to read them.
 
-    Attributes
-    ----------
-    source, target : Path
-        Rows, or a file of Moments.
-    label : str or None
-        None if the source is a file of Moments, which may contain the name of its label.
-    alpha : float or None
-        The confidence of the paper's rule; None is 0.999. If it is set, ``bayes`` uses that rule as well.
-    features : {"all", "num"}
-    identity : str or None
-        The column with the ids of the rows.
-    drop : tuple of str
-        Columns to ignore.
-    stream : bool
-        Read in batches even if the files fit into memory.
+    ``source`` and ``target`` contain rows or Moments. ``label`` may be None if the source contains Moments. ``alpha``
+    is the confidence of the paper's rule, by default 0.999; if it is set, ``bayes`` uses that rule as well.
+    ``identity`` is the column with the ids of the rows, and ``drop`` are columns to ignore. ``stream`` reads the files
+    in batches even if they fit into memory.
     """
 
     source: Path

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,10 +67,7 @@ class MomentsTarget:
     """The standardised Moments of a target without rows, with the label as output if it has one."""
 
     z: Moments
-
-    @property
-    def has_rows(self) -> bool:
-        return False
+    has_rows: ClassVar[bool] = False
 
     @property
     def features(self) -> Moments:
@@ -94,10 +91,7 @@ class StreamedTarget(MomentsTarget):
     scale: Scale
     label: str | None
     identity: str | None
-
-    @property
-    def has_rows(self) -> bool:
-        return True
+    has_rows: ClassVar[bool] = True
 
     def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
         if output is None:

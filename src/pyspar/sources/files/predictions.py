@@ -82,10 +82,8 @@ class _TableWriter:
         types = arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
-        names = [
-            "row" if self._identity is None else self._identity,
-            "prediction" if self._identity != "prediction" else "predicted",
-        ]
+        key = "row" if self._identity is None else self._identity
+        names = [key, "predicted" if key == "prediction" else "prediction"]
         self._schema = arrow.schema([(names[0], kind), (names[1], arrow.float64())])
         if self._suffix == ".parquet":
             self._writer = need("pyarrow.parquet", "cli").ParquetWriter(self._file, self._schema)

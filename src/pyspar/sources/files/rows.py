@@ -78,8 +78,8 @@ class ReadPlan:
 
     @property
     def names(self) -> list[str]:
-        extra = [name for name in (self.label, self.identity) if name is not None and name not in self.features]
-        return list(dict.fromkeys([*self.features, *extra]))
+        names = dict.fromkeys([*self.features, self.label, self.identity])
+        return [name for name in names if name is not None]
 
     def rows_within(self, n_bytes: int) -> int:
         width = len(self.features) * self.dtype.itemsize + 8
@@ -90,18 +90,8 @@ class ReadPlan:
 class RowFile(ABC):
     """A file of rows, or a folder of such files; :func:`pyspar.sources.files.open_rows` returns one.
 
-    Attributes
-    ----------
-    path : Path
-    role : str
-        The name of the file in messages: "source", "target" or "file".
-    columns : tuple of Column
-    n_rows : int or None
-        None if the number is only known after reading.
-    n_bytes : int
-        The size on disk.
-    batch_bytes : int
-        The approximate size of a batch.
+    ``role`` is the name of the file in messages: "source", "target" or "file". ``n_rows`` is None if the number is only
+    known after reading. ``n_bytes`` is the size on disk, and ``batch_bytes`` the approximate size of a batch.
     """
 
     path: Path
@@ -151,7 +141,12 @@ class RowFile(ABC):
         an error.
         """
         for name in [*columns, *([] if label is None else [label])]:
-            self._check_numeric(name)
+            column = self.column(name)
+            if column.dtype is None:
+                raise InputError(
+                    f"{locate(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; "
+                    "convert it, or choose other columns"
+                )
         if identity is not None:
             self.column(identity)
         if not columns:
@@ -184,14 +179,6 @@ class RowFile(ABC):
     @property
     def _where(self) -> str:
         return locate(self.role, self.path)
-
-    def _check_numeric(self, name: str) -> None:
-        column = self.column(name)
-        if column.dtype is None:
-            raise InputError(
-                f"{locate(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; convert "
-                "it, or choose other columns"
-            )
 
 
 def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
