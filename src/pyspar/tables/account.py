@@ -111,13 +111,6 @@ class InspectAccount:
     written: tuple[Path, ...] = ()
 
 
-class Source(Protocol):
-    """The encoded source, in memory or as Moments."""
-
-    def fit(self, estimator: Any) -> Any:
-        """Fit an estimator to the source, and return it."""
-
-
 class Target(Protocol):
     """The encoded target: rows in memory, rows in a file, or Moments."""
 
@@ -141,9 +134,12 @@ class Target(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Source and target, the raw column of each feature, and the fitted preprocessing."""
+    """The encoded files: a function that fits an estimator to the source and returns it, and the target.
 
-    source: Source
+    ``columns`` are the raw columns of the features. ``encoder`` returns the fitted preprocessing.
+    """
+
+    fit: Callable[[Any], Any]
     target: Target
     columns: Sequence[str]
     data: DataAccount

@@ -36,17 +36,6 @@ from pyspar.tables.request import Request
 
 
 @dataclass(frozen=True, eq=False)
-class MemorySource:
-    """The encoded features and the labels of the source."""
-
-    X: Any
-    y: Any
-
-    def fit(self, estimator: Any) -> Any:
-        return estimator.fit(self.X, self.y)
-
-
-@dataclass(frozen=True, eq=False)
 class MemoryTarget:
     """The encoded features of the target, and its labels and ids if it has any."""
 
@@ -120,7 +109,8 @@ def load_files(request: Request, progress: Progress) -> Inputs:
         if target[name].isna().all()
     ]
     notes = (*empty, *source_notes, *target_notes, *selection.notes, *label_notes)
-    return Inputs(MemorySource(X, y), MemoryTarget(Z, labels, ids), columns, account, notes, lambda: encoder)
+    target_rows = MemoryTarget(Z, labels, ids)
+    return Inputs(lambda estimator: estimator.fit(X, y), target_rows, columns, account, notes, lambda: encoder)
 
 
 def _source_labels(source: pd.DataFrame, path: Path, label: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shlex
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from pyspar.reporting import Report
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, Source, SummaryAccount
+from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
@@ -62,11 +62,11 @@ def adapt_files(
         inputs = load_files(request, progress)
     progress.start("fit", "fitting and adapting")
     with collect_warnings() as plain_notes:
-        plain = inputs.source.fit(SpARRegressor(alpha=request.confidence))
+        plain = inputs.fit(SpARRegressor(alpha=request.confidence))
         target = inputs.target.moments()
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
-        model, chosen = _fit_model(method, request, inputs.source, target, plain, adapted)
+        model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     expected = _forecast(target, plain, adapted.adaptation_, model)
     progress.finish("fit")
 
@@ -107,7 +107,7 @@ def inspect_files(
     inputs = open_files(request, progress) if request.uses_moments else load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
     with collect_warnings() as warned:
-        estimator = inputs.source.fit(_make_bayes(request))
+        estimator = inputs.fit(_make_bayes(request))
     target = inputs.target.moments()
     models = compare_weights(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
     inspection = build_inspection(
@@ -192,19 +192,24 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 def _fit_model(
-    method: Method, request: Request, source: Source, target: Moments, plain: SpARRegressor, adapted: SpARRegressor
+    method: Method,
+    request: Request,
+    fit: Callable[[Any], Any],
+    target: Moments,
+    plain: SpARRegressor,
+    adapted: SpARRegressor,
 ) -> tuple[Any, str | None]:
     """Return the regressor that predicts, and a description of its choices if it makes any."""
     if method == "bayes":
-        bayes = source.fit(_make_bayes(request)).adapt(target)
+        bayes = fit(_make_bayes(request)).adapt(target)
         rule = "" if bayes.rule == "keep" else f"the paper's rule at alpha {bayes.alpha:g}, "
         noise = f"{np.sqrt(bayes.sigma2_):.3g}"
         return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
     if method == "ridge":
-        ridge = source.fit(RidgeCV(alphas=RIDGE_PENALTIES))
+        ridge = fit(RidgeCV(alphas=RIDGE_PENALTIES))
         return ridge, f"penalty {ridge.alpha_:.3g} by leave-one-out error on the source"
     if method == "pcr":
-        pcr = source.fit(PCRRegressor())
+        pcr = fit(PCRRegressor())
         return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"
     return (adapted if method == "spar" else plain), None
 

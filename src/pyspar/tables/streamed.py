@@ -53,16 +53,6 @@ from pyspar.tables.standardise import (
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsSource:
-    """The standardised Moments of the source."""
-
-    x: Moments
-
-    def fit(self, estimator: Any) -> Any:
-        return estimator.fit_moments(self.x)
-
-
-@dataclass(frozen=True, eq=False)
 class MomentsTarget:
     """The standardised Moments of a target without rows, with the label as output if it has one."""
 
@@ -177,6 +167,7 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
         raise no_features_error(source.where, ignored)
     x = select_moments(x, features)
     scale = measure_scale(x)
+    standard = standardise(x, scale)
     has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
     z = standardise(target.compute_moments(features, label if has_output else None, progress), scale)
     extra = list_extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
@@ -186,7 +177,7 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
     )  # fmt: skip
     known_label = label if target.rows is not None and label in target.rows.numeric else None
     return Inputs(
-        MomentsSource(standardise(x, scale)),
+        lambda estimator: estimator.fit_moments(standard),
         MomentsTarget(z) if target.rows is None else StreamedTarget(z, target.rows, scale, known_label, identity),
         scale.names,
         account,
