@@ -224,9 +224,11 @@ def run() -> None:
 
 def _import_jobs() -> ModuleType:
     # Imported when a command runs, so that --help is fast and a missing package is named.
-    need("pandas", "cli")
-    from pyspar.tables import jobs
-
+    try:
+        from pyspar.tables import jobs
+    except ModuleNotFoundError as error:
+        need(str(error.name), "cli")
+        raise
     return jobs
 
 

@@ -111,6 +111,10 @@ class InspectAccount:
     written: tuple[Path, ...] = ()
 
 
+Fit = Callable[[Any], Any]
+"""Fits an estimator to the encoded source, and returns it."""
+
+
 class Target(Protocol):
     """The encoded target: rows in memory, rows in a file, or Moments."""
 
@@ -134,12 +138,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The encoded files: a function that fits an estimator to the source and returns it, and the target.
+    """Both encoded files, the raw column of each feature, and a function that returns the fitted preprocessing."""
 
-    ``columns`` are the raw columns of the features. ``encoder`` returns the fitted preprocessing.
-    """
-
-    fit: Callable[[Any], Any]
+    fit: Fit
     target: Target
     columns: Sequence[str]
     data: DataAccount

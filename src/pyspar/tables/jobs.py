@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from pyspar.reporting import Report
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
+from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, SummaryAccount
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
@@ -192,12 +192,7 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 def _fit_model(
-    method: Method,
-    request: Request,
-    fit: Callable[[Any], Any],
-    target: Moments,
-    plain: SpARRegressor,
-    adapted: SpARRegressor,
+    method: Method, request: Request, fit: Fit, target: Moments, plain: SpARRegressor, adapted: SpARRegressor
 ) -> tuple[Any, str | None]:
     """Return the regressor that predicts, and a description of its choices if it makes any."""
     if method == "bayes":
