@@ -159,7 +159,7 @@ def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]
     return X, y, weight[0] if weight else None
 
 
-def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:
+def read_ahead(items: Iterable[Any]) -> Generator[Any]:
     """Yield the items of an iterable, which a thread reads in advance, so that reading and processing overlap.
 
     Errors of the reader are raised by this generator. Closing the generator, also by an error or Ctrl-C, stops the
@@ -168,7 +168,7 @@ def read_ahead(items: Iterable[Any], depth: int = 2) -> Generator[Any]:
     import queue
     import threading
 
-    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=depth)
+    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=2)
     stop = threading.Event()
 
     def put(entry: tuple[bool, Any]) -> bool:

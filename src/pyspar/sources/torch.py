@@ -24,12 +24,13 @@ _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
     """Return the moments of a tensor, computed on its device."""
-    for exact in (solver == "qr", True):
-        sums = TensorSums(exact=exact)
+    sums = TensorSums(exact=solver == "qr")
+    sums.add(X, Y, sample_weight)
+    moments, resolved = sums.moments()
+    if solver == "auto" and not resolved and moments.eps.min() <= EPS64:
+        sums = TensorSums(exact=True)
         sums.add(X, Y, sample_weight)
-        moments, resolved = sums.moments()
-        if resolved or solver != "auto" or moments.eps.min() > EPS64:
-            break
+        moments, _ = sums.moments()
     return replace(moments, blur=BLUR if solver == "gram" else 0.0)
 
 

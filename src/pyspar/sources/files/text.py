@@ -153,8 +153,6 @@ def _read_errors() -> tuple[type[Exception], ...]:
 def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, ...]) -> InputError:
     """Return an InputError for an error of Arrow, gzip or the operating system."""
     where, reason = locate(role, path), shorten_error(error)
-    if isinstance(error, InputError):
-        return error
     if isinstance(error, UnicodeDecodeError):
         return InputError(f"{where}: the text is not UTF-8 ({reason}); save the file as UTF-8")
     if "Empty CSV" in reason:
