@@ -193,7 +193,7 @@ def peers(records: Records) -> list[str]:
             rows.append([method, *counts, *_cells(summary), figure(ours.geometric_mean), ours.above])
     if not rows:
         return []
-    header = ["method", "tasks", "no answer", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
+    header = ["method", "tasks", "no result", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
     return ["## Other libraries\n", PEERS_INTRO, table(header, rows)]
 
 
