@@ -38,7 +38,7 @@ def print_adapt(account: AdaptAccount) -> None:
         lines.add(
             "true",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
-            "with a label; these labels are used for nothing else",
+            "with a label; these labels are used only for this line",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(

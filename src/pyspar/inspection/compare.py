@@ -180,4 +180,4 @@ def _to_float(what: str, values: Any) -> Matrix:
             raise TypeError("got None" if values is None else "got complex numbers")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must hold real numbers ({error}); pass 0.0 for no intercept") from error
+        raise InputError(f"{what} must contain real numbers ({error}); pass 0.0 for no intercept") from error

@@ -157,7 +157,7 @@ def _check_constant(facts: FeatureFacts) -> Finding | None:
         "warning",
         f"{_count(len(facts.constant), 'column has', 'columns have')} one value in the source and other values in the "
         f"target: {list_some(facts.constant, 5)}.",
-        "Their weights cannot be estimated and are zero. Label rows in which these columns vary.",
+        "The weights of such columns cannot be estimated and are zero. Label rows in which these columns vary.",
     )
 
 
@@ -263,9 +263,9 @@ def _check_leader(facts: LabelFacts) -> Finding | None:
         return None
     is_far = leader.reach >= LEADER_REACH
     text = (
-        f"One column dominates: {leader.name!r} carries {format_percent(leader.share, 0)} of what {leader.n_columns:,} "
-        "columns explain of the label. Forecasts assume that many columns matter, so the true error of adapted weights "
-        "may be above or below its interval"
+        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of what the "
+        f"{leader.n_columns:,} columns explain of the label. Forecasts assume that many columns matter, so the true "
+        "error of adapted weights may be above or below its interval"
     )
     if is_far:
         reach = format_factor(leader.reach)

@@ -196,8 +196,8 @@ def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:
         raise InputError(f"{where}: arrays must be 1-D or 2-D, got {key!r} of shape {array.shape}; remove it")
     if array.dtype.kind not in "biufUM":
         raise InputError(
-            f"{where}, array {key!r}: the array must hold real numbers, got dtype {array.dtype}; save it as float64, "
-            "or as Parquet"
+            f"{where}, array {key!r}: the array must contain real numbers, got dtype {array.dtype}; save it as "
+            "float64, or as Parquet"
         )
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     stem = "x" if key in ("X", "x") or n_arrays == 1 else key

@@ -32,7 +32,9 @@ EPILOG = "Example: spar reproduce tabular alpha --jobs 2"
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Names of suites, or all. Lists them if omitted.", show_default=False),
+    typer.Argument(
+        metavar="NAME", help="Names of suites, or all. Without a name, the suites are listed.", show_default=False
+    ),
 ]
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds; by default as in the paper.", show_default=False)]
 
@@ -49,7 +51,7 @@ def reproduce(
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
     ] = Retention.keep,
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Run experiments of the paper and print the published numbers beside ours.
 
@@ -79,7 +81,7 @@ def reproduce(
 
 def demo(
     out: Annotated[Path, typer.Option(help="The folder for the figure.")] = Path("demo-output"),
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Fit, adapt and compare five methods on a real data set with a natural shift between states."""
     with handle_errors(debug=debug):
