@@ -17,21 +17,16 @@ from sklearn.utils._param_validation import StrOptions
 from pyspar.core.adapt import Rule, adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, Solver, Weights
-from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
+from pyspar.core.prior import Prior, Units, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import chi2_rule, keep_rule
-from pyspar.estimators.base import AdaptationMixin, Attributes, MomentsRegressor, linear_weights, per_output
-from pyspar.estimators.validation import (
-    Confidence,
-    Source,
-    warn_if_scales_are_too_far_apart,
-    warn_if_weights_do_not_count,
-)
+from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
+from pyspar.estimators.validation import Confidence, Source
 
 RuleName = Literal["keep", "chi2"]
 
 
-class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
+class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
@@ -154,9 +149,9 @@ class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
 
     def _adapt_to(self, target: Moments) -> Attributes:
         source, belief = self._source, self._belief
-        spread = spread_about_source(target, source, fit_intercept=belief.centred)
-        prior = self._prior_in(units_of_features(source, spread, self._units, fit_intercept=belief.centred))
-        if not np.array_equal(prior.units, self._fitted_prior.units):
+        units = units_of_features(source, self._spread_of(target), self._units, fit_intercept=belief.centred)
+        prior = self._prior_in(units)
+        if not np.array_equal(units, self._fitted_prior.units):
             belief = ridge_belief(prior.of_source(source), fit_intercept=belief.centred)
         rules: dict[str, Rule] = {"keep": keep_rule, "chi2": partial(chi2_rule, alpha=float(self.alpha))}
         adaptation = adapt(belief, prior.of_target(target), rules[self.rule], complete=self.rule != "keep")
@@ -170,10 +165,6 @@ class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
 
     def _prior_of_rows(self) -> Prior:
         return self._prior_in(self.units_)
-
-    def _warn_of_limits(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
-        warn_if_scales_are_too_far_apart(self._belief)
 
 
 def _weights_for(prior: Prior, belief: RidgeBelief, correction: Matrix, y_ndim: int) -> Attributes:
