@@ -65,14 +65,6 @@ class Frame:
     shift: Vector
     scale: Vector
 
-    @property
-    def plain(self) -> bool:
-        """Whether the coordinates are those of the rows, so that the rows can be read in place."""
-        return not self.shift.any() and bool((self.scale == 1.0).all())
-
-    def part(self, columns: slice) -> Frame:
-        return Frame(self.shift[columns], self.scale[columns])
-
 
 def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
@@ -87,8 +79,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
     Both may be buffers that the next block overwrites.
     """
     d = table.X.shape[1]
-    x_frame, y_frame = frame.part(slice(0, d)), frame.part(slice(d, None))
-    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and x_frame.plain
+    is_shifted, is_scaled = frame.shift[:d].any(), (frame.scale[:d] != 1.0).any()
+    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and not is_shifted and not is_scaled
     # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
     by_columns = table.X.strides[0] < table.X.strides[1]
     buffer = np.empty((0, d))
@@ -96,8 +88,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
         n = rows.stop - rows.start
         side = np.empty((n, 1 + table.Y.shape[1]))
         side[:, 0] = 1.0
-        np.subtract(table.Y[rows], y_frame.shift, out=side[:, 1:])
-        side[:, 1:] *= y_frame.scale
+        np.subtract(table.Y[rows], frame.shift[d:], out=side[:, 1:])
+        side[:, 1:] *= frame.scale[d:]
         if in_place:
             yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
             continue
@@ -105,10 +97,10 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
             buffer = np.empty((d, n)).T if by_columns else np.empty((n, d))
         X = buffer[:n]
         np.copyto(X, table.X[rows])  # converting and subtracting in one step would be three times slower
-        if x_frame.shift.any():
-            X -= x_frame.shift
-        if not (x_frame.scale == 1.0).all():
-            X *= x_frame.scale
+        if is_shifted:
+            X -= frame.shift[:d]
+        if is_scaled:
+            X *= frame.scale[:d]
         if table.sqrt_weight is not None:
             X *= table.sqrt_weight[rows, None]
             side *= table.sqrt_weight[rows, None]

@@ -22,35 +22,16 @@ from pyspar.core.linalg import squared
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
 """The location of the maximum; see :class:`Evidence`."""
 
-_GRID_STEP = 0.25
-"""Spacing of the grid in the logarithm of kappa; the evidence varies on the scale of one."""
-
-_MIN_SQUARE = 1e-280
-"""A squared singular value below this may have underflowed, so its logarithm is unreliable."""
-
-_GRID_FACTOR = 1e6
-"""The factor by which the grid extends beyond the singular values on either side."""
-
-_EVIDENCE_ROUNDING = 1e-11
-"""A bound on the rounding error of the evidence per row, for sums of a few thousand logarithms."""
-
-_RESIDUAL_ROUNDING = 64.0
-"""The rounding error of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``."""
-
-_MIN_NOISE = 1e-9
-"""A residual above this share of the labels is noise, even if the weights along faint directions are large."""
-
-_MAX_REPEATED = 0.5
-"""The largest share of repeated rows. An exact fit is not attributed to a larger share."""
-
-_MAX_STEPS = 8
-"""The maximum number of steps of Newton's method, which typically takes two."""
-
-_STEP_TOLERANCE = 1e-7
-"""After a Newton step shorter than this the error is within rounding, because it is about the square of the step."""
-
-_STRONG_EVIDENCE = 10.0
-"""Twice the logarithm of an evidence ratio above which the evidence is very strong (Kass and Raftery, 1995)."""
+_GRID_STEP = 0.25  # in the logarithm of kappa; the evidence varies on the scale of one
+_GRID_FACTOR = 1e6  # the grid extends beyond the singular values by this factor on either side
+_MIN_SQUARE = 1e-280  # a squared singular value below this may have underflowed, so its logarithm is unreliable
+_EVIDENCE_ROUNDING = 1e-11  # a bound on the rounding error of the evidence per row, for a few thousand logarithms
+_RESIDUAL_ROUNDING = 64.0  # of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``
+_MIN_NOISE = 1e-9  # a residual above this share of the labels is noise, even if some weights are large
+_MAX_REPEATED = 0.5  # an exact fit is not attributed to a larger share of repeated rows
+_MAX_STEPS = 8  # of Newton's method, which typically takes two
+_STEP_TOLERANCE = 1e-7  # the error after a Newton step is about the square of the step, so it is within rounding
+_STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very strong evidence (Kass and Raftery, 1995)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +132,6 @@ def maximum_evidence(data: Coordinates) -> Evidence:
 
 def _maximise(data: Coordinates) -> list[_Maximum]:
     """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
-    lengths = _squared_lengths(data)
-    limits = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
-    unknown = [j for j, limit in enumerate(limits) if limit is None]
-    searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
-    return [limit or next(searched) for limit in limits]
-
-
-def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
     with np.errstate(over="ignore"):
         weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
     lengths = []
@@ -166,7 +139,10 @@ def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
         is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
         lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
-    return lengths
+    limits = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
+    unknown = [j for j, limit in enumerate(limits) if limit is None]
+    searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
+    return [limit or next(searched) for limit in limits]
 
 
 def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _Maximum | None:

@@ -83,8 +83,8 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
     unit = p.unit[output]
     nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
-    rows = (Z - p.x_mean) / p.reach
-    along = rows @ p.V
+    rows = (Z - p.fit.x_mean) / p.reach
+    along = rows @ p.fit.x.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
     share = 1.0 + p.mean_share + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
     if p.unseen:
@@ -92,4 +92,4 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
         share = share + outside[:, None] / kappa
     noise2 = p.residual(output)[nodes] / p.degrees(output)
-    return centre * unit + p.y_mean[output], np.sqrt(share * noise2).T * unit
+    return centre * unit + p.fit.y_mean[output], np.sqrt(share * noise2).T * unit

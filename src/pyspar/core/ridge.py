@@ -99,7 +99,11 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: floa
         log_evidence = scaled.log_evidence - labels * np.log(unit)
     sigma, tau = scaled.sigma * unit, scaled.tau * (unit / largest)
     evidence = replace(scaled, sigma=sigma, tau=tau, log_evidence=log_evidence)
-    w_hat = _shrink(fit, along, evidence.kappa)
+    w_hat = fit.w_hat
+    if fit.x.rank and evidence.kappa.any():
+        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
+        shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
+        w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
     return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
 
 
@@ -124,14 +128,6 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
     data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
     return data, unit, along * (unit / size)
-
-
-def _shrink(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
-    """Return the posterior mean: least squares with each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
-    if fit.x.rank == 0 or not kappa.any():
-        return fit.w_hat
-    lam2 = ((fit.x.lam / fit.x.lam[0]) ** 2)[:, None]
-    return np.asarray(np.where(kappa == 0.0, fit.w_hat, fit.x.V @ (along * (lam2 / (lam2 + kappa)))))
 
 
 def _evidence_at(data: Coordinates, kappa: float, weight: float) -> Evidence:

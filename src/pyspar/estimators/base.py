@@ -83,7 +83,14 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         first = not hasattr(self, "moments_")
         with use_device_of(X):
             source = read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=1, reset=first)
-            self._learn(source if first else self._add_batch(source))
+            if not first:
+                if source.y_ndim != self._y_ndim:
+                    raise ValueError(
+                        f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
+                    )
+                names = getattr(self, "feature_names_in_", None)
+                source = Source(self.moments_ + source.moments, source.y_ndim, names)
+            self._learn(source)
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -126,13 +133,6 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if hasattr(self, "feature_names_in_"):
             plain.feature_names_in_ = self.feature_names_in_
         return plain
-
-    def _add_batch(self, batch: Source) -> Source:
-        """Return the source so far and a further batch as one source."""
-        if batch.y_ndim != self._y_ndim:
-            raise ValueError(f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {batch.y_ndim}")
-        names = getattr(self, "feature_names_in_", None)
-        return Source(self.moments_ + batch.moments, batch.y_ndim, names)
 
     def _learn(self, source: Source) -> None:
         """Compute all fitted attributes for a source, then set them."""

@@ -23,8 +23,6 @@ from pyspar.core.rules import chi2_rule, keep_rule
 from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
 from pyspar.estimators.validation import Confidence, Source
 
-RuleName = Literal["keep", "chi2"]
-
 
 class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
@@ -109,7 +107,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         self,
         units: Units = "target",
         centre: Any = None,
-        rule: RuleName = "keep",
+        rule: Literal["keep", "chi2"] = "keep",
         alpha: float = 0.999,
         *,
         fit_intercept: bool = True,
@@ -191,17 +189,14 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
                 "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
                 "scikit-learn clones the grid's values"
             )
-        fitted_names = getattr(centre, "feature_names_in_", None)
-        if fitted_names is not None and names is not None and list(fitted_names) != list(names):
-            raise ValueError(
-                f"centre must be fitted to the source's columns in the same order, got {list(fitted_names)[:8]} for "
-                f"{list(names)[:8]}; refit it on the source's columns"
-            )
+        own_names = getattr(centre, "feature_names_in_", None)
         weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
-    elif names is not None and hasattr(centre, "reindex") and list(centre.index) != list(names):
+    else:
+        own_names = centre.index if hasattr(centre, "reindex") else None
+    if own_names is not None and names is not None and list(own_names) != list(names):
         raise ValueError(
-            f"centre must be indexed by the source's columns in the same order, got {list(centre.index)[:8]} for "
-            f"{list(names)[:8]}; pass centre[list(columns)]"
+            f"centre must have the source's columns in the same order, got {list(own_names)[:8]} for "
+            f"{list(names)[:8]}; refit the model, or reorder the weights"
         )
     coef, intercept = _as_numbers("centre", weights), _as_numbers("centre.intercept_", offset)
     columns = coef[:, None] if coef.ndim == 1 else coef.T

@@ -28,23 +28,10 @@ SPARSE_FORMATS = ("csr", "csc")
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
-_TEXT_ERRORS = ("could not convert string to float",)
-_OBJECT_ERRORS = ("float() argument must be", "could not be promoted by")
-
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The validated input of a fit.
-
-    Attributes
-    ----------
-    moments : Moments
-        The moments of the labelled rows.
-    y_ndim : int
-        The number of dimensions of y, 1 or 2.
-    names : array of str, optional
-        The names of the features, if the rows had names.
-    """
+    """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any."""
 
     moments: Moments
     y_ndim: int
@@ -226,7 +213,8 @@ def explain_text(rows: Any) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         is_text = isinstance(error, ValueError)
-        if not any(known in str(error) for known in (_TEXT_ERRORS if is_text else _OBJECT_ERRORS)):
+        known = ("could not convert string",) if is_text else ("float() argument must be", "could not be promoted by")
+        if not any(text in str(error) for text in known):
             raise
         columns, content = _columns_of_text(rows), "text" if is_text else "other objects"
         if columns == []:

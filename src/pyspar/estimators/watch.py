@@ -125,4 +125,4 @@ def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
 
 
 def _format_rmse(error: float) -> str:
-    return f"{error:.4g}" if np.isfinite(error) else "beyond what numbers can hold"
+    return f"{error:.4g}" if np.isfinite(error) else "too large for float64"
