@@ -9,7 +9,7 @@ from pyspar.core.belief import least_squares
 from pyspar.core.forecast import Forecaster
 from pyspar.core.posterior import posterior_of_fit
 from pyspar.core.predictive import predictive
-from pyspar.core.prior import plain_prior, spread_about_source, units_of_features
+from pyspar.core.prior import Prior, units_of_features
 from pyspar.core.ridge import ridge_belief
 from pyspar.core.risk import ols_risk
 from pyspar.core.spectrum import Spectrum
@@ -29,11 +29,15 @@ def posterior_of(X, y, *, fit_intercept):
     return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
 
 
+def prior_at_zero(units, n_outputs):
+    return Prior(units, np.zeros((len(units), n_outputs)), np.zeros(n_outputs))
+
+
 def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
     source, target = Moments.of(X, y), Moments.of(Z)
-    spread = spread_about_source(target, source, fit_intercept=fit_intercept)
+    spread = target.spread_about(source.mean[: source.n_features] if fit_intercept else np.zeros(source.n_features))
     unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, unknown=True)
-    return Forecaster(source, target, plain_prior(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
+    return Forecaster(source, target, prior_at_zero(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
 
 
 def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
@@ -257,7 +261,7 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
     X, y, Z, *_ = shifted(rng)
     Y = np.column_stack([y, y[::-1]])
     est, source = SpARRegressor().fit(X, Y), Moments.of(X, Y)
-    prior = plain_prior(np.ones(8), 2)
+    prior = prior_at_zero(np.ones(8), 2)
     whole = Forecaster(source, Moments.of(Z), prior, fit_intercept=True)
     for rows in (Z[:1], Z[20:27], Z):
         part = whole.on(Moments.of(rows))

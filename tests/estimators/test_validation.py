@@ -265,3 +265,15 @@ def test_the_error_messages_read_as_recorded(shift, golden):
             call()
         messages.append(f"{caught.type.__name__}: {caught.value}")
     golden("estimator-errors", "\n".join(messages))
+
+
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor, PCRRegressor])
+def test_fit_intercept_is_a_bool_of_python_or_numpy(kind):
+    X = np.arange(10.0).reshape(5, 2) ** 1.5
+    for value in (True, False):
+        plain, numpy = kind(fit_intercept=value).fit(X, X[:, 0]), kind(fit_intercept=np.bool_(value)).fit(X, X[:, 0])
+        assert plain.intercept_ == numpy.intercept_
+        np.testing.assert_array_equal(plain.coef_, numpy.coef_)
+    for value in ("yes", 2, None):
+        with pytest.raises(ValueError, match=f"fit_intercept.*{value}"):
+            kind(fit_intercept=value).fit(X, X[:, 0])

@@ -93,6 +93,6 @@ def test_an_error_beyond_float64_is_an_alarm(world):
     est, batches = world
     state = TargetWatch(est, limit=1.0, window=1).update(batches[0] * 1e300)
     assert state.alarm
-    assert "expected RMSE beyond what numbers can hold" in repr(state)
+    assert "expected RMSE too large for float64" in repr(state)
     assert "nan" not in repr(state)
     assert "inf" not in repr(state)

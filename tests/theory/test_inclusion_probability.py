@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2
 
-from pyspar.theory import FlatBelief, Moments, Spectrum, adapt, chi2_rule, inclusion_probability
+from pyspar.theory import (
+    FlatBelief,
+    Moments,
+    Spectrum,
+    Terms,
+    adapt,
+    chi2_rule,
+    inclusion_probability,
+    level_with_mle,
+)
 
 DRAWS = 20_000
 RATIOS = np.array([0.0, 1e-4, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0])
@@ -77,3 +86,15 @@ def test_alpha_one_always_removes_and_alpha_zero_never_does(ratio):
 def test_the_simulated_rule_agrees_at_both_ends_of_alpha(simulated):
     assert (simulated(1.0) == 1.0).all()
     assert (simulated(0.0) == 0.0).all()
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.5, np.nan])
+@pytest.mark.parametrize("degrees", [np.inf, 7.0])
+def test_an_alpha_outside_0_and_1_raises(alpha, degrees):
+    one = np.ones((1, 1))
+    with pytest.raises(ValueError, match=f"alpha.*{alpha}"):
+        chi2_rule(Terms(np.ones(1), one, one, degrees), alpha=alpha)
+    with pytest.raises(ValueError, match=f"alpha.*{alpha}"):
+        inclusion_probability(one, one, alpha, degrees=degrees)
+    with pytest.raises(ValueError, match=f"alpha.*{alpha}"):
+        level_with_mle(alpha, 40, 20)

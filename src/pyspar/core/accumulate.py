@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.linalg import lapack
@@ -66,14 +65,6 @@ class Frame:
     shift: Vector
     scale: Vector
 
-    @property
-    def plain(self) -> bool:
-        """Whether the coordinates are those of the rows, so that the rows can be read in place."""
-        return not self.shift.any() and bool((self.scale == 1.0).all())
-
-    def part(self, columns: slice) -> Frame:
-        return Frame(self.shift[columns], self.scale[columns])
-
 
 def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
@@ -88,8 +79,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
     Both may be buffers that the next block overwrites.
     """
     d = table.X.shape[1]
-    x_frame, y_frame = frame.part(slice(0, d)), frame.part(slice(d, None))
-    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and x_frame.plain
+    is_shifted, is_scaled = frame.shift[:d].any(), (frame.scale[:d] != 1.0).any()
+    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and not is_shifted and not is_scaled
     # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
     by_columns = table.X.strides[0] < table.X.strides[1]
     buffer = np.empty((0, d))
@@ -97,8 +88,8 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
         n = rows.stop - rows.start
         side = np.empty((n, 1 + table.Y.shape[1]))
         side[:, 0] = 1.0
-        np.subtract(table.Y[rows], y_frame.shift, out=side[:, 1:])
-        side[:, 1:] *= y_frame.scale
+        np.subtract(table.Y[rows], frame.shift[d:], out=side[:, 1:])
+        side[:, 1:] *= frame.scale[d:]
         if in_place:
             yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
             continue
@@ -106,10 +97,10 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
             buffer = np.empty((d, n)).T if by_columns else np.empty((n, d))
         X = buffer[:n]
         np.copyto(X, table.X[rows])  # converting and subtracting in one step would be three times slower
-        if x_frame.shift.any():
-            X -= x_frame.shift
-        if not (x_frame.scale == 1.0).all():
-            X *= x_frame.scale
+        if is_shifted:
+            X -= frame.shift[:d]
+        if is_scaled:
+            X *= frame.scale[:d]
         if table.sqrt_weight is not None:
             X *= table.sqrt_weight[rows, None]
             side *= table.sqrt_weight[rows, None]
@@ -122,28 +113,20 @@ def augmented_blocks(table: Table, frame: Frame) -> Iterator[Matrix]:
         yield np.column_stack([side[:, :1], X, side[:, 1:]])
 
 
-def typical_frame(table: Table, n_rows: int = 1000) -> Frame:
+def typical_frame(table: Table) -> Frame:
     """Return a frame that subtracts large common offsets of the columns. Columns without one are not shifted.
 
-    The offsets are those of the first ``n_rows`` rows. If these rows are not typical, the product loses digits, which
+    The offsets are those of the first 1000 rows. If these rows are not typical, the product loses digits, which
     its condition number shows.
     """
-    head = np.column_stack([table.X[:n_rows], table.Y[:n_rows]]).astype(np.float64, copy=False)
-    weight = None if table.sqrt_weight is None else table.sqrt_weight[:n_rows] ** 2
+    head = np.column_stack([table.X[:1000], table.Y[:1000]]).astype(np.float64, copy=False)
+    weight = None if table.sqrt_weight is None else table.sqrt_weight[:1000] ** 2
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.average(head, axis=0, weights=weight)
         spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
     offset = np.abs(mean) > OFFSET_LIMIT * spread
     offset[table.X.shape[1] :] = True  # the outputs are copied in any case
     return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))
-
-
-def column_sizes(table: Table, frame: Frame) -> Vector:
-    """Return the largest magnitude in each column of ``[X | Y]``, in the frame's coordinates."""
-    sizes = np.zeros(table.n_columns)
-    for block in augmented_blocks(Table(table.X, table.Y), frame):
-        np.maximum(sizes, np.abs(block[:, 1:]).max(axis=0), out=sizes)
-    return sizes
 
 
 def qr_root(table: Table) -> Matrix:
@@ -163,8 +146,13 @@ def gram_root(table: Table, *, refine: bool) -> Matrix:
         return np.full((1, table.n_columns + 1), np.nan)
     root, resolved = root_of_product(product, frame)
     if refine and not resolved:
-        mean = root[0, 1:] / root[0, 0]
-        factor = refine_factor(partial(_preconditioned_blocks, table, Frame(mean, frame.scale)), scatter_of(product)[1])
+        centred = Frame(root[0, 1:] / root[0, 0], frame.scale)
+
+        def read(precondition: Matrix) -> Iterator[tuple[Vector, Matrix]]:
+            for block in augmented_blocks(table, centred):
+                yield block[:, 0], block[:, 1:] @ precondition
+
+        factor = refine_factor(read, scatter_of(product)[1])
         if factor is None:
             return qr_root(table)
         root[1:, 1:] = factor / frame.scale
@@ -185,10 +173,10 @@ def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
     return root, resolved and centred
 
 
-def is_well_conditioned(square: Matrix, spread: float) -> bool:
-    """Return whether the smallest singular value of a product's root is at least this share of the largest."""
+def is_well_conditioned(square: Matrix) -> bool:
+    """Return whether a product keeps eleven digits (``GRAM_SPREAD``)."""
     with np.errstate(under="ignore"):
-        return bool(_cholesky(square)[1] >= spread**2)
+        return bool(_cholesky(square)[1] >= GRAM_SPREAD**2)
 
 
 def fold_block(root: Matrix, block: Matrix) -> Matrix:
@@ -221,7 +209,9 @@ def _safe_product(table: Table) -> tuple[Matrix, Frame]:
     # Read the rows again: a zero on the diagonal is either a constant column or an underflow, and an infinite value is
     # either an overflow or an infinity of the caller.
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = column_sizes(table, frame)
+        sizes = np.zeros(table.n_columns)
+        for block in augmented_blocks(Table(table.X, table.Y), frame):
+            np.maximum(sizes, np.abs(block[:, 1:]).max(axis=0), out=sizes)
     scaled = Frame(frame.shift, np.array([1.0 / power_of_two(size) for size in sizes]))
     if not np.isfinite(sizes).all() or (scaled.scale == 1.0).all():
         return product, frame
@@ -307,11 +297,6 @@ def _scatter_of_blocks(blocks: Iterable[tuple[Vector, Matrix]], size: int) -> Ma
         weight += sqrt_weight @ sqrt_weight
     # The mean that was subtracted is rounded. For many rows that error would add a direction.
     return np.asarray(scatter - np.outer(offset, offset) / weight)
-
-
-def _preconditioned_blocks(table: Table, frame: Frame, precondition: Matrix) -> Iterator[tuple[Vector, Matrix]]:
-    for block in augmented_blocks(table, frame):
-        yield block[:, 0], block[:, 1:] @ precondition
 
 
 def _equilibrate(scatter: Matrix) -> tuple[Vector, Matrix]:

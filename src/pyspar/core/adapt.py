@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.belief import Belief
 from pyspar.core.linalg import root_sum_squares, squared, thin_svd
 from pyspar.core.moments import Moments
+from pyspar.core.ridge import Belief
 from pyspar.core.rules import Terms, terms_of
-from pyspar.core.spectrum import Spectrum, decompose, outside_share
+from pyspar.core.spectrum import Spectrum, outside_share
 
 Rule = Callable[[Terms], Mask]
 WEIGHT_ROUNDING = 3e-14
@@ -156,7 +156,7 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False
     Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions in which the target does not vary keep
     ``w_hat``. With ``complete`` the rule is also applied to those of them in which the source varies.
     """
-    z = spectrum_about(target, belief.x_mean)
+    z = Spectrum.about(target, belief.x_mean)
     if complete:
         z = complete_spectrum(z, belief.x)
     terms = terms_of(belief, z)
@@ -175,14 +175,6 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False
         mean_risk=target.weight * belief.mean_share * squared(belief.sigma),
         posterior=belief.posterior,
     )
-
-
-def spectrum_about(data: Moments, origin: Vector) -> Spectrum:
-    """Return the spectrum of the features of a data set about the origin of another data set."""
-    features = data.without_outputs()
-    # Rounding occurred in the data as measured, so a large common offset counts, and so does the subtracted origin.
-    lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
-    return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]
 
 
 def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:

@@ -7,7 +7,7 @@ belief is ordinary least squares, the paper's setting. ``pyspar.core.ridge`` has
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -20,56 +20,29 @@ Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
 
 
-class Belief(Protocol):
-    """The interface of a source estimate that ``adapt`` requires."""
-
-    @property
-    def w_hat(self) -> Matrix:
-        """The estimate of the weights, features x outputs."""
-
-    @property
-    def sigma(self) -> Vector:
-        """The standard deviation of the label noise, per output."""
-
-    @property
-    def x(self) -> Spectrum:
-        """The spectrum of the source about ``x_mean``."""
-
-    @property
-    def x_mean(self) -> Vector:
-        """The origin of the features: the source mean, or zero without an intercept."""
-
-    @property
-    def y_mean(self) -> Vector:
-        """The origin of the outputs: the source mean, or zero without an intercept."""
-
-    @property
-    def weight(self) -> float:
-        """N: the sum of the source's row weights."""
-
-    @property
-    def centred(self) -> bool:
-        """Whether the source was fitted with an intercept."""
-
-    @property
-    def mean_share(self) -> float:
-        """Variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
-
-    @property
-    def posterior(self) -> bool:
-        """Whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the weights."""
-
-    @property
-    def degrees(self) -> float:
-        """The degrees of freedom of ``sigma`` that a rule accounts for; infinite if sigma counts as known."""
-
-    def std_along(self, directions: Matrix) -> Matrix:
-        """The standard deviation of ``<w_hat, e>`` for each column e, per output."""
-
-
 @dataclass(frozen=True, eq=False)
 class FlatBelief:
-    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``)."""
+    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
+
+    Attributes
+    ----------
+    w_hat : array of shape (D, K)
+        The estimate of the weights.
+    sigma : array of shape (K,)
+        The standard deviation of the label noise.
+    x : Spectrum
+        The spectrum of the source about ``x_mean``.
+    x_mean, y_mean : arrays of shape (D,) and (K,)
+        The source means, or zero without an intercept.
+    weight : float
+        N: the sum of the source's row weights.
+    centred : bool
+        Whether the source was fitted with an intercept.
+    noise : {"mle", "unbiased", "exact"}
+        How ``sigma`` was estimated.
+    posterior : bool
+        Whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the weights.
+    """
 
     w_hat: Matrix
     sigma: Vector
@@ -83,6 +56,7 @@ class FlatBelief:
 
     @property
     def mean_share(self) -> float:
+        """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
         return 1.0 / self.weight if self.centred else 0.0
 
     @property
@@ -96,6 +70,7 @@ class FlatBelief:
         return self.degrees_of_freedom if self.noise == "exact" and self.degrees_of_freedom > 0 else np.inf
 
     def std_along(self, directions: Matrix) -> Matrix:
+        """Return the standard deviation of ``<w_hat, e>`` for each column e, per output."""
         return np.outer(noise_gain(self.x, directions), self.sigma)
 
 

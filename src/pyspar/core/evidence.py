@@ -9,9 +9,9 @@ the length of the residual. It is maximised over ``sigma^2`` in closed form. One
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, log, pi, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -20,38 +20,18 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.linalg import squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
-"""The location of the maximum: interior, at ``tau -> 0``, at ``sigma -> 0``, or interior after dropping repeated rows.
-With "flat" and "fixed" ``kappa`` was given; zero is a flat prior."""
+"""The location of the maximum; see :class:`Evidence`."""
 
-_GRID_STEP = 0.25
-"""Spacing of the grid in the logarithm of kappa; the evidence varies on the scale of one."""
-
-_MIN_SQUARE = 1e-280
-"""A squared singular value below this may have underflowed, so its logarithm is unreliable."""
-
-_GRID_FACTOR = 1e6
-"""The factor by which the grid extends beyond the singular values on either side."""
-
-_EVIDENCE_ROUNDING = 1e-11
-"""A bound on the rounding error of the evidence per row, for sums of a few thousand logarithms."""
-
-_RESIDUAL_ROUNDING = 64.0
-"""The rounding error of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``."""
-
-_MIN_NOISE = 1e-9
-"""A residual above this share of the labels is noise, even if the weights along faint directions are large."""
-
-_MAX_REPEATED = 0.5
-"""The largest share of repeated rows. An exact fit is not attributed to a larger share."""
-
-_MAX_STEPS = 8
-"""The maximum number of steps of Newton's method, which typically takes two."""
-
-_STEP_TOLERANCE = 1e-7
-"""After a Newton step shorter than this the error is within rounding, because it is about the square of the step."""
-
-_STRONG_EVIDENCE = 10.0
-"""Twice the logarithm of an evidence ratio above which the evidence is very strong (Kass and Raftery, 1995)."""
+_GRID_STEP = 0.25  # in the logarithm of kappa; the evidence varies on the scale of one
+_GRID_FACTOR = 1e6  # the grid extends beyond the singular values by this factor on either side
+_MIN_SQUARE = 1e-280  # a squared singular value below this may have underflowed, so its logarithm is unreliable
+_EVIDENCE_ROUNDING = 1e-11  # a bound on the rounding error of the evidence per row, for a few thousand logarithms
+_RESIDUAL_ROUNDING = 64.0  # of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``
+_MIN_NOISE = 1e-9  # a residual above this share of the labels is noise, even if some weights are large
+_MAX_REPEATED = 0.5  # an exact fit is not attributed to a larger share of repeated rows
+_MAX_STEPS = 8  # of Newton's method, which typically takes two
+_STEP_TOLERANCE = 1e-7  # the error after a Newton step is about the square of the step, so it is within rounding
+_STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very strong evidence (Kass and Raftery, 1995)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +49,7 @@ class Evidence:
     limit : tuple of str
         "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0).
         "repeated-rows" means that the fit is exact because there are no more distinct rows than directions; repeated
-        rows are not counted. "fixed" and "flat" mean that kappa was given.
+        rows are not counted. "fixed" and "flat" mean that kappa was given; zero is a flat prior.
     """
 
     sigma: Vector
@@ -123,8 +103,7 @@ class Coordinates:
         return np.asarray(np.log1p(self.lam**2 / kappa[:, None]).sum(axis=1))
 
 
-@dataclass(frozen=True)
-class _Maximum:
+class _Maximum(NamedTuple):
     """The maximum of the evidence for one output."""
 
     sigma: float
@@ -134,8 +113,7 @@ class _Maximum:
     limit: Limit
 
 
-@dataclass(frozen=True)
-class _SquaredLengths:
+class _SquaredLengths(NamedTuple):
     """Squared lengths for one output: of the explained labels, of the residual, and of the least-squares weights."""
 
     signal: float
@@ -148,28 +126,12 @@ def maximum_evidence(data: Coordinates) -> Evidence:
 
     Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit.
     """
-    maxima = _maximise(data)
-    return Evidence(
-        sigma=np.array([one.sigma for one in maxima]),
-        tau=np.array([one.tau for one in maxima]),
-        kappa=np.array([one.kappa for one in maxima]),
-        log_evidence=np.array([one.log_evidence for one in maxima]),
-        limit=tuple(one.limit for one in maxima),
-    )
+    sigma, tau, kappa, log_evidence, limit = zip(*_maximise(data), strict=True)
+    return Evidence(np.array(sigma), np.array(tau), np.array(kappa), np.array(log_evidence), limit)
 
 
 def _maximise(data: Coordinates) -> list[_Maximum]:
     """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
-    lengths = _squared_lengths(data)
-    maxima = {j: _known_limit(data, one, j) for j, one in enumerate(lengths)}
-    unknown = [j for j, maximum in maxima.items() if maximum is None]
-    if unknown:
-        found = _search(data.n, data.lam**2, data.c[:, unknown] ** 2, [lengths[j] for j in unknown])
-        maxima.update(zip(unknown, found, strict=True))
-    return [maximum for maximum in maxima.values() if maximum is not None]
-
-
-def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
     with np.errstate(over="ignore"):
         weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
     lengths = []
@@ -177,7 +139,10 @@ def _squared_lengths(data: Coordinates) -> list[_SquaredLengths]:
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
         is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
         lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
-    return lengths
+    limits = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
+    unknown = [j for j, limit in enumerate(limits) if limit is None]
+    searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
+    return [limit or next(searched) for limit in limits]
 
 
 def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _Maximum | None:
@@ -193,12 +158,12 @@ def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _M
     return None
 
 
-def _search(n: float, lam2: Vector, c2: Matrix, lengths: Sequence[_SquaredLengths]) -> list[_Maximum]:
-    """Search the maximum of every output on one grid of log kappa, and refine it."""
-    smallest = float(lam2[-1])
+def _search(data: Coordinates, outputs: list[int], lengths: Sequence[_SquaredLengths]) -> list[_Maximum]:
+    """Search the maximum of several outputs on one grid of log kappa, and refine it."""
+    n, lam2, c2 = data.n, data.lam**2, data.c[:, outputs] ** 2
     # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
     ratios = [one.residual / one.weights / max(n, 1.0) for one in lengths if one.residual > 0.0]
-    low = max(min(smallest, *ratios), _MIN_SQUARE) if ratios else max(smallest, _MIN_SQUARE)
+    low = max(min([float(lam2[-1]), *ratios]), _MIN_SQUARE)
     grid = np.arange(log(low / _GRID_FACTOR), log(_GRID_FACTOR * max(n, 1.0)) + _GRID_STEP, _GRID_STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)
@@ -253,7 +218,7 @@ def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     exact = _log_evidence(alone.n, float(((alone.c[:, 0] / data.lam) ** 2).sum()), float(2.0 * np.log(data.lam).sum()))
     if maximum.limit != "interior" or 2.0 * (maximum.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
-    return replace(maximum, limit="repeated-rows")
+    return maximum._replace(limit="repeated-rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,10 +236,7 @@ class _Slope:
     def misfit(self, kappa: float) -> float:
         return float(self.c2 @ (kappa / (self.lam2 + kappa))) + self.rest2
 
-    def __call__(self, t: float) -> float:
-        return self.with_derivative(t)[0]
-
-    def with_derivative(self, t: float) -> tuple[float, float]:
+    def __call__(self, t: float) -> tuple[float, float]:
         """Return the slope and its derivative."""
         kappa = exp(t)
         inside = self.lam2 + kappa
@@ -293,14 +255,14 @@ def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> fl
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
     t = min(max(float(grid[best]) + _GRID_STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
     for _ in range(_MAX_STEPS):
-        value, derivative = slope.with_derivative(t)
+        value, derivative = slope(t)
         if not derivative > 0.0 or not low <= t - value / derivative <= high:
             break
         t -= value / derivative
         if abs(value / derivative) < _STEP_TOLERANCE:
             return t
-    if slope(low) < 0.0 < slope(high):
-        return float(brentq(slope, low, high, xtol=1e-13, rtol=1e-14))
+    if slope(low)[0] < 0.0 < slope(high)[0]:
+        return float(brentq(lambda t: slope(t)[0], low, high, xtol=1e-13, rtol=1e-14))
 
     def objective(t: float) -> float:
         return slope.n * log(slope.misfit(exp(t))) + float(np.log1p(slope.lam2 / exp(t)).sum())
@@ -322,18 +284,6 @@ def _vertex(five: Sequence[float]) -> float:
         return 0.0
     step = -first / second
     return step - 0.5 * (0.5 * (e - a) - (d - b)) * step**2 / second
-
-
-def log_evidence_at(data: Coordinates, sigma: float, kappa: float, output: int = 0) -> float:
-    r"""Return the log density of one output's labels, in units of their length.
-
-    .. math::
-        -2 \log p = n \log 2\pi\sigma^2 + \sum_i \log(1 + \lambda_i^2 / \kappa)
-        + \frac{1}{\sigma^2} \Big( \sum_i \frac{\kappa c_i^2}{\kappa + \lambda_i^2} + \mathrm{RSS} \Big)
-    """
-    kappas = np.array([kappa])
-    misfit, volume = float(data.misfit(kappas)[0, output]), float(data.volume(kappas)[0])
-    return -0.5 * float(data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
 
 
 def _log_evidence(n: float, misfit: float, volume: float) -> float:

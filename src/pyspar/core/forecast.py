@@ -125,10 +125,16 @@ class Forecaster:
 
     def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
+        belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self._centred_weights(coef, intercept)[:, output]
-            bias, variance, noise = self._expected_parts(weights, output)
+            # Offset and weights as corrections to the prior's centre, about the source mean.
+            correction = self._prior.correction(coef)
+            offset = intercept - self._prior.intercept + belief.x_mean @ correction - belief.y_mean
+            weights = np.vstack([offset, correction])[:, output]
+            difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
+            bias = float(np.square(self._root @ difference).sum()) / self._rows
             noiseless_draws, draws = self._draw_errors(weights, output)
+        variance, noise = float(self._variance[output]), float(belief.evidence.sigma2[output])
         rmse, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
         interval80, interval95 = (_interval(draws, level, rmse) for level in LEVELS)
         noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
@@ -144,18 +150,6 @@ class Forecaster:
             bias=_number(bias),
             noise=_number(noise),
         )
-
-    def _centred_weights(self, coef: Matrix, intercept: Vector) -> Matrix:
-        """Return offset and weights as corrections to the prior's centre, about the source mean: (1 + D, K)."""
-        correction = self._prior.correction(coef)
-        offset = intercept - self._prior.intercept + self._belief.x_mean @ correction - self._belief.y_mean
-        return np.vstack([offset, correction])
-
-    def _expected_parts(self, weights: Vector, output: int) -> tuple[float, float, float]:
-        """Return the expected squared error of a row in three parts: bias, variance, noise."""
-        difference = weights - np.concatenate([[0.0], self._belief.w_hat[:, output]])
-        bias = float(np.square(self._root @ difference).sum()) / self._rows
-        return bias, float(self._variance[output]), float(self._belief.evidence.sigma2[output])
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import frexp, isfinite, ldexp
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, svd
@@ -63,31 +62,23 @@ def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
     return U, lam, Vt
 
 
-class Algebra(Protocol):
-    """The two operations whose cost grows as D cubed."""
+class Algebra:
+    """The two operations whose cost grows as D cubed, in numpy. A subclass computes them on another device."""
 
     def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
         """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
-
-    def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
-        """Return ``weights @ (V' E)**2``: weighted sums of squared overlaps, one row per row of weights."""
-
-
-class NumpyAlgebra:
-    """Both operations in numpy."""
-
-    def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
         with np.errstate(under="ignore"):
             squares, V = np.linalg.eigh(root.T @ root)
         # BLAS does not support negative strides: without a contiguous copy every later product would copy.
         return squares[::-1], np.ascontiguousarray(V[:, ::-1])
 
     def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
+        """Return ``weights @ (V' E)**2``: weighted sums of squared overlaps, one row per row of weights."""
         overlap = V.T @ E
         return np.asarray(weights @ np.square(overlap, out=overlap))
 
 
-_current_algebra: ContextVar[Algebra] = ContextVar("pyspar_algebra", default=NumpyAlgebra())  # noqa: B039
+_current_algebra: ContextVar[Algebra] = ContextVar("pyspar_algebra", default=Algebra())  # noqa: B039
 
 
 def algebra() -> Algebra:

@@ -94,7 +94,10 @@ class Moments:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr', got {solver!r}")
         if not np.isfinite(root).all():
             raise ValueError(_describe_not_finite(table))
-        weight, weight2 = sums_of_weights(table.n_rows, sample_weight)
+        weight = weight2 = float(table.n_rows)
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+            weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
         blur = BLUR if solver == "gram" else 0.0
         return cls(root, len(measured), table.n_rows, weight, weight2, measured, blur, names)
 
@@ -109,9 +112,8 @@ class Moments:
             )
         if self.names and other.names and self.names != other.names:
             raise ValueError("only Moments with the same feature names in the same order can be added")
-        root = merge_roots(self.root, other.root)
         return Moments(
-            root,
+            merge_roots(self.root, other.root),
             self.n_features,
             rows=self.rows + other.rows,
             weight=self.weight + other.weight,
@@ -226,10 +228,9 @@ def measured_eps(X: Any) -> float | Vector:
     >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
     True
     """
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return _eps_of(getattr(X, "dtype", None))
-    return np.array([_eps_of(dtype) for dtype in X.dtypes])
+    if hasattr(X, "columns"):
+        return np.array([_eps_of(dtype) for dtype in X.dtypes])
+    return _eps_of(getattr(X, "dtype", None))
 
 
 def _eps_of(dtype: Any) -> float:
@@ -245,14 +246,6 @@ def column_names(X: Any) -> tuple[str, ...]:
     """Return the column names of a data frame, or an empty tuple if they are not all strings."""
     names = tuple(getattr(X, "columns", ()))
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
-
-
-def sums_of_weights(rows: int, sample_weight: Any) -> tuple[float, float]:
-    """Return the sum of the weights and the sum of their squares; without weights both are the number of rows."""
-    if sample_weight is None:
-        return float(rows), float(rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    return float(weight.sum()), float(np.square(weight).sum())
 
 
 def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:

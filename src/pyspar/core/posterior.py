@@ -44,10 +44,10 @@ class Posterior:
         The largest singular value of the source.
     unit : array of shape (K,)
         The length of the labels.
-    V : array of shape (D, r)
-        The source's directions.
+    fit : LeastSquares
+        The least-squares fit of the source.
     data : Coordinates
-        The labels along them.
+        The labels along the source's directions.
     labels : array of shape (K,)
         The effective number of labels, minus one for an intercept. Repeated rows are not counted if the fit is exact
         because of them.
@@ -57,26 +57,24 @@ class Posterior:
         The probability of each candidate; sums to one.
     log_evidence : array of shape (K,)
         The log evidence of the labels, up to a constant that does not depend on the units of the features.
-    x_mean, y_mean, mean_share
+    mean_share : float
         As for a belief.
     """
 
     reach: float
     unit: Vector
-    V: Matrix
+    fit: LeastSquares
     data: Coordinates
     labels: Vector
     kappa: Vector
     weight: Matrix
     log_evidence: Vector
-    x_mean: Vector
-    y_mean: Vector
     mean_share: float
 
     @property
     def unseen(self) -> bool:
         """Whether there are directions outside the span of the source, where the posterior equals the prior."""
-        return bool(self.V.shape[1] < self.V.shape[0])
+        return self.fit.x.rank < self.fit.x.n_features
 
     def degrees(self, output: int) -> float:
         """Return the degrees of freedom of the noise, given kappa."""
@@ -99,10 +97,11 @@ class Posterior:
         kappa, lam = self.kappa[which], self.data.lam[:, None]
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
-        weights = self.V @ along
+        V = self.fit.x.V
+        weights = V @ along
         if self.unseen:
-            free = rng.standard_normal((len(self.V), size)) * (sigma / np.sqrt(kappa))
-            weights += free - self.V @ (self.V.T @ free)
+            free = rng.standard_normal((len(V), size)) * (sigma / np.sqrt(kappa))
+            weights += free - V @ (V.T @ free)
         return weights, sigma
 
 
@@ -121,14 +120,12 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
     return Posterior(
         reach=float(fit.x.lam[0]) if fit.x.rank else 1.0,
         unit=unit,
-        V=fit.x.V,
+        fit=fit,
         data=data,
         labels=labels,
         kappa=kappa,
         weight=plausibility,
         log_evidence=log_evidence,
-        x_mean=fit.x_mean,
-        y_mean=fit.y_mean,
         mean_share=1.0 / weight if fit_intercept else 0.0,
     )
 

@@ -20,7 +20,8 @@ _NODES = 30
 _BISECTIONS = 26
 _NORMAL_DEGREES = 300.0
 """Above this many degrees of freedom a t variable is approximated by a normal one, to three digits of a probability."""
-_BLOCK_ROWS = 4096
+BLOCK_ROWS = 4096
+"""Rows are processed in blocks, because the mixture needs several numbers per row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +54,11 @@ class Predictive:
         safe = np.where(self.scale > 0.0, self.scale, np.finfo(np.float64).tiny)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2.0
-            below = self._share_below((middle - self.centre) / safe) < level
+            standardised = (middle - self.centre) / safe
+            normal = self.degrees > _NORMAL_DEGREES
+            below = (ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray((low + high) / 2.0)
-
-    def _share_below(self, standardised: Matrix) -> Vector:
-        normal = self.degrees > _NORMAL_DEGREES
-        return np.asarray((ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0))
 
 
 def predictive(
@@ -84,8 +83,8 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
     unit = p.unit[output]
     nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
-    rows = (Z - p.x_mean) / p.reach
-    along = rows @ p.V
+    rows = (Z - p.fit.x_mean) / p.reach
+    along = rows @ p.fit.x.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
     share = 1.0 + p.mean_share + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
     if p.unseen:
@@ -93,9 +92,4 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
         share = share + outside[:, None] / kappa
     noise2 = p.residual(output)[nodes] / p.degrees(output)
-    return centre * unit + p.y_mean[output], np.sqrt(share * noise2).T * unit
-
-
-def row_blocks(n_rows: int) -> list[slice]:
-    """Return slices of a few thousand rows each, because the mixture needs several numbers per row."""
-    return [slice(start, start + _BLOCK_ROWS) for start in range(0, n_rows, _BLOCK_ROWS)]
+    return centre * unit + p.fit.y_mean[output], np.sqrt(share * noise2).T * unit

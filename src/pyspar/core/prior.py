@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief
 from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
+from pyspar.core.ridge import Belief
 from pyspar.core.spectrum import ROUNDING_SLACK
 
 Units = Literal["target", "source", "common"]
@@ -54,10 +54,6 @@ class Prior:
         """Return a target in the prior's coordinates. Outputs are dropped."""
         return in_units_of(target.without_outputs(), self.units)
 
-    def of_rows(self, rows: Matrix) -> Matrix:
-        """Return rows in the prior's coordinates."""
-        return np.asarray(rows * inverse(self.units))
-
     def correction(self, coef: Matrix) -> Matrix:
         """Return the difference of weights from the centre, in the prior's coordinates."""
         return np.asarray((coef - self.coef) * self.units[:, None])
@@ -68,24 +64,18 @@ class Prior:
         return np.asarray(coef), np.asarray(self.intercept + belief.y_mean - belief.x_mean @ correction)
 
 
-def plain_prior(units: Vector, n_outputs: int) -> Prior:
-    """Return a prior centred at zero."""
-    return Prior(units, np.zeros((len(units), n_outputs)), np.zeros(n_outputs))
-
-
 def units_of_features(
     source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, unknown: bool = False
 ) -> Vector:
     """Return the unit of each feature; zero for a feature that is constant in the source.
 
-    ``target_spread`` is the spread of the target about the source's origin (``spread_about_source``). Without it,
-    "target" equals "source". The source carries no information about a feature that is constant in it, so decisions
-    drop the feature. Forecasts include it: with ``unknown`` its unit is its spread over the target (or the common
-    unit).
+    ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
+    intercept. Without it, "target" equals "source". The source carries no information about a feature that is constant
+    in it, so decisions drop the feature. Forecasts include it: with ``unknown`` its unit is its spread over the target
+    (or the common unit).
 
-    >>> X, Z = np.array([[-1.0, -1.0], [1.0, 1.0]]), np.array([[-5.0, 0.1], [5.0, 0.1]])
-    >>> spread = spread_about_source(Moments.of(Z), Moments.of(X), fit_intercept=True)
-    >>> units_of_features(Moments.of(X), spread, "target", fit_intercept=True)
+    >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "target", fit_intercept=True)
     array([5., 1.])
     """
     spread = spread_of_features(source, fit_intercept=fit_intercept)
@@ -111,17 +101,6 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     length = root_sum_squares(source.root_about(origin)[:, :d])
     noise = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
     return np.asarray(np.where(length > noise, length / np.sqrt(source.weight), 0.0))
-
-
-def spread_about_source(target: Moments, source: Moments, *, fit_intercept: bool) -> Vector:
-    """Return the root mean square of each target feature about the source mean, or zero without an intercept.
-
-    >>> source, target = Moments.of(np.array([[0.0], [2.0]])), Moments.of(np.array([[4.0], [2.0]]))
-    >>> spread_about_source(target, source, fit_intercept=True) ** 2
-    array([5.])
-    """
-    d = source.n_features
-    return target.spread_about(source.mean[:d] if fit_intercept else np.zeros(d))
 
 
 def inverse(units: Vector) -> Vector:

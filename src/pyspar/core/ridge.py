@@ -15,13 +15,13 @@ flat belief, where ``Sigma = sigma^2 (X'X)^+`` as in the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.belief import LeastSquares, least_squares, noise_gain
-from pyspar.core.evidence import Coordinates, Evidence, log_evidence_at, maximum_evidence
+from pyspar.core.belief import FlatBelief, LeastSquares, least_squares, noise_gain
+from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.linalg import algebra, power_of_two, root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import Spectrum
@@ -29,7 +29,10 @@ from pyspar.core.spectrum import Spectrum
 
 @dataclass(frozen=True, eq=False)
 class RidgeBelief:
-    """A normal posterior with mean ``w_hat`` and the covariance above; each output has its own variances."""
+    """A normal posterior with mean ``w_hat`` and the covariance above; each output has its own variances.
+
+    The attributes are those of :class:`FlatBelief`. ``sigma`` is treated as known, as is usual with maximum evidence.
+    """
 
     w_hat: Matrix
     evidence: Evidence
@@ -39,6 +42,7 @@ class RidgeBelief:
     weight: float
     centred: bool
     posterior: ClassVar[bool] = True
+    degrees: ClassVar[float] = np.inf
 
     @property
     def sigma(self) -> Vector:
@@ -53,30 +57,22 @@ class RidgeBelief:
     def mean_share(self) -> float:
         return 1.0 / self.weight if self.centred else 0.0
 
-    @property
-    def degrees(self) -> float:
-        """Infinite: sigma is treated as known, as is usual with maximum evidence."""
-        return np.inf
-
     def std_along(self, directions: Matrix) -> Matrix:
         if np.isinf(self.tau).any():  # a flat prior
             return np.outer(noise_gain(self.x, directions), self.sigma)
-        shares, unit = self._shares()
+        kappa, largest = self.evidence.kappa[:, None], self.x.lam[0] if self.x.rank else 1.0
+        inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
+        shares = np.where(np.isinf(kappa), 0.0, 1.0 / inside)  # variances along the source's directions
         sums = algebra().overlap_sums(self.x.V, directions, np.concatenate([shares, np.ones((1, self.x.rank))]))
-        inside = np.sqrt(sums[:-1]).T * unit
+        std = np.sqrt(sums[:-1]).T * (self.sigma / largest)
         if self.x.rank == self.x.n_features:
-            return inside
+            return np.asarray(std)
         length = np.einsum("ij,ij->j", directions, directions)
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
-        return np.asarray(np.hypot(inside, np.sqrt(outside)[:, None] * self.tau))
+        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.tau))
 
-    def _shares(self) -> tuple[Matrix, Vector]:
-        """Return the variances along the source's directions, outputs x rank, and the square root of their unit."""
-        if self.x.rank == 0:
-            return np.zeros((len(self.sigma), 0)), self.sigma
-        kappa = self.evidence.kappa[:, None]
-        inside = (self.x.lam / self.x.lam[0]) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
-        return np.where(np.isinf(kappa), 0.0, 1.0 / inside), self.sigma / self.x.lam[0]
+
+Belief: TypeAlias = FlatBelief | RidgeBelief
 
 
 def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
@@ -92,22 +88,23 @@ def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None
 def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
     """Return the posterior given an existing least-squares fit."""
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
+    largest = float(fit.x.lam[0]) if fit.x.rank else 1.0
     if k is None:
         scaled = maximum_evidence(data)
     else:
-        kappa = (np.sqrt(k) / fit.x.lam[0]) ** 2 if fit.x.rank else 0.0
-        scaled = _evidence_at(data, kappa, weight)
-    evidence = _in_units(scaled, unit, float(fit.x.lam[0]) if fit.x.rank else 1.0, data)
-    w_hat = _shrink(fit, along, evidence.kappa)
-    return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
-
-
-def _in_units(scaled: Evidence, unit: Vector, largest: float, data: Coordinates) -> Evidence:
-    """Return the evidence in the units of the data; ``scaled`` is in units of the labels' length and ``lambda_1``."""
+        scaled = _evidence_at(data, (np.sqrt(k) / largest) ** 2 if fit.x.rank else 0.0, weight)
+    # From units of the labels' length and lambda_1 to the units of the data.
     labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
     with np.errstate(invalid="ignore", divide="ignore"):
         log_evidence = scaled.log_evidence - labels * np.log(unit)
-    return replace(scaled, sigma=scaled.sigma * unit, tau=scaled.tau * (unit / largest), log_evidence=log_evidence)
+    sigma, tau = scaled.sigma * unit, scaled.tau * (unit / largest)
+    evidence = replace(scaled, sigma=sigma, tau=tau, log_evidence=log_evidence)
+    w_hat = fit.w_hat
+    if fit.x.rank and evidence.kappa.any():
+        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
+        shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
+        w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
+    return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
 
 
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
@@ -133,22 +130,22 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     return data, unit, along * (unit / size)
 
 
-def _shrink(fit: LeastSquares, along: Matrix, kappa: Vector) -> Matrix:
-    """Return the posterior mean: least squares with each direction multiplied by ``lambda^2 / (lambda^2 + k)``."""
-    if fit.x.rank == 0 or not kappa.any():
-        return fit.w_hat
-    lam2 = ((fit.x.lam / fit.x.lam[0]) ** 2)[:, None]
-    return np.asarray(np.where(kappa == 0.0, fit.w_hat, fit.x.V @ (along * (lam2 / (lam2 + kappa)))))
-
-
 def _evidence_at(data: Coordinates, kappa: float, weight: float) -> Evidence:
-    """Return the evidence at a fixed kappa, with the misfit divided by N as the noise variance."""
+    r"""Return the evidence at a fixed kappa, with the misfit divided by N as the noise variance.
+
+    .. math::
+        -2 \log p = n \log 2\pi\sigma^2 + \sum_i \log(1 + \lambda_i^2 / \kappa)
+        + \frac{1}{\sigma^2} \Big( \sum_i \frac{\kappa c_i^2}{\kappa + \lambda_i^2} + \mathrm{RSS} \Big)
+    """
     outputs = data.c.shape[1]
     kappas = np.full(outputs, kappa)
     if kappa == 0.0:
         # With no more rows than directions the noise cannot be estimated, as for the flat belief.
         sigma = data.rest / np.sqrt(weight) if data.n > data.lam.size else np.zeros(outputs)
         return Evidence(sigma, np.full(outputs, np.inf), kappas, np.full(outputs, -np.inf), ("flat",) * outputs)
-    sigma = np.sqrt(data.misfit(np.array([kappa]))[0] / weight)
-    values = [log_evidence_at(data, s, kappa, j) if s > 0.0 else np.inf for j, s in enumerate(sigma)]
-    return Evidence(sigma, sigma / np.sqrt(kappa), kappas, np.array(values), ("fixed",) * outputs)
+    misfit, volume = data.misfit(kappas[:1])[0], data.volume(kappas[:1])[0]
+    sigma = np.sqrt(misfit / weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = -0.5 * (data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
+    values[sigma == 0.0] = np.inf
+    return Evidence(sigma, sigma / np.sqrt(kappa), kappas, values, ("fixed",) * outputs)

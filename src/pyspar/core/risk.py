@@ -47,7 +47,8 @@ def bias_terms(z: Spectrum, w: Matrix) -> Matrix:
     >>> bias_terms(Spectrum.of(np.diag([1.0, 3.0])), np.array([[2.0], [1.0]])).ravel()
     array([9., 4.])
     """
-    return np.asarray((z.lam[:, None] * (z.V.T @ as_columns(w))) ** 2)
+    w = np.asarray(w, dtype=np.float64)
+    return np.asarray((z.lam[:, None] * (z.V.T @ (w if w.ndim == 2 else w[:, None]))) ** 2)
 
 
 def ols_risk(x: Spectrum, z: Spectrum, sigma2: Vector) -> Vector:
@@ -150,9 +151,3 @@ def level_with_mle(alpha: float, n: float, rank: int) -> float:
     if not spare > 0.0:
         raise ValueError(f"n must exceed rank, got n={n!r} and rank={rank!r}; otherwise the noise cannot be estimated.")
     return 1.0 if alpha == 1.0 else float(f_distribution.cdf(chi2_threshold(alpha) ** 2 * spare / n, 1, spare))
-
-
-def as_columns(w: Matrix) -> Matrix:
-    """Return weights as a (features, outputs) matrix; a vector is one output."""
-    w = np.asarray(w, dtype=np.float64)
-    return w[:, None] if w.ndim == 1 else w

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
 
 from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.belief import Belief
 from pyspar.core.linalg import squared
+from pyspar.core.ridge import Belief
 from pyspar.core.spectrum import Spectrum
 
 
@@ -109,10 +109,9 @@ def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
 
 
 def chi2_threshold(alpha: float, degrees: float = np.inf) -> float:
-    """Return the root of the alpha quantile of chi-squared with one degree of freedom, or of F(1, degrees).
-
-    An alpha outside [0, 1] gives NaN, as in scipy.
-    """
+    """Return the root of the alpha quantile of chi-squared with one degree of freedom, or of F(1, degrees)."""
+    if not 0.0 <= alpha <= 1.0:
+        raise ValueError(f"alpha must be in [0, 1], got {alpha!r}; the paper uses 0.999")
     if np.isinf(degrees):
         return float(np.sqrt(2.0 * gammaincinv(0.5, alpha)))
     return float(stdtrit(degrees, (1.0 + alpha) / 2.0))

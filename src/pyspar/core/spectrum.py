@@ -57,9 +57,16 @@ class Spectrum:
     @classmethod
     def of(cls, data: Any) -> Spectrum:
         """Return the spectrum of rows, or of their Moments, about the origin, as in the paper."""
-        moments = (data if isinstance(data, Moments) else Moments.of(data)).without_outputs()
-        root = moments.root_about(np.zeros(moments.n_features))
-        return decompose(root, moments.column_lengths(), moments.eps, moments.blur)[0]
+        moments = data if isinstance(data, Moments) else Moments.of(data)
+        return cls.about(moments, np.zeros(moments.n_features))
+
+    @classmethod
+    def about(cls, data: Moments, origin: Vector) -> Spectrum:
+        """Return the spectrum of the features of a data set about an origin."""
+        features = data.without_outputs()
+        # Rounding occurred in the data as measured, so a large common offset counts, and so does the subtracted origin.
+        lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
+        return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]
 
     @property
     def rank(self) -> int:
@@ -128,7 +135,7 @@ def _svd_by_square(root: Matrix) -> Svd | None:
 
 def _svd_by_short_square(root: Matrix) -> Svd | None:
     """Return the SVD of a root with fewer rows than columns by an eigenproblem of its rows; None if digits are lost."""
-    if not is_well_conditioned(root @ root.T, GRAM_SPREAD):  # a tenth of the cost of the eigenproblem
+    if not is_well_conditioned(root @ root.T):  # a tenth of the cost of the eigenproblem
         return None
     squares, U = algebra().squares_and_vectors(root.T)
     if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:

@@ -17,12 +17,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments, Solver, Weights
 from pyspar.core.posterior import posteriors_of
-from pyspar.core.predictive import Predictive, predictive, row_blocks
-from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
+from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
+from pyspar.core.prior import Prior, Units, inverse, units_of_features
+from pyspar.core.ridge import Belief
 from pyspar.estimators.validation import (
     SPARSE_FORMATS,
     Source,
@@ -32,6 +32,8 @@ from pyspar.estimators.validation import (
     read_moments,
     read_rows,
     target_moments,
+    warn_if_nothing_left_for_noise,
+    warn_if_scales_are_too_far_apart,
     warn_if_weights_do_not_count,
 )
 from pyspar.sources import linear_prediction
@@ -81,7 +83,14 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         first = not hasattr(self, "moments_")
         with use_device_of(X):
             source = read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=1, reset=first)
-            self._learn(source if first else self._add_batch(source))
+            if not first:
+                if source.y_ndim != self._y_ndim:
+                    raise ValueError(
+                        f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
+                    )
+                names = getattr(self, "feature_names_in_", None)
+                source = Source(self.moments_ + source.moments, source.y_ndim, names)
+            self._learn(source)
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -109,7 +118,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
         """
-        return predict_linear(self, X)
+        check_is_fitted(self)
+        kind = kind_of(X)
+        if kind in ("dask", "torch"):
+            return linear_prediction(self, X, kind)
+        return check_rows(self, X, accept_sparse=SPARSE_FORMATS) @ self.coef_.T + self.intercept_
 
     def to_linear_regression(self) -> LinearRegression:
         """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
@@ -120,13 +133,6 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if hasattr(self, "feature_names_in_"):
             plain.feature_names_in_ = self.feature_names_in_
         return plain
-
-    def _add_batch(self, batch: Source) -> Source:
-        """Return the source so far and a further batch as one source."""
-        if batch.y_ndim != self._y_ndim:
-            raise ValueError(f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {batch.y_ndim}")
-        names = getattr(self, "feature_names_in_", None)
-        return Source(self.moments_ + batch.moments, batch.y_ndim, names)
 
     def _learn(self, source: Source) -> None:
         """Compute all fitted attributes for a source, then set them."""
@@ -143,7 +149,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self.__dict__.update(attributes)
 
     def _warn_of_limits(self) -> None:
-        """Warn about limitations of the source; a subclass adds its own warnings."""
+        """Warn about limitations of the source."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,8 +160,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         return hasattr(self, "moments_")
 
 
-class AdaptationMixin:
-    """Methods that adapt a fitted MomentsRegressor to an unlabelled target and forecast its error.
+class AdaptableRegressor(MomentsRegressor):
+    """A regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
 
     The forecasts assume that labels are linear in the features with noise of constant variance, in both source and
     target. If this does not hold, the forecasts are too small.
@@ -164,13 +170,6 @@ class AdaptationMixin:
     methods.
     """
 
-    solver: Solver
-    coef_: Any
-    intercept_: Any
-    moments_: Moments
-    _y_ndim: int
-    _validate_params: Callable[[], None]
-    _warn_of_limits: Callable[[], None]
     _belief: Belief
     _weights: Weights
     _units: Units = "target"
@@ -263,7 +262,7 @@ class AdaptationMixin:
         array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
         """
         if not return_std:
-            return predict_linear(self, X)
+            return super().predict(X)
         rows = self._rows(X)
         prediction = rows @ self.coef_.T + self.intercept_
         mean = prediction.reshape(len(rows), -1)
@@ -291,6 +290,11 @@ class AdaptationMixin:
         low, high = self._per_row(self._rows(X), lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
         return low, high
 
+    def _warn_of_limits(self) -> None:
+        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
+        warn_if_nothing_left_for_noise(self._belief)
+        warn_if_scales_are_too_far_apart(self._belief)
+
     @property
     def _source(self) -> Moments:
         """The source's moments, with weights that sum to the effective number of rows."""
@@ -303,13 +307,17 @@ class AdaptationMixin:
             warn_if_weights_do_not_count(target.weight, target.rows, self._weights, role="target")
         return target.counted(self._weights)
 
+    def _spread_of(self, target: Moments) -> Vector:
+        """Return the root mean square of each target feature about the source mean, or zero without an intercept."""
+        mean = self._source.mean[: target.n_features]
+        return target.spread_about(mean if self._belief.centred else np.zeros_like(mean))
+
     def _adapt_moments(self, target: Moments) -> None:
         """Adapt to a checked target: compute all attributes, then set them."""
         self.__dict__.update(self._adapt_to(target))
 
     def _forecaster(self, target: Moments) -> Forecaster:
-        source, centred = self._source, self._belief.centred
-        spread = spread_about_source(target, source, fit_intercept=centred)
+        source, centred, spread = self._source, self._belief.centred, self._spread_of(target)
         units = units_of_features(source, spread, self._units, fit_intercept=centred, unknown=True)
         others = self._in_other_units(units, spread)
         return Forecaster(source, target, self._prior_in(units), beside=others, fit_intercept=centred)
@@ -343,21 +351,13 @@ class AdaptationMixin:
         priors = [prior, *self._in_other_units(prior.units, None)]
         _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
         result = np.empty((numbers, len(rows), len(posteriors[0].unit)))
-        for at in row_blocks(len(rows)):
+        for start in range(0, len(rows), BLOCK_ROWS):
+            at = slice(start, start + BLOCK_ROWS)
             centre = rows[at] @ prior.coef + prior.intercept
-            scaled = [other.of_rows(rows[at]) for other in priors]
+            scaled = [rows[at] * inverse(other.units) for other in priors]
             for k in range(result.shape[2]):
                 result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return [values[:, 0] if self._y_ndim == 1 else values for values in result]
-
-
-def predict_linear(estimator: Any, X: Any) -> Any:
-    """Return the predictions of a fitted linear regressor for rows of any kind."""
-    check_is_fitted(estimator)
-    kind = kind_of(X)
-    if kind in ("dask", "torch"):
-        return linear_prediction(estimator, X, kind)
-    return check_rows(estimator, X, accept_sparse=SPARSE_FORMATS) @ estimator.coef_.T + estimator.intercept_
 
 
 def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:

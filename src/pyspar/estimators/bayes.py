@@ -17,21 +17,14 @@ from sklearn.utils._param_validation import StrOptions
 from pyspar.core.adapt import Rule, adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, Solver, Weights
-from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
+from pyspar.core.prior import Prior, Units, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import chi2_rule, keep_rule
-from pyspar.estimators.base import AdaptationMixin, Attributes, MomentsRegressor, linear_weights, per_output
-from pyspar.estimators.validation import (
-    Confidence,
-    Source,
-    warn_if_scales_are_too_far_apart,
-    warn_if_weights_do_not_count,
-)
-
-RuleName = Literal["keep", "chi2"]
+from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
+from pyspar.estimators.validation import Confidence, Source
 
 
-class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
+class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
@@ -114,7 +107,7 @@ class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
         self,
         units: Units = "target",
         centre: Any = None,
-        rule: RuleName = "keep",
+        rule: Literal["keep", "chi2"] = "keep",
         alpha: float = 0.999,
         *,
         fit_intercept: bool = True,
@@ -154,9 +147,9 @@ class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
 
     def _adapt_to(self, target: Moments) -> Attributes:
         source, belief = self._source, self._belief
-        spread = spread_about_source(target, source, fit_intercept=belief.centred)
-        prior = self._prior_in(units_of_features(source, spread, self._units, fit_intercept=belief.centred))
-        if not np.array_equal(prior.units, self._fitted_prior.units):
+        units = units_of_features(source, self._spread_of(target), self._units, fit_intercept=belief.centred)
+        prior = self._prior_in(units)
+        if not np.array_equal(units, self._fitted_prior.units):
             belief = ridge_belief(prior.of_source(source), fit_intercept=belief.centred)
         rules: dict[str, Rule] = {"keep": keep_rule, "chi2": partial(chi2_rule, alpha=float(self.alpha))}
         adaptation = adapt(belief, prior.of_target(target), rules[self.rule], complete=self.rule != "keep")
@@ -170,10 +163,6 @@ class BayesSpARRegressor(AdaptationMixin, MomentsRegressor):
 
     def _prior_of_rows(self) -> Prior:
         return self._prior_in(self.units_)
-
-    def _warn_of_limits(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
-        warn_if_scales_are_too_far_apart(self._belief)
 
 
 def _weights_for(prior: Prior, belief: RidgeBelief, correction: Matrix, y_ndim: int) -> Attributes:
@@ -200,17 +189,14 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
                 "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
                 "scikit-learn clones the grid's values"
             )
-        fitted_names = getattr(centre, "feature_names_in_", None)
-        if fitted_names is not None and names is not None and list(fitted_names) != list(names):
-            raise ValueError(
-                f"centre must be fitted to the source's columns in the same order, got {list(fitted_names)[:8]} for "
-                f"{list(names)[:8]}; refit it on the source's columns"
-            )
+        own_names = getattr(centre, "feature_names_in_", None)
         weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
-    elif names is not None and hasattr(centre, "reindex") and list(centre.index) != list(names):
+    else:
+        own_names = centre.index if hasattr(centre, "reindex") else None
+    if own_names is not None and names is not None and list(own_names) != list(names):
         raise ValueError(
-            f"centre must be indexed by the source's columns in the same order, got {list(centre.index)[:8]} for "
-            f"{list(names)[:8]}; pass centre[list(columns)]"
+            f"centre must have the source's columns in the same order, got {list(own_names)[:8]} for "
+            f"{list(names)[:8]}; refit the model, or reorder the weights"
         )
     coef, intercept = _as_numbers("centre", weights), _as_numbers("centre.intercept_", offset)
     columns = coef[:, None] if coef.ndim == 1 else coef.T

@@ -18,7 +18,7 @@ from pyspar.core.cutoff import default_cutoff, directions_above, project_feature
 from pyspar.core.moments import Moments
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import check_alpha, check_choice
+from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
 HeadMethod = Literal["bayes", "spar", "ols"]
 
@@ -57,8 +57,7 @@ def check_head_options(method: Any, *, alpha: Any, noise: Any, cutoff: Any) -> N
     check_choice("method", method, get_args(HeadMethod))
     check_alpha(alpha)
     check_choice("noise", noise, get_args(Noise))
-    number = isinstance(cutoff, (int, float)) and not isinstance(cutoff, bool)
-    if cutoff is not None and not (number and 0.0 <= cutoff < 1.0):
+    if cutoff is not None and not (is_number(cutoff) and 0.0 <= cutoff < 1.0):
         raise ValueError(f"cutoff must be in [0, 1), as a share of the largest singular value, got {cutoff!r}")
 
 
@@ -113,14 +112,8 @@ def fit_head(
         # An output without a changed direction keeps its exact weights, including those along faint directions.
         new = np.where((adaptation.changed > 0)[:, None], new, coef)
     else:
-        changed = _count_changed(estimator, coef)
+        # Directions of the target, or of the source without a target.
+        directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
+        differs = np.abs((new - coef) @ directions) > EPS64 * np.abs(coef).max()
+        changed = Changed(int(differs.sum()), differs.size)
     return NewHead(new, offset, changed, estimator)
-
-
-def _count_changed(estimator: BayesSpARRegressor | SpARRegressor, trained: Matrix) -> Changed:
-    """Count the directions along which the head changed: those of the target, or of the source without a target."""
-    adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
-    directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
-    new = np.asarray(estimator.coef_).reshape(trained.shape)
-    changed = np.abs((new - trained) @ directions) > EPS64 * np.abs(trained).max()
-    return Changed(int(changed.sum()), changed.size)

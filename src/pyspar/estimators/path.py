@@ -65,7 +65,6 @@ def alpha_path(adapted: Any) -> AlphaPath:
     Returns
     -------
     AlphaPath
-        ``alpha`` (directions x outputs), ``removed_at(alpha)``, ``weights_at(alpha)`` and ``steps()``.
 
     Examples
     --------

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from pyspar.core.belief import least_squares
 from pyspar.core.moments import Solver
-from pyspar.core.pcr import principal_fit
+from pyspar.core.pcr import count_by_gcv, count_for_share, principal_weights
 from pyspar.estimators.base import Attributes, MomentsRegressor, linear_weights
-from pyspar.estimators.validation import Source
+from pyspar.estimators.validation import Source, is_number
 
 
 class PCRRegressor(MomentsRegressor):
@@ -60,15 +61,15 @@ class PCRRegressor(MomentsRegressor):
 
     def _solve(self, source: Source) -> Attributes:
         check_components(self.n_components, source.moments.n_features)
-        fit = principal_fit(source.moments)
+        fit = least_squares(source.moments, fit_intercept=True)
         if isinstance(self.n_components, str):
-            k = fit.best_by_gcv()
+            k = count_by_gcv(fit, source.moments.weight)
         elif isinstance(self.n_components, Integral):
             k = int(self.n_components)
         else:
-            k = fit.components_for(float(self.n_components))
+            k = count_for_share(fit, float(self.n_components))
         k = min(k, fit.x.rank)
-        w = fit.weights(k)
+        w = principal_weights(fit, k)
         y_mean = fit.y_mean if self.fit_intercept else np.zeros_like(fit.y_mean)
         weights = linear_weights(w, y_mean - fit.x_mean @ w, source.y_ndim)
         return {"n_components_": k, "rank_": fit.x.rank, **weights}
@@ -78,10 +79,8 @@ def check_components(n_components: Any, n_features: int) -> None:
     """Raise ValueError for an invalid number of principal components."""
     if isinstance(n_components, str) and n_components == "gcv":
         return
-    is_number = isinstance(n_components, Real) and not isinstance(n_components, bool)
-    is_count = is_number and isinstance(n_components, Integral) and 1 <= int(n_components) <= n_features
-    is_share = is_number and not isinstance(n_components, Integral) and 0.0 < float(n_components) <= 1.0
-    if not (is_count or is_share):
+    largest = n_features if isinstance(n_components, Integral) else 1.0
+    if not (is_number(n_components) and 0 < n_components <= largest):
         raise ValueError(
             f"n_components must be 'gcv', an integer from 1 to the number of features ({n_features}), or a share of "
             f"the variance in (0, 1], got {n_components!r}"

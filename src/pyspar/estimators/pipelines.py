@@ -61,7 +61,6 @@ def names_made(pipe: Pipeline) -> tuple[str, ...] | None:
     if len(pipe.steps) == 1:
         return None
     try:
-        names = pipe[:-1].get_feature_names_out()
+        return tuple(map(str, pipe[:-1].get_feature_names_out()))
     except (AttributeError, ValueError):  # a step without feature names
         return None
-    return None if names is None else tuple(map(str, names))

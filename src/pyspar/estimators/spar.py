@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from pyspar.core.adapt import adapt
@@ -12,19 +13,13 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.linalg import squared
 from pyspar.core.moments import Moments, Solver, Weights
-from pyspar.core.prior import Prior, plain_prior, units_of_features
+from pyspar.core.prior import Prior, units_of_features
 from pyspar.core.rules import chi2_rule
-from pyspar.estimators.base import AdaptationMixin, Attributes, MomentsRegressor, linear_weights, per_output
-from pyspar.estimators.validation import (
-    Confidence,
-    Source,
-    warn_if_nothing_left_for_noise,
-    warn_if_scales_are_too_far_apart,
-    warn_if_weights_do_not_count,
-)
+from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
+from pyspar.estimators.validation import Confidence, Source
 
 
-class SpARRegressor(AdaptationMixin, MomentsRegressor):
+class SpARRegressor(AdaptableRegressor):
     """Least squares that can be adapted to an unlabelled target: the Spectral Adapted Regressor.
 
     Parameters
@@ -123,17 +118,13 @@ class SpARRegressor(AdaptationMixin, MomentsRegressor):
 
     def _prior_in(self, units: Vector) -> Prior:
         """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
-        return plain_prior(units, self.moments_.n_outputs)
+        n_outputs = self.moments_.n_outputs
+        return Prior(units, np.zeros((len(units), n_outputs)), np.zeros(n_outputs))
 
     def _prior_of_rows(self) -> Prior:
         source, centred = self._source, self._belief.centred
         units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, unknown=True)
         return self._prior_in(units)
-
-    def _warn_of_limits(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
-        warn_if_nothing_left_for_noise(self._belief)
-        warn_if_scales_are_too_far_apart(self._belief)
 
 
 def _weights_for(belief: FlatBelief, w: Matrix, target_spread: Vector | None, y_ndim: int) -> Attributes:

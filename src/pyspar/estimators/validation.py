@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from pyspar.core.belief import Belief, FlatBelief
+from pyspar.core.belief import FlatBelief
 from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
+from pyspar.core.ridge import Belief
 from pyspar.errors import SparWarning
 from pyspar.sources import moments_of
 from pyspar.sources.kinds import is_batches, kind_of, refuse_dates, refuse_extreme_weights
@@ -27,23 +28,10 @@ SPARSE_FORMATS = ("csr", "csc")
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
-_TEXT_ERRORS = ("could not convert string to float",)
-_OBJECT_ERRORS = ("float() argument must be", "could not be promoted by")
-
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The validated input of a fit.
-
-    Attributes
-    ----------
-    moments : Moments
-        The moments of the labelled rows.
-    y_ndim : int
-        The number of dimensions of y, 1 or 2.
-    names : array of str, optional
-        The names of the features, if the rows had names.
-    """
+    """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any."""
 
     moments: Moments
     y_ndim: int
@@ -57,10 +45,15 @@ class Confidence(Interval):  # type: ignore[misc]  # sklearn is untyped
         super().__init__(Real, 0.0, 1.0, closed="both")
 
     def is_satisfied_by(self, val: Any) -> bool:
-        return isinstance(val, Real) and not isinstance(val, bool) and 0.0 <= float(val) <= 1.0
+        return is_number(val) and 0.0 <= float(val) <= 1.0
 
     def __str__(self) -> str:
         return "a confidence in [0, 1] (the paper uses 0.999)"
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number. A bool is not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_alpha(alpha: Any) -> None:
@@ -77,7 +70,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 def check_level(level: Any) -> None:
     """Raise ValueError for a coverage outside (0, 1)."""
-    if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < float(level) < 1.0:
+    if not is_number(level) or not 0.0 < float(level) < 1.0:
         raise ValueError(f"level is the share of labels to cover and must be in (0, 1), got {level!r}; try 0.9")
 
 
@@ -99,7 +92,7 @@ def read_rows(
         if moments.rows < min_rows:
             raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
         if not reset:
-            check_moments(estimator, moments, role="batch")
+            check_columns(estimator, moments.names, moments.n_features, role="batch")
         return Source(moments, int(y.ndim), _names_of(moments))
     eps = measured_eps(X)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
@@ -159,7 +152,9 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver
     if isinstance(Z, Moments):
         if sample_weight is not None:
             raise ValueError("sample_weight must be None for Moments, which include weights; pass it to Moments.of")
-        check_moments(estimator, Z)
+        check_columns(estimator, Z.names, Z.n_features)
+        if not np.isfinite(Z.root).all():
+            raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
         return Z
     kind = kind_of(Z)
     if kind != "dask":
@@ -169,9 +164,10 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver
         if kind == "batches" and sample_weight is not None:
             raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
         moments = moments_of(Z, sample_weight=sample_weight, solver=solver)
-        check_moments(estimator, moments)
-        return moments
-    check_target_columns(estimator, Z)
+        return target_moments(estimator, moments, None, solver=solver)
+    shape = np.shape(Z)
+    if len(shape) == 2:
+        check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
     eps = measured_eps(Z)
     Z = check_rows(estimator, Z, "the target", ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
     if kind == "sparse":
@@ -187,43 +183,27 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
         return validate_data(estimator, X, reset=False, dtype=FLOATS, **options)
 
 
-def check_moments(estimator: Any, moments: Moments, *, role: str = "target") -> None:
-    """Raise ValueError for moments whose features differ from those of a fitted estimator."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and moments.names:
-        _compare_names(list(names), list(moments.names), role, "reorder them")
-    if moments.n_features != estimator.n_features_in_:
-        raise ValueError(_describe_width(moments.n_features, estimator.n_features_in_, role))
-    if not np.isfinite(moments.root).all():
-        raise ValueError(f"the Moments of the {role} must be finite, got NaN or infinity; use Moments.of")
-
-
-def check_target_columns(estimator: Any, Z: Any) -> None:
-    """Raise ValueError for a target whose columns differ from those of a fitted estimator."""
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = getattr(Z, "columns", None)
-    if names is not None and columns is not None:
-        _compare_names(list(names), [str(c) for c in columns], "target", "pass Z[list(estimator.feature_names_in_)]")
-    shape = np.shape(Z)
-    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
-        raise ValueError(_describe_width(shape[1], estimator.n_features_in_, "target"))
-
-
-def _compare_names(source: list[str], other: list[str], role: str, remedy: str) -> None:
-    missing = [name for name in source if name not in set(other)]
-    extra = [name for name in other if name not in set(source)]
-    if missing or extra:
+def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
+    """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
+    fitted, expected = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if fitted is not None and names:
+        source_names, target_names = set(fitted), set(names)
+        missing = [name for name in fitted if name not in target_names]
+        extra = [name for name in names if name not in source_names]
+        if missing or extra:
+            raise ValueError(
+                f"{role} has {width} columns, the source has {expected}: missing {list_some(missing)}, "
+                f"unexpected {list_some(extra)}"
+            )
+        if list(fitted) != list(names):
+            raise ValueError(
+                f"{role} has the source's columns in a different order; use the order of estimator.feature_names_in_"
+            )
+    if width != expected:
+        label = "; check whether the label is one of them" if width == expected + 1 else ""
         raise ValueError(
-            f"{role} has {len(other)} columns, the source has {len(source)}: missing {list_some(missing)}, "
-            f"unexpected {list_some(extra)}"
+            f"{role} has {width} columns, the source has {expected}; pass the columns used in fit, in order{label}"
         )
-    if source != other:
-        raise ValueError(f"{role} has the source's columns in a different order; {remedy}")
-
-
-def _describe_width(columns: int, expected: int, role: str) -> str:
-    label = "; check whether the label is one of them" if columns == expected + 1 else ""
-    return f"{role} has {columns} columns, the source has {expected}; pass the columns used in fit, in order{label}"
 
 
 @contextmanager
@@ -233,7 +213,8 @@ def explain_text(rows: Any) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         is_text = isinstance(error, ValueError)
-        if not any(known in str(error) for known in (_TEXT_ERRORS if is_text else _OBJECT_ERRORS)):
+        known = ("could not convert string",) if is_text else ("float() argument must be", "could not be promoted by")
+        if not any(text in str(error) for text in known):
             raise
         columns, content = _columns_of_text(rows), "text" if is_text else "other objects"
         if columns == []:
@@ -257,9 +238,9 @@ def _columns_of_text(rows: Any) -> list[str] | None:
     return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
 
 
-def warn_if_nothing_left_for_noise(belief: FlatBelief) -> None:
-    """Warn if the source has no more rows than directions."""
-    if belief.degrees_of_freedom <= 0 and not belief.sigma.any():
+def warn_if_nothing_left_for_noise(belief: Belief) -> None:
+    """Warn if least squares has no more rows than directions."""
+    if isinstance(belief, FlatBelief) and belief.degrees_of_freedom <= 0 and not belief.sigma.any():
         warnings.warn(
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "

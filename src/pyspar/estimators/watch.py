@@ -10,7 +10,7 @@ import copy
 from collections import deque
 from dataclasses import dataclass
 from functools import reduce
-from numbers import Integral, Real
+from numbers import Integral
 from operator import add
 from typing import Any
 
@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.estimators.base import AdaptationMixin
-from pyspar.estimators.validation import target_moments
+from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.validation import is_number, target_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class WatchState:
     adapted: tuple[Forecast, ...]
     before: tuple[Forecast, ...]
     alarm: bool
-    estimator: AdaptationMixin
+    estimator: AdaptableRegressor
 
     def __repr__(self) -> str:
         errors = ", ".join(
@@ -84,18 +84,18 @@ class TargetWatch:
     """
 
     def __init__(self, estimator: Any, *, limit: float, window: int | None = None, decay: float | None = None) -> None:
-        if not isinstance(estimator, AdaptationMixin):
+        if not isinstance(estimator, AdaptableRegressor):
             raise TypeError(
                 f"estimator must be a SpARRegressor or a BayesSpARRegressor, got {type(estimator).__name__}"
             )
         check_is_fitted(estimator)
-        if not _is_number(limit) or not 0.0 < float(limit) < np.inf:
+        if not is_number(limit) or not 0.0 < float(limit) < np.inf:
             raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
         if (window is None) == (decay is None):
             raise ValueError("pass either window, a number of batches, or decay, the factor for earlier batches")
-        if window is not None and (not isinstance(window, Integral) or isinstance(window, bool) or window < 1):
+        if window is not None and (not isinstance(window, Integral) or not is_number(window) or window < 1):
             raise ValueError(f"window must be an integer of at least 1, got {window!r}")
-        if decay is not None and not (_is_number(decay) and 0.0 < float(decay) < 1.0):
+        if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
             raise ValueError(f"decay must be in (0, 1), got {decay!r}")
         self._estimator = estimator
         self._limit = float(limit)
@@ -125,8 +125,4 @@ def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
 
 
 def _format_rmse(error: float) -> str:
-    return f"{error:.4g}" if np.isfinite(error) else "beyond what numbers can hold"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return f"{error:.4g}" if np.isfinite(error) else "too large for float64"

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyspar.core.accumulate import BLUR, OFFSET_LIMIT, Frame, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import Algebra
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
 from pyspar.sources.kinds import refuse_extreme_weights
@@ -194,7 +195,7 @@ def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     return predicted.to(X.dtype) if X.is_floating_point() else predicted
 
 
-class DeviceAlgebra:
+class DeviceAlgebra(Algebra):
     """The operations whose cost grows as D cubed, on a device."""
 
     def __init__(self, device: Any) -> None:
