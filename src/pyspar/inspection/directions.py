@@ -84,26 +84,18 @@ def describe_directions(
     # The rule removes a direction without uncertainty at no confidence below one.
     exact = paper.terms.std[:, output] == 0.0
     alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
-    energy, outside = compute_energy_shares(paper), paper.outside
     names, shares = sum_by_column(paper.z.V, columns)
+    values = {
+        "energy": compute_energy_shares(paper), "keeping": var, "removing": bias, "change": change,
+        "inflation": inflation, "alpha": alpha, "doubt": doubt, "outside": paper.outside,
+        "removed": comparison.removed[:, output],
+    }  # fmt: skip
     directions = []
     for j in np.argsort(-var, kind="stable"):
         largest = np.argsort(-shares[:, j], kind="stable")[:MAX_LOADS]
-        directions.append(
-            Direction(
-                energy=float(energy[j]),
-                keeping=float(var[j]),
-                removing=float(bias[j]),
-                change=float(change[j]),
-                inflation=float(inflation[j]),
-                goes=bool(paper.removed[j, output]),
-                alpha=float(alpha[j]),
-                doubt=float(doubt[j]),
-                outside=float(outside[j]),
-                removed=float(comparison.removed[j, output]),
-                loads=tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0),
-            )
-        )
+        loads = tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0)
+        numbers = {name: float(array[j]) for name, array in values.items()}
+        directions.append(Direction(goes=bool(paper.removed[j, output]), loads=loads, **numbers))
     return tuple(directions)
 
 

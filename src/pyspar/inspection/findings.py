@@ -128,7 +128,7 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
         rows=source.weight,
         rank=int(estimator.rank_),
         outside=comparison.adaptation.outside_energy,
-        constant=list(dict.fromkeys(columns[j] for j in np.flatnonzero(constant))),
+        constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
         moved=moved,
         scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
     )
