@@ -74,14 +74,12 @@ def describe_directions(
     """
     paper = comparison.adaptation
     path, M = alpha_path(paper), paper.n_target
-    with np.errstate(over="ignore"):
-        lam2 = paper.z.lam**2 / M
     mean = paper.terms.mean[:, output]
     var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
-    change = lam2 * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
+    change = paper.z.lam**2 / M * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
     sigma2 = float(paper.sigma2[output])
     inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
-    # The rule removes a direction without uncertainty at no confidence below one.
+    # The rule removes a direction without uncertainty only at confidence 1.
     exact = paper.terms.std[:, output] == 0.0
     alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
     names, shares = sum_by_column(paper.z.V, columns)

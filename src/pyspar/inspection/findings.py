@@ -303,8 +303,8 @@ def _describe_leader(leader: LeadingColumn) -> Finding:
         "adapted weights may be above or below its interval"
     )
     if is_far:
-        reach = format_factor(leader.reach)
-        text += f"; an error above it is likely because the column reaches {reach} times as far in the target"
+        distance = f"{format_factor(leader.reach)} times as far from the source mean in the target"
+        text += f"; an error above it is likely because the column is {distance}"
     return Finding(
         "SPAR013",
         "warning" if is_far else "info",

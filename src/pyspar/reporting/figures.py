@@ -39,7 +39,8 @@ def draw_expected_errors(output: dict[str, Any], name: str, adapted: str) -> str
             ax.set_title(title)
             if reference is not None:
                 ax.axvline(reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
-                is_left = _compute_fraction(ax, reference) < 0.6  # keeps the text inside its panel
+                fraction = (ax.transData - ax.transAxes).transform((reference, 0.0))[0]
+                is_left = fraction < 0.6  # keeps the text inside its panel
                 ax.annotate(
                     "OLS on the source", (reference, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(3 if is_left else -3, -1), textcoords="offset points", fontsize=8, color=MUTED, va="top",
@@ -107,8 +108,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                     label=entry if place == 0 else None,
                 )  # fmt: skip
                 left += share
-        ax.set_xlim(0, 100)
-        ax.set_xlabel("share of the expected squared error, %")
+        ax.set(xlim=(0, 100), xlabel="share of the expected squared error, %")
         _name_bars(ax, forecasts)
         ax.grid(visible=False)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
@@ -135,14 +135,14 @@ def draw_inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n
         set_linear_scale(ax.xaxis, 6, integers=True)
         ax.axhline(unshifted, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="without a shift (1 / N)")
         figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
-        ax.set_xlabel("target direction, largest energy first")
-        ax.set_ylabel("spectral inflation" if narrow else "spectral inflation, in units of the noise")
+        inflation = "spectral inflation" if narrow else "spectral inflation, in units of the noise"
+        ax.set(xlabel="target direction, largest energy first", ylabel=inflation)
         return ax, _place_directions(directions, ranks, _clip(values, (low, high)))
 
     above = sum(v > unshifted for v in values)
     label = (
-        f"Spectral inflation of {len(directions):,} target directions: {above:,} have a larger "
-        f"variance cost than without a shift, the largest {format_number(max(values) / unshifted)} times as much."
+        f"Spectral inflation of {len(directions):,} target directions: {above:,} have a larger variance cost than "
+        f"without a shift, the largest {format_number(max(values) / unshifted)} times as much."
     )
     return draw_figure(name, label, draw, (3.2, 3.4))
 
@@ -167,8 +167,8 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
         line.set_gid("rule")
         ax.set_title("above the line: removed", loc="left", color=REMOVE, fontsize=8.5)
         ax.set_title("below the line: kept", loc="right", color=KEEP, fontsize=8.5)
-        ax.set_xlabel("removing: bias² per row" if narrow else "removing: bias² per row (estimated)")
-        ax.set_ylabel("keeping: variance per row")
+        bias = "removing: bias² per row" if narrow else "removing: bias² per row (estimated)"
+        ax.set(xlabel=bias, ylabel="keeping: variance per row")
         return ax, _place_directions(directions, _clip(removing, x), _clip(keeping, y))
 
     removed = sum(d["goes"] for d in directions)
@@ -181,19 +181,18 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
 
 
 def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
-    """Draw predictions before and after adapting, with the range of most source labels."""
+    """Draw predictions before and after adapting, with the range of most source labels; return "" without any."""
     predictions = output["predictions"]
-    pairs = [pair for pair in zip(predictions["before"], predictions["after"]) if None not in pair]
-    if not pairs:
+    if predictions is None:
         return ""
-    before, after = zip(*pairs[:: max(1, math.ceil(len(pairs) / MAX_DOTS))])
+    step = math.ceil(len(predictions["rows"]) / MAX_DOTS)
+    before, after = predictions["before"][::step], predictions["after"][::step]
     mean, std = output["label_mean"], output["label_std"]
 
     def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
         ax = figure.subplots()
         x, y = _pad_limits(before), _pad_limits(after)
-        ax.set_xlim(*x)
-        ax.set_ylim(*y)
+        ax.set(xlim=x, ylim=y, xlabel="before: least squares", ylabel=f"after: {estimator}, adapted")
         if mean is not None and std is not None:
             ax.axhspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.45, linewidth=0)
             ax.axvspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.3, linewidth=0)
@@ -201,8 +200,6 @@ def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
         ax.plot(ends, ends, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
         set_linear_scale(ax.xaxis, 4 if narrow else 5)
         set_linear_scale(ax.yaxis)
-        ax.set_xlabel("before: least squares")
-        ax.set_ylabel(f"after: {estimator}, adapted")
         return ax, Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
@@ -222,12 +219,6 @@ def _name_bars(ax: Any, forecasts: Sequence[dict[str, Any]]) -> None:
     ax.set_yticks(range(len(forecasts)), [shorten(f["name"]) for f in forecasts])
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
-
-
-def _compute_fraction(ax: Any, x: float) -> float:
-    """Return the horizontal position of a value in an axes, 0 to 1."""
-    place = ax.transAxes.inverted().transform(ax.transData.transform((x, 0.0)))
-    return float(place[0])
 
 
 def _place_directions(directions: Sequence[dict[str, Any]], x: Sequence[float], y: Sequence[float]) -> Points:

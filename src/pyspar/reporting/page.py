@@ -58,6 +58,7 @@ def render_page(report: dict[str, Any]) -> str:
 def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values that the section of one output shows, with at most ``limit`` directions."""
     alpha, directions = report["alpha"], output["directions"]
+    start = ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha)
     drawn = directions[:limit]
     order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
     rank = {j: place for place, j in enumerate(order, 1)}
@@ -81,7 +82,7 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "estimator": estimator,
         "numbers": numbers,
         "alpha": alpha,
-        "start": min(SLIDER_MAX, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER_MAX,
+        "start": min(SLIDER_MAX, start),
         "headline": headline,
         "also": [finding for finding in others if finding["severity"] in SEVERITIES[:2]][:MAX_HEADLINE_FINDINGS],
         "all_findings": [headline, *others],
@@ -96,22 +97,19 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
-        "data": _prepare_script_data(output, directions, drawn, alpha),
+        "data": _prepare_script_data(output, drawn, start),
         "errors": Markup(figures.draw_expected_errors(output, f"o{k}-errors", report["adapted"])),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
         "inflation": Markup(figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation")),
         "costs": Markup(figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
-        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator))
-        if output["predictions"]
-        else None,
+        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator)),
     }
 
 
-def _prepare_script_data(
-    output: dict[str, Any], directions: list[dict[str, Any]], drawn: list[dict[str, Any]], alpha: float
-) -> dict[str, Any]:
+def _prepare_script_data(output: dict[str, Any], drawn: list[dict[str, Any]], start: float) -> dict[str, Any]:
     """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it."""
     base = next(f["rmse"] for f in output["forecasts"] if f["name"] == "OLS")
+    directions = output["directions"]
     positions = [_compute_position(d) for d in directions]
     path = sorted(
         (position, d["change"] or 0.0, d["energy"] or 0.0)
@@ -133,7 +131,7 @@ def _prepare_script_data(
     ]  # fmt: skip
     return {
         "base": base,
-        "start": ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha),
+        "start": start,
         "total": len(directions),
         "steps": steps,
         "names": [formatting.shorten(name, 40) for name in names],
