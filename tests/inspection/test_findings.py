@@ -14,7 +14,7 @@ from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.evidence import Limit
 from pyspar.core.forecast import Forecast
 from pyspar.inspection.directions import Direction
-from pyspar.inspection.findings import LIMITS, LeadingColumn, check_features, check_label
+from pyspar.inspection.findings import LIMITS, LeadingColumn, derive_feature_findings, derive_label_findings
 from pyspar.inspection.judgement import Judgement
 
 
@@ -231,11 +231,11 @@ def test_the_text_of_every_finding(golden):
     names = [f"column {i}" for i in range(7)]
     moved = {name: 4.0 + 1e5 * i for i, name in enumerate(names)}
     findings = [
-        *check_label(judgement, directions, "no-noise", LeadingColumn("area", 0.5, 40, 6.0)),
-        *check_label(judgement, directions[:1], "no-signal", LeadingColumn("area", 0.5, 40, 2.0)),
-        *check_label(judgement, (), "repeated-rows", None),
-        *check_features(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
-        *check_features(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}, scale_ratio=1.0),
+        *derive_label_findings(judgement, directions, "no-noise", LeadingColumn("area", 0.5, 40, 6.0)),
+        *derive_label_findings(judgement, directions[:1], "no-signal", LeadingColumn("area", 0.5, 40, 2.0)),
+        *derive_label_findings(judgement, (), "repeated-rows", None),
+        *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
+        *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 4.0}, scale_ratio=1),
     ]
     assert {f.code for f in findings} | {"SPAR002", "SPAR012", "SPAR014"} == read_codes_in_source()
     lines = dict.fromkeys(f"{f.code} {f.severity}\n    {f.text}\n    {f.advice}" for f in findings)

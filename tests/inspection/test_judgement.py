@@ -10,7 +10,7 @@ import pytest
 
 from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
-from pyspar.inspection.findings import check_label
+from pyspar.inspection.findings import derive_label_findings
 from pyspar.inspection.judgement import Judgement, write_verdict
 
 
@@ -28,7 +28,7 @@ def judge_forecasts(forecasts, source_rmse, adapted):
 
 
 def findings_by_code(judgement):
-    return {finding.code: finding for finding in check_label(judgement, (), "interior", None)}
+    return {finding.code: finding for finding in derive_label_findings(judgement, (), "interior", None)}
 
 
 CASES = [
@@ -72,7 +72,7 @@ def test_the_outcome_follows_from_the_expected_errors(judgement, outcome, advise
 def test_harm_has_two_levels(ratio):
     judgement = judge(1.0, OLS=ratio, Bayes_SpAR=ratio)
     severity = {1.05: "good", 1.5: "warning", 3.0: "serious"}[ratio]
-    (finding,) = check_label(judgement, (), "interior", None)
+    (finding,) = derive_label_findings(judgement, (), "interior", None)
     assert judgement.is_harmful == (severity != "good")
     assert finding.severity == severity
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from pyspar.estimators.pipelines import last_step, names_made
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, Weights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
-from pyspar.inspection.findings import check_label, find_leading_columns, list_feature_findings
+from pyspar.inspection.findings import derive_label_findings, find_leading_columns, list_feature_findings
 from pyspar.inspection.judgement import Judgement, write_verdict
 from pyspar.inspection.results import Inspection, OutputInspection
 from pyspar.inspection.target_rows import compute_group_moments, predict_sample
@@ -113,7 +112,7 @@ def build_inspection(
     columns: Sequence[str],
     outputs: Sequence[str],
     description: str,
-    groups: Mapping[str, Moments] = MappingProxyType({}),
+    groups: Mapping[str, Moments] | None = None,
 ) -> Inspection:
     """Return the inspection of checked input.
 
@@ -124,7 +123,7 @@ def build_inspection(
     source, d = estimator._source, len(comparison.units)
     on_target: Forecaster = estimator._forecaster(comparison.target)
     on_source: Forecaster = estimator._forecaster(source.without_outputs())
-    on_groups = {name: on_target.on(moments) for name, moments in groups.items()}
+    on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = on_target.best()[0] * comparison.units[:, None]
     predictions = predict_sample(Z, candidates["OLS"], candidates[comparison.adapted])
     label_std = root_sum_squares(source.root_about(None)[:, d:]) / np.sqrt(source.weight)
@@ -139,7 +138,7 @@ def build_inspection(
         directions = describe_directions(comparison, posterior_mean, columns, k)
         source_rmse = on_source.of("source", *candidates["OLS"], k).rmse
         judgement = Judgement({f.name: f for f in forecasts}, source_rmse, comparison.adapted)
-        findings = check_label(judgement, directions, comparison.limits[k], leaders[k])
+        findings = derive_label_findings(judgement, directions, comparison.limits[k], leaders[k])
         inspected.append(
             OutputInspection(
                 name=name,

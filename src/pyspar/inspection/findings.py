@@ -124,7 +124,7 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
             moved.setdefault(columns[j], float(shift[j]))  # the largest shift of the features with this name
     units = get_fitted_units(estimator)
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
-    findings = check_features(
+    findings = derive_feature_findings(
         rows=source.weight,
         rank=int(estimator.rank_),
         outside=comparison.adaptation.outside_energy,
@@ -135,7 +135,7 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
     return tuple(findings)
 
 
-def check_features(
+def derive_feature_findings(
     *, rows: float, rank: int, outside: float, constant: Sequence[str], moved: Mapping[str, float], scale_ratio: float
 ) -> Iterator[Finding]:
     """Yield the findings about the features.
@@ -191,7 +191,7 @@ def check_features(
         )
 
 
-def check_label(
+def derive_label_findings(
     judgement: Judgement, directions: Sequence[Direction], limit: str, leader: LeadingColumn | None
 ) -> Iterator[Finding]:
     """Yield the findings about one label. The first states whether the shift is harmful.
