@@ -44,7 +44,7 @@ The paper uses ChairAngles-Tails (Gustafsson, Danelljan and Schön 2023), a spli
 contains it. Put one of these files into a folder and pass the folder as `PYSPAR_DATA` or `folder=`:
 
 - `RC-49_64x64.h5` as published by the authors of CcGAN, with `images` of shape (n, 3, 64, 64), `labels` in degrees and
-  `indx_train`. It requires h5py (`pip install 'pyspar[paper]'`).
+  `indx_train`. It requires h5py (`pip install '.[paper]'`).
 - `RC-49_64x64.npz` with the same three arrays.
 - `chair-angles-tails.npz` with arrays that are already split, such as those in the pickles of Gustafsson et al.:
   `images_train`, `labels_train`, `images_val`, `labels_val`, `images_test`, `labels_test`.

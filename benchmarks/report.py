@@ -13,10 +13,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 
 INTRO = """# Speed
 
-Each ratio compares two tasks that took turns in one run on one machine; it is the quotient of their median times. The
-line below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from the
-records in `benchmarks/results`. `make bench` makes the records, except those of other libraries (`make peers`) and of
-the GPU (`python -m benchmarks.gpu`).
+A ratio is the quotient of the median times of two tasks that were run alternately in one run on one machine. The line
+below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from the records
+in `benchmarks/results`. `make bench` creates the records, except those of other libraries (`make peers`) and of the GPU
+(`python -m benchmarks.gpu`).
 """
 
 FLOOR = """\

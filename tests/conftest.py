@@ -115,3 +115,14 @@ def files(tmp_path):
         return paths
 
     return write
+
+
+@pytest.fixture
+def spar(monkeypatch):
+    """Run a command in this process, in a terminal that is wide enough for every line."""
+    from typer.testing import CliRunner
+
+    from pyspar.cli.app import app
+
+    monkeypatch.setenv("COLUMNS", "300")
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])

@@ -16,7 +16,7 @@ STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 # For each package or module: the packages of pyspar and the libraries that it may import, at the top or in functions.
 MAY = {
     "errors": (set(), set()),
-    "interrupts": (set(), set()),
+    "terminal": ({"errors"}, {"rich", "typer"}),
     "progress": ({"errors"}, set()),
     "wording": (set(), set()),
     "core": (set(), {"numpy", "scipy"}),
@@ -35,14 +35,14 @@ MAY = {
         {"numpy", "pandas", "pyarrow", "sklearn"},
     ),
     "paper": (
-        {"__init__", "core", "errors", "progress", "estimators", "interrupts", "io", "nn", "wording"},
-        {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib"},
+        {"__init__", "core", "errors", "progress", "estimators", "terminal", "io", "nn", "wording"},
+        {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
     "cli": (
-        {"__init__", "errors", "progress", "inspection", "interrupts", "paper", "tables", "wording"},
+        {"__init__", "errors", "progress", "inspection", "terminal", "paper", "tables", "wording"},
         {"rich", "typer"},
     ),
-    "__main__": ({"cli", "interrupts"}, set()),
+    "__main__": ({"cli", "terminal"}, set()),
     "__init__": ({"core", "errors", "estimators", "inspection", "io", "reporting", "wording"}, set()),
 }
 

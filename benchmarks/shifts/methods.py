@@ -1,7 +1,7 @@
 """The compared methods. Each takes X, y, Z and returns predictions for Z, and a forecast of their error if it can.
 
 Features are standardised by the source, and every linear method fits an intercept. The reference is scikit-learn's
-RidgeCV with 41 penalties from 1e-4 to 1e6, chosen by leave-one-out. No method sees a label of the target.
+RidgeCV with 41 penalties from 1e-4 to 1e6, chosen by leave-one-out. No method uses a label of the target.
 """
 
 from __future__ import annotations

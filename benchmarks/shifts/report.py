@@ -85,7 +85,7 @@ def opening(records: Records) -> list[str]:
         raw_below=maps["raw"].below,
         raw_above=maps["raw"].above,
         raw_tasks=maps["raw"].answered,
-        level="better than" if duel.high < 1.0 else "worse than" if duel.low > 1.0 else "level with",
+        level="more accurate than" if duel.high < 1.0 else "less accurate than" if duel.low > 1.0 else "as accurate as",
         poly2=figure(maps["poly2"].geometric_mean),
         fourier=figure(maps["fourier"].geometric_mean),
         expanding="does not reduce the error" if min(expanded) >= 1.0 else "changes the error",
@@ -193,7 +193,7 @@ def peers(records: Records) -> list[str]:
             rows.append([method, *counts, *_cells(summary), figure(ours.geometric_mean), ours.above])
     if not rows:
         return []
-    header = ["method", "tasks", "no answer", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
+    header = ["method", "tasks", "no result", *SAME_FEATURES[1:], f"{OURS}: mean", f"{OURS}: above {TAIL:.2f}"]
     return ["## Other libraries\n", PEERS_INTRO, table(header, rows)]
 
 
@@ -241,7 +241,7 @@ def _cells(summary: Summary) -> list[str]:
 
 def _name(method: str, summary: Summary) -> str:
     missing = summary.recorded - summary.answered
-    return f"{method} ({missing} without an answer)" if missing else method
+    return f"{method} ({missing} without a result)" if missing else method
 
 
 def _mean_worst(summary: Summary) -> str:

@@ -24,7 +24,7 @@ from 0.90 to {tail} on {between}, and above {tail} on {above}. A minority of the
 
 INTRO = """\
 **How to read the numbers.** A ratio is the RMSE of a method on the target divided by that of RidgeCV (41 penalties from
-1e-4 to 1e6, chosen by leave-one-out). A ratio below one is better than RidgeCV. No method sees a label of the target.
+1e-4 to 1e6, chosen by leave-one-out). A ratio below one is better than RidgeCV. No method uses a label of the target.
 `last` is the part of the data that influenced the methods least; its limits are described at the end.
 
 | name | method |
@@ -35,33 +35,33 @@ INTRO = """\
 | `SpAR 0.999` | `SpARRegressor(alpha=0.999)`: the method of the paper |
 | `PCR` | `PCRRegressor("gcv")`: principal component regression |
 
-`make evidence` installs the data, makes the records that are missing from `benchmarks/results/shifts.jsonl`, and writes
-this page.
+`make evidence` installs the data, computes the records that are missing from `benchmarks/results/shifts.jsonl`, and
+writes this page.
 """
 
 ABSOLUTE = """\
-Geometric mean over sets (worst set). This table compares feature maps, and linear methods with tree ensembles. The tree
-ensembles use scikit-learn's default settings and were run on raw columns only. Many sets are small: the median number
-of source rows is {rows}. On the {large} sets with {many:,} or more source rows, {trees} have {trees_large} times the
-error of RidgeCV. Their largest ratios are on {worst}.
+Each entry is the geometric mean over sets (worst set). This table compares feature maps, and linear methods with tree
+ensembles. The tree ensembles use scikit-learn's default settings and were run on raw columns only. Many sets are small:
+the median number of source rows is {rows}. On the {large} sets with {many:,} or more source rows, {trees} have
+{trees_large} times the error of RidgeCV. Their largest ratios are on {worst}.
 """
 
 HEAD_TO_HEAD = """\
-RMSE of `BayesSpAR` divided by that of the other method on the same features. The three tasks of a set are not
-independent, so each set counts once, with the geometric mean of its tasks. The interval is two standard errors of the
-mean over sets, on the log scale. The tree ensembles are compared on raw columns only.
+A ratio is the RMSE of `BayesSpAR` divided by that of the other method on the same features. The three tasks of a set
+are not independent, so each set counts once, with the geometric mean of its tasks. The interval is two standard errors
+of the mean over sets, on the log scale. The tree ensembles are compared on raw columns only.
 """
 
 PEERS_INTRO = """\
-Methods of skada and ADAPT around the same RidgeCV, with their default settings, on a part of the tasks. Ratios are to
-RidgeCV on the same features. The last two columns give `BayesSpAR` on the tasks that the method answered.
-`make evidence-peers` runs these methods in a separate environment.
+Methods of skada and ADAPT were run with their default settings, and with the same RidgeCV as their regressor, on a part
+of the tasks. Ratios are relative to RidgeCV on the same features. The last two columns give `BayesSpAR` on the tasks
+for which the method returned a result. `make evidence-peers` runs these methods in a separate environment.
 """
 
 FORECAST = """\
 `expected_rmse` forecasts the RMSE on the target before any target label is known. The forecast assumes that the
 relation between features and label is linear and does not change. The table gives the share of tasks whose RMSE was
-inside the recorded 95 % interval, and the quotient of actual and expected RMSE.
+inside the recorded 95 % interval, and the ratio of the actual to the expected RMSE.
 """
 
 SETS = """\
@@ -84,14 +84,14 @@ PARTS = {
     "first three parts.",
     "sealed": "It was run next, and showed two crashes and a long tail. About 60 further settings were then compared "
     "on the first four parts.",
-    "last": "It was run after the earlier method was final, and nothing was changed after that. It was also looked at "
-    "when the present, simpler method was proposed: about sixty variants of prototypes were compared while its results "
-    "were known. Nothing was fitted to it, but it is not an untouched test.",
+    "last": "It was run after the earlier method was final, and nothing was changed after that. Its results were "
+    "known when the present, simpler method was developed, and about sixty variants of prototypes were compared at "
+    "that time. Nothing was fitted to it, but it is not an untouched test.",
 }
 
 FEATURES = """\
 The three feature maps use the source only. Missing numbers are replaced by the median of the source. A category gives
-one column per level except the most frequent one. At most 5,000 rows each of source and target are used.
+one column per level, except for the most frequent level. At most 5,000 rows each of source and target are used.
 
 - `raw`: the columns, standardised by the source.
 - `poly2`: the columns with their squares and products, at most 800 columns.

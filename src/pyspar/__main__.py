@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pyspar.interrupts import STOPPED, leave_at_once, stoppable
+from pyspar.terminal import STOPPED, leave_at_once, stoppable
 
 
 def main() -> None:

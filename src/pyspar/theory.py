@@ -33,13 +33,12 @@ from pyspar.core.risk import (
     level_with_mle,
     ols_risk,
     oracle_rule,
-    outside_share,
     projected_risk,
     spectral_inflation,
     variance_terms,
 )
 from pyspar.core.rules import Terms, chi2_rule, keep_rule, terms_of, top_k_rule
-from pyspar.core.spectrum import Spectrum
+from pyspar.core.spectrum import Spectrum, outside_share
 
 __all__ = [
     "Adaptation",

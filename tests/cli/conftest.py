@@ -1,4 +1,4 @@
-"""Run the command line in this process."""
+"""Run a command with invalid input."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
-
-from pyspar.cli.app import app
-
-
-@pytest.fixture
-def spar(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Run a command in a terminal that is wide enough for every line."""
-    monkeypatch.setenv("COLUMNS", "300")
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(app, [str(a) for a in arguments])
-
-    return invoke
+from typer.testing import Result
 
 
 @pytest.fixture

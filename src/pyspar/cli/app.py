@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from pyspar import __version__
-from pyspar.cli import data as cli_data
-from pyspar.cli import reproduce as cli_reproduce
-from pyspar.cli import show, show_paper
+from pyspar.cli import show
 from pyspar.errors import need
+from pyspar.paper.commands import data as paper_data
+from pyspar.paper.commands import reproduce as paper_reproduce
 from pyspar.progress import show_progress
+from pyspar.terminal import handle_errors
 
 app = typer.Typer(
     name="spar",
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(cli_data.app)
+app.add_typer(paper_data.app)
 
 _FILES = (
     "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .npy (a 2-D array; its columns are x0, x1, "
@@ -138,12 +139,12 @@ def adapt(
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         jobs = _import_jobs()
         request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
         with show_progress() as progress:
             account = jobs.adapt_files(request, method=method.value, output=output, save=save, progress=progress)
-    with show.handle_errors(debug=debug, stopped="stopped; everything was written"):
+    with handle_errors(debug=debug, stopped="stopped; everything was written"):
         show.print_adapt(account)
 
 
@@ -169,19 +170,19 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors."""
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         jobs = _import_jobs()
         request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
         with show_progress() as progress:
             account = jobs.inspect_files(request, top=top, report=report, json=json, progress=progress)
     written = "everything was written" if report or json else "nothing was written"
-    with show.handle_errors(debug=debug, stopped=f"stopped; {written}"):
+    with handle_errors(debug=debug, stopped=f"stopped; {written}"):
         show.print_inspect(account)
 
 
 @app.command(
     help="Reduce the numeric columns of SOURCE to the Moments that adapt and inspect need. SOURCE is read once in "
-    "constant memory. Without --label the result is a target.\n\n"
+    "constant memory. Without --label the result is the summary of a target.\n\n"
     "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy.",
     epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
 )
@@ -200,7 +201,7 @@ def summarize(
     debug: Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         jobs = _import_jobs()
         with show_progress() as progress:
             account = jobs.summarize_file(
@@ -209,23 +210,8 @@ def summarize(
         show.print_summary(account)
 
 
-app.command(epilog=cli_reproduce.EPILOG)(cli_reproduce.reproduce)
-
-
-@app.command(epilog="Example: spar demo --out demo-output")
-def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the figure.")] = Path("demo-output"),
-    debug: Debug = False,
-) -> None:
-    """Fit, adapt and compare five methods on a real data set with a natural shift between states."""
-    with show.handle_errors(debug=debug):
-        need("matplotlib", "paper")
-        from pyspar.paper.experiments import demo as experiment
-
-        with show_progress() as progress:
-            progress.start("demo", "fitting and adapting")
-            result = experiment.run(out)
-        show_paper.demo(result)
+app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
+app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
 
 
 def run() -> None:

@@ -1,21 +1,16 @@
-"""Print the accounts of ``adapt``, ``inspect`` and ``summarize``, and turn errors into messages and exit codes."""
+"""Print the accounts of ``adapt``, ``inspect`` and ``summarize``."""
 
 from __future__ import annotations
 
 import math
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from rich import filesize
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer import Exit
 
-from pyspar.errors import InputError, MissingExtraError
-from pyspar.interrupts import STOPPED
+from pyspar.terminal import printable
 from pyspar.wording import describe_new_categories, format_interval, format_number, format_percent, replace_powers
 
 if TYPE_CHECKING:
@@ -26,29 +21,6 @@ _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
-_INPUT_ERROR, _INTERNAL_ERROR = 2, 1
-"""Exit codes."""
-
-
-@contextmanager
-def handle_errors(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iterator[None]:
-    """Turn exceptions into a message on stderr and an exit code. ``debug`` adds the traceback."""
-    try:
-        yield
-    except (InputError, MissingExtraError) as error:
-        _fail(f"error: {error}", _INPUT_ERROR, debug)
-    except KeyboardInterrupt:
-        _fail(stopped, STOPPED, debug)
-    except MemoryError:
-        _fail("error: the tables do not fit into memory; use fewer rows or columns, or --stream", _INPUT_ERROR, debug)
-    except Exit:
-        raise
-    except OSError as error:
-        path = error.filename or "a file"
-        _fail(f"error: cannot read or write {path}: {(error.strerror or str(error)).lower()}", _INPUT_ERROR, debug)
-    except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
 
 def print_adapt(account: AdaptAccount) -> None:
@@ -66,7 +38,7 @@ def print_adapt(account: AdaptAccount) -> None:
         lines.add(
             "true",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
-            "with a label; these labels are used for nothing else",
+            "with a label; these labels are used only for this line",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(
@@ -130,11 +102,6 @@ def forecast_lines(inspection: Inspection) -> list[str]:
                 f"(80 %: {format_interval(forecast.interval80)}; 95 %: {format_interval(forecast.interval95)})"
             )
     return lines
-
-
-def printable(text: str) -> str:
-    """Return a text with control characters escaped. Names from files must not control the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 class _Lines:
@@ -259,11 +226,3 @@ def _encodable(text: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return replace_powers(text)
     return text
-
-
-def _fail(text: str, code: int, debug: bool) -> NoReturn:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    if debug:
-        console.print(Text(traceback.format_exc()))
-    console.print(Text(printable(text)))
-    raise Exit(code)

@@ -11,11 +11,14 @@ from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.belief import Belief
 from pyspar.core.linalg import root_sum_squares, squared, thin_svd
 from pyspar.core.moments import Moments
-from pyspar.core.risk import outside_share
 from pyspar.core.rules import Terms, terms_of
-from pyspar.core.spectrum import Spectrum, decompose
+from pyspar.core.spectrum import Spectrum, decompose, outside_share
 
 Rule = Callable[[Terms], Mask]
+WEIGHT_ROUNDING = 3e-14
+"""Weights below this share of the largest weight count as zero."""
+SHARE_ROUNDING = 1e-9
+"""Removed shares within this distance of 0 or 1 are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,3 +202,16 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / root_sum_squares(extra)
     return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))
+
+
+def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
+    """Return the share of the weight along each direction that adapting removed, 0 to 1; 0 if the weight grew.
+
+    >>> removed_shares(np.eye(3), np.array([[2.0], [2.0], [2.0]]), np.array([[2.0], [1.0], [0.0]])).ravel()
+    array([0. , 0.5, 1. ])
+    """
+    length, length_after = np.abs(directions.T @ before), np.abs(directions.T @ after)
+    nonzero = length > WEIGHT_ROUNDING * np.abs(before).max(axis=0, initial=0.0)
+    share = np.clip(1.0 - length_after / np.where(nonzero, length, 1.0), 0.0, 1.0)
+    share = np.where(np.abs(share - np.round(share)) < SHARE_ROUNDING, np.round(share), share)
+    return np.where(nonzero, share, 0.0)

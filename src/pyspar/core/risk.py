@@ -98,15 +98,6 @@ def spectral_inflation(x: Spectrum, z: Spectrum, sigma2: Vector, n_target: float
     return variance_terms(x, z, sigma2) / n_target
 
 
-def outside_share(x: Spectrum, z: Spectrum) -> Vector:
-    """Return the share of each target direction that lies outside the span of the source.
-
-    ``thm:ols_loss`` does not cover this part: its least-squares weight is zero, and the labels carry no information
-    about it.
-    """
-    return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
-
-
 def inclusion_probability(bias: Matrix, var: Matrix, alpha: float, *, degrees: float = np.inf) -> Matrix:
     r"""Return the probability that the chi-squared rule removes a direction with given Bias and Var.
 

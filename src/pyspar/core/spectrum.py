@@ -70,6 +70,15 @@ class Spectrum:
         return int(self.V.shape[0])
 
 
+def outside_share(x: Spectrum, z: Spectrum) -> Vector:
+    """Return the share of each target direction that lies outside the span of the source.
+
+    ``thm:ols_loss`` does not cover this part: its least-squares weight is zero, and the labels carry no information
+    about it.
+    """
+    return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
+
+
 def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
     """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
 

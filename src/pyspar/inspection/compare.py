@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.adapt import Adaptation
+from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.prior import in_units_of, inverse
@@ -25,10 +25,6 @@ Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
 METHODS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
 """The names of the weights that every inspection compares."""
-_WEIGHT_ROUNDING = 3e-14
-"""Weights below this share of the largest weight are treated as zero."""
-_SHARE_ROUNDING = 1e-9
-"""Removed shares within this distance of 0 or 1 are rounded."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,10 @@ def compare_weights(estimator: Any, target: Moments, *, as_given: bool = False) 
         adapted="SpAR" if is_spar else "Bayes-SpAR",
         adaptation=spar.adaptation_,
         units=units,
-        removed=compute_removed_shares(spar.adaptation_.z.V, unadapted, spar if is_spar else bayes, units),
+        removed=removed_shares(
+            spar.adaptation_.z.V,
+            *(weights_of(fitted)[0] * units[:, None] for fitted in (unadapted, spar if is_spar else bayes)),
+        ),
         limits=ridge.evidence_.limit,
     )
 
@@ -118,16 +117,6 @@ def get_fitted_units(estimator: Any) -> Vector:
     if isinstance(estimator, BayesSpARRegressor):
         return estimator._fitted_prior.units
     return np.ones(estimator.n_features_in_)
-
-
-def compute_removed_shares(directions: Matrix, before: Any, after: Any, units: Vector) -> Matrix:
-    """Return the share of the weight along each direction that adapting removed, 0 to 1; 0 if the weight grew."""
-    w_before, w_after = (weights_of(fitted)[0] * units[:, None] for fitted in (before, after))
-    length, length_after = np.abs(directions.T @ w_before), np.abs(directions.T @ w_after)
-    nonzero = length > _WEIGHT_ROUNDING * np.abs(w_before).max(axis=0, initial=0.0)
-    share = np.clip(1.0 - length_after / np.where(nonzero, length, 1.0), 0.0, 1.0)
-    share = np.where(np.abs(share - np.round(share)) < _SHARE_ROUNDING, np.round(share), share)
-    return np.where(nonzero, share, 0.0)
 
 
 def _scale_weights(estimator: Any, factors: Vector) -> Pair:
@@ -191,4 +180,4 @@ def _to_float(what: str, values: Any) -> Matrix:
             raise TypeError("got None" if values is None else "got complex numbers")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must hold real numbers ({error}); pass 0.0 for no intercept") from error
+        raise InputError(f"{what} must contain real numbers ({error}); pass 0.0 for no intercept") from error

@@ -159,7 +159,7 @@ def derive_feature_findings(
             "warning",
             f"{_count(len(constant), 'column has', 'columns have')} one value in the source and other values in the "
             f"target: {list_some(constant, 5)}.",
-            "Their weights cannot be estimated and are zero. Label rows in which these columns vary.",
+            "The weights of such columns cannot be estimated and are zero. Label rows in which these columns vary.",
         )
     if rows < ROWS_PER_DIRECTION * rank:
         is_exact = rows <= rank + 1
@@ -298,9 +298,9 @@ def _count_ties(directions: Sequence[Direction]) -> int:
 def _describe_leader(leader: LeadingColumn) -> Finding:
     is_far = leader.reach >= LEADER_REACH
     text = (
-        f"One column dominates: {leader.name!r} contributes {format_percent(leader.share, 0)} of the label's variation "
-        f"that {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so the true error of "
-        "adapted weights may be above or below its interval"
+        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of the label's "
+        f"variation that the {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so the "
+        "true error of adapted weights may be above or below its interval"
     )
     if is_far:
         distance = f"{format_factor(leader.reach)} times as far from the source mean in the target"

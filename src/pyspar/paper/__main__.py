@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 from pyspar.errors import InputError, MissingExtraError
-from pyspar.interrupts import STOPPED, stoppable
 from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
 from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
 from pyspar.progress import Lines
+from pyspar.terminal import STOPPED, stoppable
 
 
 def main(arguments: list[str] | None = None) -> int:

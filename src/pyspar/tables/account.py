@@ -67,7 +67,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Scored:
-    """The errors on the labels of the target, which are used for nothing else."""
+    """The errors on the labels of the target, which are used only for these errors."""
 
     rows: int
     rmse_least_squares: float

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
-from pyspar.core.adapt import Adaptation
+from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, SparWarning
 from pyspar.estimators.base import weights_of
@@ -22,7 +22,7 @@ from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection import build_inspection
-from pyspar.inspection.compare import compare_weights, compute_removed_shares
+from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.unseen_categories import add_unseen
 from pyspar.io.atomic import whole_file
 from pyspar.io.models import save as save_model
@@ -237,7 +237,7 @@ def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int
     if getattr(model, "rule", "chi2") == "chi2":
         return own.z.rank, int(own.removed.sum()), 0
     directions = adaptation.z.V
-    shares = compute_removed_shares(directions, copy.copy(model).reset(), model, np.ones(len(directions)))
+    shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])
     shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
     return adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum())
 

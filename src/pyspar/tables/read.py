@@ -236,7 +236,7 @@ def _number_names(stem: str, count: int) -> list[str]:
 def _check_dtype(array: Any, where: str) -> Any:
     if array.dtype.kind not in "biufUM":
         raise InputError(
-            f"{where}: the array must hold real numbers, got dtype {array.dtype}; save it as float64, or as Parquet"
+            f"{where}: the array must contain real numbers, got dtype {array.dtype}; save it as float64, or as Parquet"
         )
     native = array.dtype.newbyteorder("=")
     return array if array.dtype == native else array.astype(native)

@@ -57,10 +57,10 @@ def test_the_cache_is_searched_last(monkeypatch, cache):
 
 
 def test_a_missing_folder_raises(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"^folder .*nowhere"):
+    with pytest.raises(InputError, match=r"nowhere.*; folder"):
         where("skillcraft", tmp_path / "nowhere")
     monkeypatch.setenv("PYSPAR_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"^PYSPAR_DATA .*nowhere"):
+    with pytest.raises(InputError, match=r"nowhere.*; PYSPAR_DATA"):
         where("skillcraft")
 
 

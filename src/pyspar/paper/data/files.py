@@ -38,7 +38,7 @@ def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
         return None
     path = _expand_user(text, origin)
     if not is_folder(path):
-        raise InputError(f"{origin} must be a folder with data sets, not found: {str(text)!r}")
+        raise InputError(f"folder not found: {str(text)!r}; {origin} must name an existing folder with data sets")
     check_folder_access(path)
     return path
 
@@ -141,4 +141,4 @@ def check_sha256(path: Path, sha256: str, *, fix: str) -> None:
     """Raise if a file does not have this checksum."""
     actual = compute_sha256(path)
     if actual != sha256:
-        raise InputError(f"wrong content: {str(path)!r}, expected sha256 {sha256}, got {actual}; {fix}")
+        raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256}, got {actual}; {fix}")

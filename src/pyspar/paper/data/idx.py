@@ -37,5 +37,5 @@ def read_idx_images(path: Path, *, sha256: str) -> NDArray[np.uint8]:
         )
     actual = hashlib.sha256(data).hexdigest()
     if actual != sha256:
-        raise InputError(f"wrong content: {str(path)!r}, expected sha256 {sha256} after decompression, got {actual}")
+        raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256} after decompression, got {actual}")
     return np.frombuffer(data, np.uint8, offset=16).reshape(n, height, width)

@@ -61,7 +61,8 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     if any(name.startswith(f"{_VERSION}-") and name.endswith(".npz") for name in list_names(built)):
         return Location(built, CACHE)
     raise MissingDataError(
-        "Fashion-MNIST not found, from which 'rcf-mnist' is built. Get it with: apt install dataset-fashion-mnist\n"
+        "data set not found: 'rcf-mnist'. It is built from Fashion-MNIST. Get Fashion-MNIST with: "
+        "apt install dataset-fashion-mnist\n"
         "or put train-images-idx3-ubyte.gz into a folder (such as torchvision's FashionMNIST/raw) and pass the folder "
         "as PYSPAR_DATA, --data or folder=."
     )

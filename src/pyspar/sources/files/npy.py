@@ -46,7 +46,7 @@ def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
     if array.ndim != 2:
         raise InputError(f"{where}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it")
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{where}: the array must hold real numbers, got dtype {array.dtype}; save it as float64")
+        raise InputError(f"{where}: the array must contain real numbers, got dtype {array.dtype}; save it as float64")
     if 0 in array.shape:
         raise InputError(f"{where}: the array must have rows and columns, got shape {array.shape}")
     dtype = array.dtype.newbyteorder("=")

@@ -156,7 +156,8 @@ def _find_catalogues(folder: str | os.PathLike[str] | None) -> Location:
         if any(name.endswith(".sh3f") for name in list_names(place.path)):
             return place
     raise MissingDataError(
-        f"furniture models of Sweet Home 3D not found, from which {NAME!r} is rendered. Get them with: {INSTALL}\n"
+        f"data set not found: {NAME!r}. It is rendered from the furniture models of Sweet Home 3D. "
+        f"Get the models with: {INSTALL}\n"
         "or put the files *.sh3f into a folder and pass the folder as PYSPAR_DATA, --data or folder=."
     )
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.cli.show import printable
+from pyspar.terminal import printable
 
 if TYPE_CHECKING:
     from pyspar.paper.data.catalogue import DatasetEntry

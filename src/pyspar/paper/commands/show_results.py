@@ -107,7 +107,7 @@ def _make_table(sheet: Sheet, width: int) -> Table:
     return table
 
 
-def demo(result: Demo) -> None:
+def print_demo(result: Demo) -> None:
     """Print the data, the errors and the adaptation of the demo."""
     console = Console(highlight=False)
     task, adaptation = result.task, result.adaptation

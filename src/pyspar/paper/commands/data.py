@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from pyspar.cli import show, show_data
 from pyspar.errors import InputError
+from pyspar.paper.commands import show_data
 from pyspar.progress import show_progress
+from pyspar.terminal import handle_errors, printable
 
 app = typer.Typer(
     name="data",
@@ -31,7 +32,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 @app.command("list", epilog="Example: spar data list")
 def list_sets(data: Folder = None, debug: Debug = False) -> None:
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.registry import where as find
 
@@ -41,7 +42,7 @@ def list_sets(data: Folder = None, debug: Debug = False) -> None:
             try:
                 find(name, data)
             except InputError as error:
-                typer.echo(show.printable(f"{name}: {error}"), err=True)
+                typer.echo(printable(f"{name}: {error}"), err=True)
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
@@ -57,7 +58,7 @@ def where(
 
     Without a name, print one line per data set with its path or its state.
     """
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         from pyspar.paper.data.registry import where as find
 
         if name is not None:
@@ -84,7 +85,7 @@ def check(
     Exits with 1 if a data set is wrong, or if a data set that you name is missing. Without names, missing data sets are
     only listed. Data sets that pyspar builds are built and cached.
     """
-    with show.handle_errors(debug=debug):
+    with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.check import check_dataset
         from pyspar.paper.data.files import check_folders

@@ -1,4 +1,4 @@
-"""The command ``spar reproduce``. ``pyspar.paper`` does the work."""
+"""The commands ``spar reproduce`` and ``spar demo``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
-from pyspar.cli import show, show_paper
+from pyspar.errors import need
+from pyspar.paper.commands import show_results
+from pyspar.progress import show_progress
+from pyspar.terminal import handle_errors
 
 
 class Device(StrEnum):
@@ -29,7 +32,9 @@ EPILOG = "Example: spar reproduce tabular alpha --jobs 2"
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Names of suites, or all. Lists them if omitted.", show_default=False),
+    typer.Argument(
+        metavar="NAME", help="Names of suites, or all. Without a name, the suites are listed.", show_default=False
+    ),
 ]
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds; by default as in the paper.", show_default=False)]
 
@@ -46,29 +51,44 @@ def reproduce(
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
     ] = Retention.keep,
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Run experiments of the paper and print the published numbers beside ours.
 
     Each suite writes records.jsonl (one number per line), table.md, table.csv and its figures into OUT/NAME. Results of
     trained networks are stored in OUT/runs. Suites share them, and an interrupted command continues from them.
     """
-    with show.handle_errors(debug=debug, stopped="interrupted; run the same command again to continue"):
+    with handle_errors(debug=debug, stopped="interrupted; run the same command again to continue"):
         from pyspar.paper.experiments import reproduce as paper
         from pyspar.paper.runs.run_suite import Options
 
         if not names:
-            show_paper.print_suites(paper.describe_suites(data))
+            show_results.print_suites(paper.describe_suites(data))
             return
         options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
         suites = paper.select_suites(names)
         for caution in paper.find_cautions(suites, options):
-            show_paper.print_caution(caution)
+            show_results.print_caution(caution)
         failures = 0
         for suite in suites:
-            with show_paper.report_progress() as progress:
+            with show_results.report_progress() as progress:
                 result = paper.reproduce(suite, options, progress)
-            show_paper.print_result(result)
+            show_results.print_result(result)
             failures += len(result.failures)
         if failures:
             raise typer.Exit(1)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for the figure.")] = Path("demo-output"),
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Fit, adapt and compare five methods on a real data set with a natural shift between states."""
+    with handle_errors(debug=debug):
+        need("matplotlib", "paper")
+        from pyspar.paper.experiments import demo as experiment
+
+        with show_progress() as progress:
+            progress.start("demo", "fitting and adapting")
+            result = experiment.run(out)
+        show_results.print_demo(result)
