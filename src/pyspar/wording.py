@@ -98,6 +98,11 @@ def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> st
     return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 
+def list_categories(categories: Sequence[str]) -> str:
+    """Return the first three categories in quotation marks, and the number of the others; long categories are cut."""
+    return list_some(categories, 3, max_length=40)
+
+
 def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
     """Return the number of target rows in categories that do not occur in the source, and these categories.
 
@@ -107,7 +112,7 @@ def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
     "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
-    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_some(categories, 3, max_length=40)})"
+    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_categories(categories)})"
 
 
 def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:

@@ -5,6 +5,7 @@ import pytest
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.estimators.watch import TargetWatch
+from pyspar.wording import TOO_LARGE
 
 
 @pytest.fixture
@@ -93,6 +94,6 @@ def test_an_error_beyond_float64_is_an_alarm(world):
     est, batches = world
     state = TargetWatch(est, limit=1.0, window=1).update(batches[0] * 1e300)
     assert state.alarm
-    assert "expected RMSE too large for float64" in repr(state)
+    assert f"expected RMSE {TOO_LARGE}" in repr(state)
     assert "nan" not in repr(state)
     assert "inf" not in repr(state)

@@ -14,9 +14,8 @@ from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.evidence import Limit
 from pyspar.core.forecast import Forecast
 from pyspar.inspection.directions import Direction
-from pyspar.inspection.facts import FeatureFacts, LabelFacts, LeadingColumn
-from pyspar.inspection.findings import LIMITS, list_feature_findings, list_label_findings
-from pyspar.inspection.judgement import judge_forecasts
+from pyspar.inspection.findings import LIMITS, LeadingColumn, derive_feature_findings, derive_label_findings
+from pyspar.inspection.judgement import Judgement
 
 
 def make_data(n=400, m=300, d=4, noise=1.0, seed=0):
@@ -227,20 +226,17 @@ def make_direction(energy, *, goes, removed=1.0):
 
 def test_the_text_of_every_finding(golden):
     # SPAR002 and SPAR012 are in the golden file of the verdicts, SPAR014 in test_unseen_categories.
-    judgement = judge_forecasts([make_forecast("OLS", 5.0), make_forecast("SpAR", 5.0)], 2.0, "SpAR")
+    judgement = Judgement({name: make_forecast(name, 5.0) for name in ("OLS", "SpAR")}, 2.0, "SpAR")
     directions = make_direction(0.5, goes=True), make_direction(0.4999, goes=False)
-    labels = [
-        LabelFacts(judgement, directions, "no-noise", LeadingColumn("area", 0.5, 40, 6.0)),
-        LabelFacts(judgement, directions[:1], "no-signal", LeadingColumn("area", 0.5, 40, 2.0)),
-        LabelFacts(judgement, (), "repeated-rows"),
+    names = [f"column {i}" for i in range(7)]
+    moved = {name: 4.0 + 1e5 * i for i, name in enumerate(names)}
+    findings = [
+        *derive_label_findings(judgement, directions, "no-noise", LeadingColumn("area", 0.5, 40, 6.0)),
+        *derive_label_findings(judgement, directions[:1], "no-signal", LeadingColumn("area", 0.5, 40, 2.0)),
+        *derive_label_findings(judgement, (), "repeated-rows", None),
+        *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
+        *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}, scale_ratio=1),
     ]
-    names = tuple(f"column {i}" for i in range(7))
-    features = [
-        FeatureFacts(1200, 300, 0.031, names, tuple((name, 4.0 + 1e5 * i) for i, name in enumerate(names)), 2e7),
-        FeatureFacts(300, 300, 0.5, names[:1], ((names[0], 3.4),), 1.0),
-    ]
-    findings = [f for facts in labels for f in list_label_findings(facts)]
-    findings += [f for facts in features for f in list_feature_findings(facts)]
     assert {f.code for f in findings} | {"SPAR002", "SPAR012", "SPAR014"} == read_codes_in_source()
     lines = dict.fromkeys(f"{f.code} {f.severity}\n    {f.text}\n    {f.advice}" for f in findings)
     golden("findings", "\n".join(sorted(lines)))

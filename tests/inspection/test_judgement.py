@@ -10,9 +10,8 @@ import pytest
 
 from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
-from pyspar.inspection.facts import LabelFacts
-from pyspar.inspection.findings import list_label_findings
-from pyspar.inspection.judgement import judge_forecasts, write_verdict
+from pyspar.inspection.findings import derive_label_findings
+from pyspar.inspection.judgement import Judgement, write_verdict
 
 
 def judge(source_rmse, adapted="Bayes-SpAR", **rmse):
@@ -24,8 +23,12 @@ def judge(source_rmse, adapted="Bayes-SpAR", **rmse):
     return judge_forecasts(forecasts, source_rmse, adapted)
 
 
+def judge_forecasts(forecasts, source_rmse, adapted):
+    return Judgement({forecast.name: forecast for forecast in forecasts}, source_rmse, adapted)
+
+
 def findings_by_code(judgement):
-    return {finding.code: finding for finding in list_label_findings(LabelFacts(judgement, (), "interior"))}
+    return {finding.code: finding for finding in derive_label_findings(judgement, (), "interior", None)}
 
 
 CASES = [
@@ -69,7 +72,7 @@ def test_the_outcome_follows_from_the_expected_errors(judgement, outcome, advise
 def test_harm_has_two_levels(ratio):
     judgement = judge(1.0, OLS=ratio, Bayes_SpAR=ratio)
     severity = {1.05: "good", 1.5: "warning", 3.0: "serious"}[ratio]
-    (finding,) = list_label_findings(LabelFacts(judgement, (), "interior"))
+    (finding,) = derive_label_findings(judgement, (), "interior", None)
     assert judgement.is_harmful == (severity != "good")
     assert finding.severity == severity
 

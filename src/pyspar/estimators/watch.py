@@ -21,6 +21,7 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import is_number, target_moments
+from pyspar.wording import format_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class WatchState:
 
     def __repr__(self) -> str:
         errors = ", ".join(
-            f"{_format_rmse(after.rmse)} ({_format_rmse(before.rmse)} without adapting)"
+            f"{format_number(after.rmse)} ({format_number(before.rmse)} without adapting)"
             for after, before in zip(self.adapted, self.before)
         )
         return f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
@@ -122,7 +123,3 @@ class TargetWatch:
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
     forecasts = estimator.expected_rmse(target)
     return (forecasts,) if isinstance(forecasts, Forecast) else tuple(forecasts)
-
-
-def _format_rmse(error: float) -> str:
-    return f"{error:.4g}" if np.isfinite(error) else "too large for float64"

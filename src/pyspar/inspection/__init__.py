@@ -1,13 +1,12 @@
 """``inspect``: forecast the errors of a fitted regressor on an unlabelled target, and whether adapting is worth it.
 
-A module imports only from modules to its left: compare, directions, judgement, facts, findings, results.
+A module imports only from modules to its left: compare, directions, judgement, findings, results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ from pyspar.estimators.pipelines import last_step, names_made
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, Weights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
-from pyspar.inspection.facts import LabelFacts, find_leading_columns, gather_feature_facts
-from pyspar.inspection.findings import list_feature_findings, list_label_findings
-from pyspar.inspection.judgement import judge_forecasts, write_verdict
+from pyspar.inspection.findings import derive_label_findings, find_leading_columns, list_feature_findings
+from pyspar.inspection.judgement import Judgement, write_verdict
 from pyspar.inspection.results import Inspection, OutputInspection
 from pyspar.inspection.target_rows import compute_group_moments, predict_sample
 from pyspar.inspection.unseen_categories import add_unseen, find_unseen
@@ -90,13 +88,14 @@ def inspect(
     check_is_fitted(estimator)
     target = estimator._target(Z, sample_weight)
     group_moments = compute_group_moments(estimator, Z, groups, sample_weight)
-    columns = _check_names("columns", columns, _default_columns(estimator))
-    outputs = _check_names("outputs", outputs, _default_outputs(estimator))
+    features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    n_outputs = estimator.moments_.n_outputs
+    labels = ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
     inspection = build_inspection(
         add_weights(compare_weights(estimator, target), weights),
         Z,
-        columns=columns,
-        outputs=outputs,
+        columns=_check_names("columns", columns, features),
+        outputs=_check_names("outputs", outputs, labels),
         description=description,
         groups=group_moments,
     )
@@ -113,7 +112,7 @@ def build_inspection(
     columns: Sequence[str],
     outputs: Sequence[str],
     description: str,
-    groups: Mapping[str, Moments] = MappingProxyType({}),
+    groups: Mapping[str, Moments] | None = None,
 ) -> Inspection:
     """Return the inspection of checked input.
 
@@ -124,7 +123,7 @@ def build_inspection(
     source, d = estimator._source, len(comparison.units)
     on_target: Forecaster = estimator._forecaster(comparison.target)
     on_source: Forecaster = estimator._forecaster(source.without_outputs())
-    on_groups = {name: on_target.on(moments) for name, moments in groups.items()}
+    on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = on_target.best()[0] * comparison.units[:, None]
     predictions = predict_sample(Z, candidates["OLS"], candidates[comparison.adapted])
     label_std = root_sum_squares(source.root_about(None)[:, d:]) / np.sqrt(source.weight)
@@ -138,8 +137,8 @@ def build_inspection(
         forecasts = forecast_all(on_target, k)
         directions = describe_directions(comparison, posterior_mean, columns, k)
         source_rmse = on_source.of("source", *candidates["OLS"], k).rmse
-        judgement = judge_forecasts(forecasts, source_rmse, comparison.adapted)
-        findings = list_label_findings(LabelFacts(judgement, directions, comparison.limits[k], leaders[k]))
+        judgement = Judgement({f.name: f for f in forecasts}, source_rmse, comparison.adapted)
+        findings = derive_label_findings(judgement, directions, comparison.limits[k], leaders[k])
         inspected.append(
             OutputInspection(
                 name=name,
@@ -166,24 +165,13 @@ def build_inspection(
         alpha=float(estimator.alpha),
         rank=int(estimator.rank_),
         outside_energy=comparison.adaptation.outside_energy,
-        findings=(*label_findings, *list_feature_findings(gather_feature_facts(comparison, columns))),
+        findings=(*label_findings, *list_feature_findings(comparison, columns)),
         outputs=tuple(inspected),
     )
 
 
-def _default_columns(estimator: Any) -> tuple[str, ...]:
-    names = getattr(estimator, "feature_names_in_", None)
-    return tuple(f"x{i}" for i in range(estimator.n_features_in_)) if names is None else tuple(map(str, names))
-
-
-def _default_outputs(estimator: Any) -> tuple[str, ...]:
-    count = estimator.moments_.n_outputs
-    return ("y",) if count == 1 else tuple(f"y{k}" for k in range(count))
-
-
-def _check_names(parameter: str, names: Sequence[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    if names is None:
-        return default
+def _check_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
+    names = default if names is None else names
     if isinstance(names, str) or len(names) != len(default):
         got = repr(names) if isinstance(names, str) else len(names)
         raise InputError(f"{parameter} must be a sequence of {len(default)} names, got {got}")

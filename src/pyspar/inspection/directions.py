@@ -74,36 +74,26 @@ def describe_directions(
     """
     paper = comparison.adaptation
     path, M = alpha_path(paper), paper.n_target
-    with np.errstate(over="ignore"):
-        lam2 = paper.z.lam**2 / M
     mean = paper.terms.mean[:, output]
     var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
-    change = lam2 * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
+    change = paper.z.lam**2 / M * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
     sigma2 = float(paper.sigma2[output])
     inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
-    # The rule removes a direction without uncertainty at no confidence below one.
+    # The rule removes a direction without uncertainty only at confidence 1.
     exact = paper.terms.std[:, output] == 0.0
     alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
-    energy, outside = compute_energy_shares(paper), paper.outside
     names, shares = sum_by_column(paper.z.V, columns)
+    values = {
+        "energy": compute_energy_shares(paper), "keeping": var, "removing": bias, "change": change,
+        "inflation": inflation, "alpha": alpha, "doubt": doubt, "outside": paper.outside,
+        "removed": comparison.removed[:, output],
+    }  # fmt: skip
     directions = []
     for j in np.argsort(-var, kind="stable"):
         largest = np.argsort(-shares[:, j], kind="stable")[:MAX_LOADS]
-        directions.append(
-            Direction(
-                energy=float(energy[j]),
-                keeping=float(var[j]),
-                removing=float(bias[j]),
-                change=float(change[j]),
-                inflation=float(inflation[j]),
-                goes=bool(paper.removed[j, output]),
-                alpha=float(alpha[j]),
-                doubt=float(doubt[j]),
-                outside=float(outside[j]),
-                removed=float(comparison.removed[j, output]),
-                loads=tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0),
-            )
-        )
+        loads = tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0)
+        numbers = {name: float(array[j]) for name, array in values.items()}
+        directions.append(Direction(goes=bool(paper.removed[j, output]), loads=loads, **numbers))
     return tuple(directions)
 
 

@@ -1,23 +1,31 @@
 """Findings about a source and a target. Each has a code, a sentence with numbers, and advice.
 
-Findings are derived from the facts in :mod:`pyspar.inspection.facts`. The table in docs/report.md lists all of them.
+The table in docs/report.md lists all findings.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pyspar.inspection.facts import MAX_MEAN_SHIFT, FeatureFacts, LabelFacts
-from pyspar.inspection.judgement import SERIOUS_HARM_RATIO
+import numpy as np
+
+from pyspar.core.prior import inverse, spread_of_features
+from pyspar.core.spectrum import ROUNDING_SLACK
+from pyspar.inspection.compare import Comparison, get_fitted_units
+from pyspar.inspection.directions import Direction, sum_by_column
+from pyspar.inspection.judgement import SERIOUS_HARM_RATIO, Judgement
 from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
 
 Severity = Literal["good", "info", "warning", "serious"]
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
+MAX_MEAN_SHIFT = 3.0
+"""A column is reported if its mean moves by more than this many source standard deviations."""
 TIE_TOLERANCE = 1e-3
 """Directions are not unique if the relative difference of their singular values is below this."""
 LARGE_REMOVED_SHARE = 0.5
@@ -72,21 +80,161 @@ class Finding:
     output: str | None = None
 
 
-def list_feature_findings(facts: FeatureFacts) -> tuple[Finding, ...]:
-    """Return the findings that follow from the features alone."""
-    checks = (_check_outside, _check_constant, _check_rows, _check_means, _check_scales)
-    return tuple(finding for check in checks if (finding := check(facts)) is not None)
+class LeadingColumn(NamedTuple):
+    """The column that explains most of a label on the source, and its share of the contributions of all columns.
+
+    ``reach`` is its distance from the source mean in the target, divided by that in the source.
+    """
+
+    name: str
+    share: float
+    n_columns: int
+    reach: float
 
 
-def list_label_findings(facts: LabelFacts) -> tuple[Finding, ...]:
-    """Return the findings for one label. The first states whether the shift is harmful."""
-    checks = (_check_cost, _check_ties, _check_limit, _check_removed, _check_interval, _check_leader)
-    others = tuple(finding for check in checks if (finding := check(facts)) is not None)
-    return (_check_harm(facts), *others)
+def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list[LeadingColumn | None]:
+    """Return for each output the column with the largest contribution on the source, by the weights of ridge."""
+    source, target = comparison.estimator._source, comparison.target
+    spread = spread_of_features(source, fit_intercept=True)
+    reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
+    contribution = comparison.candidates["ridge"][0] * spread[:, None]
+    names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
+    leaders: list[LeadingColumn | None] = []
+    for squared in squares.T:
+        total, place = float(squared.sum()), int(np.argmax(squared))
+        if 0.0 < total < np.inf:
+            farthest = max(float(reach[j]) for j, column in enumerate(columns) if column == names[place])
+            leaders.append(LeadingColumn(names[place], float(squared[place]) / total, len(names), farthest))
+        else:
+            leaders.append(None)
+    return leaders
 
 
-def _check_harm(facts: LabelFacts) -> Finding:
-    judgement = facts.judgement
+def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings about the features; ``columns`` holds the name of each feature."""
+    estimator, target = comparison.estimator, comparison.target.without_outputs()
+    source, d = estimator._source, target.n_features
+    mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
+    rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
+    constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
+    shift = np.abs(target.mean[:d] - mean) * inverse(spread)
+    moved: dict[str, float] = {}
+    for j in np.argsort(-shift, kind="stable"):
+        if shift[j] > MAX_MEAN_SHIFT:
+            moved.setdefault(columns[j], float(shift[j]))  # the largest shift of the features with this name
+    units = get_fitted_units(estimator)
+    scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
+    findings = derive_feature_findings(
+        rows=source.weight,
+        rank=int(estimator.rank_),
+        outside=comparison.adaptation.outside_energy,
+        constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
+        moved=moved,
+        scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
+    )
+    return tuple(findings)
+
+
+def derive_feature_findings(
+    *, rows: float, rank: int, outside: float, constant: Sequence[str], moved: Mapping[str, float], scale_ratio: float
+) -> Iterator[Finding]:
+    """Yield the findings about the features.
+
+    ``rows`` and ``rank`` are those of the source, ``outside`` is the share of the target's variation outside the span
+    of the source, ``constant`` are columns that vary only in the target, ``moved`` is the distance by which the mean of
+    a column moved in source standard deviations, and ``scale_ratio`` is the largest standard deviation of a column
+    divided by the smallest, in the units of the regressor.
+    """
+    if outside >= OUTSIDE_SHARE:
+        yield Finding(
+            "SPAR003",
+            "serious" if outside >= SERIOUS_OUTSIDE_SHARE else "warning",
+            f"{format_percent(outside)} of the target's variation is in directions that do not occur in the source, "
+            "so the labels carry no information about them.",
+            "Label rows that vary in these directions, or drop the columns that vary only in the target.",
+        )
+    if constant:
+        yield Finding(
+            "SPAR004",
+            "warning",
+            f"{_count(len(constant), 'column has', 'columns have')} one value in the source and other values in the "
+            f"target: {list_some(constant, 5)}.",
+            "The weights of such columns cannot be estimated and are zero. Label rows in which these columns vary.",
+        )
+    if rows < ROWS_PER_DIRECTION * rank:
+        is_exact = rows <= rank + 1
+        exact = "so least squares fits them exactly and the noise cannot be estimated"
+        effect = exact if is_exact else "which leaves the weights and the noise uncertain"
+        yield Finding(
+            "SPAR005",
+            "serious" if is_exact else "warning",
+            f"The source has {rows:,.0f} rows for {rank:,} directions ({format_number(rows / rank, 3)} per direction), "
+            f"{effect}.",
+            "Use more rows or fewer features.",
+        )
+    if moved:
+        farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
+        yield Finding(
+            "SPAR009",
+            "warning",
+            f"The mean moved by more than {MAX_MEAN_SHIFT:g} source standard deviations in "
+            f"{_count(len(moved), 'column', 'columns')}: {farthest}.",
+            "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
+        )
+    if scale_ratio >= LARGE_SCALE_RATIO:
+        yield Finding(
+            "SPAR011",
+            "warning",
+            f"The standard deviation of the largest column is {format_factor(scale_ratio)} times that of the smallest, "
+            "so the directions depend on the units of the columns.",
+            "Standardise the features. BayesSpARRegressor does this by default.",
+        )
+
+
+def derive_label_findings(
+    judgement: Judgement, directions: Sequence[Direction], limit: str, leader: LeadingColumn | None
+) -> Iterator[Finding]:
+    """Yield the findings about one label. The first states whether the shift is harmful.
+
+    ``limit`` is the limit at which the evidence has its maximum.
+    """
+    yield _describe_harm(judgement, directions)
+    if judgement.increases_error:
+        yield _describe_cost(judgement)
+    if tied := _count_ties(directions):
+        yield Finding(
+            "SPAR006",
+            "info",
+            f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
+            "values on both sides of the rule's threshold. Neither the directions nor the removed set is unique.",
+            "Expect a different choice on slightly different rows. The expected errors differ very little.",
+        )
+    if limit in LIMITS:
+        meaning, advice = LIMITS[limit]
+        text = f"The evidence has its maximum at the limit {limit!r}: {meaning}."
+        yield Finding("SPAR007", "warning", text, advice)
+    removed = sum(direction.energy * direction.removed for direction in directions)
+    if removed >= LARGE_REMOVED_SHARE:
+        yield Finding(
+            "SPAR008",
+            "warning",
+            f"Adapting removed {format_percent(removed, 0)} of the target's variation. Predictions no longer depend on "
+            "the directions that vary most.",
+            "The source labels determine only the remaining directions. Label some target rows to learn the others.",
+        )
+    name, (low, high) = judgement.after.name, judgement.after.interval95
+    if low > 0.0 and WIDE_INTERVAL_RATIO * low <= high < math.inf:
+        yield Finding(
+            "SPAR010",
+            "warning",
+            f"The forecast is imprecise: the 95 % interval for the RMSE of {name} is {format_interval((low, high))}.",
+            "Label some target rows, above all rows with a wide interval (predict_interval).",
+        )
+    if leader is not None and leader.share >= max(LEADER_SHARE, LEADER_FACTOR / leader.n_columns):
+        yield _describe_leader(leader)
+
+
+def _describe_harm(judgement: Judgement, directions: Sequence[Direction]) -> Finding:
     ratio, advised = judgement.shift_ratio, judgement.advised
     if not math.isfinite(ratio):
         return Finding(
@@ -104,21 +252,21 @@ def _check_harm(facts: LabelFacts) -> Finding:
         if advised is not None:
             advice += f", but {advised.name} has a lower expected RMSE: {format_number(advised.rmse)}"
         return Finding("SPAR002", "good", f"No harmful shift: {errors}.", f"{advice}.")
-    if advised is None:
-        advice = (
-            f"Label some rows of the target first, above all rows that differ {_describe_rows(facts)}. No other "
-            "weights have a much lower expected error."
-        )
-    else:
+    if advised is not None:
         advice = f"Use {advised.name}: its expected RMSE is {format_number(advised.rmse)}."
+    else:
+        loads = directions[0].loads[:2] if directions else ()
+        names = " and ".join(repr(name) for name, share in loads if share >= 0.05)
+        place = f"in {names}" if names else "from the source"
+        advice = (
+            f"Label some rows of the target first, above all rows that differ {place}. No other weights have a much "
+            "lower expected error."
+        )
     severity: Severity = "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
     return Finding("SPAR001", severity, f"The shift hurts: {errors}, {format_number(ratio, 3)} times as large.", advice)
 
 
-def _check_cost(facts: LabelFacts) -> Finding | None:
-    judgement = facts.judgement
-    if not judgement.increases_error:  # also if either error is unknown
-        return None
+def _describe_cost(judgement: Judgement) -> Finding:
     before, after, advised = judgement.before, judgement.after, judgement.advised
     if advised is not None:
         advice = f"Use {advised.name} instead of adapting."
@@ -137,151 +285,32 @@ def _check_cost(facts: LabelFacts) -> Finding | None:
     )
 
 
-def _check_outside(facts: FeatureFacts) -> Finding | None:
-    if facts.outside < OUTSIDE_SHARE:
-        return None
-    return Finding(
-        "SPAR003",
-        "serious" if facts.outside >= SERIOUS_OUTSIDE_SHARE else "warning",
-        f"{format_percent(facts.outside)} of the target's variation is in directions that do not occur in the source, "
-        "so the labels carry no information about them.",
-        "Label rows that vary in these directions, or drop the columns that vary only in the target.",
+def _count_ties(directions: Sequence[Direction]) -> int:
+    """Return the number of neighbours with nearly equal energy of which the rule removes one and keeps the other."""
+    ordered = sorted(directions, key=lambda direction: -direction.energy)
+    return sum(
+        larger.goes != smaller.goes and 1.0 - (smaller.energy / larger.energy) ** 0.5 < TIE_TOLERANCE
+        for larger, smaller in pairwise(ordered)
+        if larger.energy > 0.0
     )
 
 
-def _check_constant(facts: FeatureFacts) -> Finding | None:
-    if not facts.constant:
-        return None
-    return Finding(
-        "SPAR004",
-        "warning",
-        f"{_count(len(facts.constant), 'column has', 'columns have')} one value in the source and other values in the "
-        f"target: {list_some(facts.constant, 5)}.",
-        "The weights of such columns cannot be estimated and are zero. Label rows in which these columns vary.",
-    )
-
-
-def _check_rows(facts: FeatureFacts) -> Finding | None:
-    if facts.rank == 0 or facts.rows >= ROWS_PER_DIRECTION * facts.rank:
-        return None
-    is_exact = facts.rows <= facts.rank + 1
-    effect = (
-        "so least squares fits them exactly and the noise cannot be estimated"
-        if is_exact
-        else "which leaves the weights and the noise uncertain"
-    )
-    return Finding(
-        "SPAR005",
-        "serious" if is_exact else "warning",
-        f"The source has {facts.rows:,.0f} rows for {facts.rank:,} directions "
-        f"({format_number(facts.rows / facts.rank, 3)} per direction), {effect}.",
-        "Use more rows or fewer features.",
-    )
-
-
-def _check_means(facts: FeatureFacts) -> Finding | None:
-    if not facts.moved:
-        return None
-    farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in facts.moved[:3])
-    count = _count(len(facts.moved), "column", "columns")
-    return Finding(
-        "SPAR009",
-        "warning",
-        f"The mean moved by more than {MAX_MEAN_SHIFT:g} source standard deviations in {count}: {farthest}.",
-        "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
-    )
-
-
-def _check_scales(facts: FeatureFacts) -> Finding | None:
-    if facts.scale_ratio < LARGE_SCALE_RATIO:
-        return None
-    return Finding(
-        "SPAR011",
-        "warning",
-        f"The standard deviation of the largest column is {format_factor(facts.scale_ratio)} times that of the "
-        "smallest, so the directions depend on the units of the columns.",
-        "Standardise the features. BayesSpARRegressor does this by default.",
-    )
-
-
-def _check_ties(facts: LabelFacts) -> Finding | None:
-    ordered = sorted(facts.directions, key=lambda direction: -direction.energy)
-    tied = 0
-    for larger, smaller in pairwise(ordered):
-        gap = 1.0 - (smaller.energy / larger.energy) ** 0.5 if larger.energy > 0.0 else 1.0
-        tied += gap < TIE_TOLERANCE and larger.goes != smaller.goes
-    if not tied:
-        return None
-    return Finding(
-        "SPAR006",
-        "info",
-        f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
-        "values on both sides of the rule's threshold. Neither the directions nor the removed set is unique.",
-        "Expect a different choice on slightly different rows. The expected errors differ very little.",
-    )
-
-
-def _check_limit(facts: LabelFacts) -> Finding | None:
-    if facts.limit not in LIMITS:
-        return None
-    meaning, advice = LIMITS[facts.limit]
-    return Finding(
-        "SPAR007", "warning", f"The evidence has its maximum at the limit {facts.limit!r}: {meaning}.", advice
-    )
-
-
-def _check_removed(facts: LabelFacts) -> Finding | None:
-    share = sum(direction.energy * direction.removed for direction in facts.directions)
-    if share < LARGE_REMOVED_SHARE:
-        return None
-    return Finding(
-        "SPAR008",
-        "warning",
-        f"Adapting removed {format_percent(share, 0)} of the target's variation. Predictions no longer depend on the "
-        "directions that vary most.",
-        "The source labels determine only the remaining directions. Label some target rows to learn the others.",
-    )
-
-
-def _check_interval(facts: LabelFacts) -> Finding | None:
-    after = facts.judgement.after
-    low, high = after.interval95
-    if not (low > 0.0 and WIDE_INTERVAL_RATIO * low <= high < math.inf):
-        return None
-    return Finding(
-        "SPAR010",
-        "warning",
-        f"The forecast is imprecise: the 95 % interval for the RMSE of {after.name} is {format_interval((low, high))}.",
-        "Label some target rows, above all rows with a wide interval (predict_interval).",
-    )
-
-
-def _check_leader(facts: LabelFacts) -> Finding | None:
-    """Report a dominant column. The prior behind a forecast assumes that many columns matter."""
-    leader = facts.leader
-    if leader is None or leader.share < max(LEADER_SHARE, LEADER_FACTOR / leader.n_columns):
-        return None
+def _describe_leader(leader: LeadingColumn) -> Finding:
     is_far = leader.reach >= LEADER_REACH
     text = (
-        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of what the "
-        f"{leader.n_columns:,} columns explain of the label. Forecasts assume that many columns matter, so the true "
-        "error of adapted weights may be above or below its interval"
+        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of the label's "
+        f"variation that the {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so the "
+        "true error of adapted weights may be above or below its interval"
     )
     if is_far:
-        reach = format_factor(leader.reach)
-        text += f"; an error above it is likely because the column reaches {reach} times as far in the target"
+        distance = f"{format_factor(leader.reach)} times as far from the source mean in the target"
+        text += f"; an error above it is likely because the column is {distance}"
     return Finding(
         "SPAR013",
         "warning" if is_far else "info",
         f"{text}.",
         f"Label some rows with extreme values of {leader.name!r} before relying on an interval of adapted weights.",
     )
-
-
-def _describe_rows(facts: LabelFacts) -> str:
-    loads = facts.directions[0].loads[:2] if facts.directions else ()
-    names = [repr(name) for name, share in loads if share >= 0.05]
-    return f"in {' and '.join(names)}" if names else "from the source"
 
 
 def _count(n: int, one: str, many: str) -> str:

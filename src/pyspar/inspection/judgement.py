@@ -6,7 +6,6 @@ Headline, findings and verdict all use the same judgement, so they recommend the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,15 +28,10 @@ the adapted weights; adapting helps slightly, changes little, or increases the e
 
 @dataclass(frozen=True)
 class Judgement:
-    """The forecasts of one label, and the conclusions from them.
+    """The forecasts of one label by name, and the conclusions from them.
 
-    Attributes
-    ----------
-    forecasts : dict of str to Forecast
-    source_rmse : float
-        The expected error of least squares on rows like those of the source.
-    adapted : str
-        The name of the weights that the estimator has after adapting.
+    ``source_rmse`` is the expected error of least squares on rows like those of the source, and ``adapted`` is the name
+    of the weights that the estimator has after adapting.
     """
 
     forecasts: dict[str, Forecast]
@@ -46,12 +40,10 @@ class Judgement:
 
     @property
     def before(self) -> Forecast:
-        """The forecast of least squares."""
         return self.forecasts["OLS"]
 
     @property
     def after(self) -> Forecast:
-        """The forecast of the weights that adapting this estimator gives."""
         return self.forecasts[self.adapted]
 
     @property
@@ -71,17 +63,15 @@ class Judgement:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether adapting reduces the expected error enough to be worth it."""
         return self.adapted_ratio < WORTHWHILE_RATIO
 
     @property
     def helps_slightly(self) -> bool:
-        """Whether adapting reduces the expected error slightly."""
         return WORTHWHILE_RATIO <= self.adapted_ratio < SLIGHT_GAIN_RATIO
 
     @property
     def increases_error(self) -> bool:
-        """Whether adapting noticeably increases the expected error."""
+        """Whether adapting noticeably increases the expected error; False if the ratio cannot be computed."""
         return self.adapted_ratio * SLIGHT_GAIN_RATIO > 1.0
 
     @property
@@ -97,7 +87,6 @@ class Judgement:
 
     @property
     def outcome(self) -> Outcome:
-        """The conclusion that the verdict states."""
         if not (math.isfinite(self.before.rmse) and math.isfinite(self.after.rmse)):
             return "unknown"
         if self.advised is not None:
@@ -109,11 +98,6 @@ class Judgement:
         return "worse" if self.increases_error else "same"
 
 
-def judge_forecasts(forecasts: Sequence[Forecast], source_rmse: float, adapted: str) -> Judgement:
-    """Return the judgement of forecasts; their names must include "OLS" and the value of ``adapted``."""
-    return Judgement({forecast.name: forecast for forecast in forecasts}, source_rmse, adapted)
-
-
 def write_verdict(judgement: Judgement) -> str:
     """Return one sentence with the recommendation, the expected errors and the assumption."""
     before, after, advised = judgement.before, judgement.after, judgement.advised
@@ -121,26 +105,26 @@ def write_verdict(judgement: Judgement) -> str:
     if outcome == "unknown":
         return "Whether adapting is worth it is unknown: the expected errors are too large to compute."
     least, adapted = format_number(before.rmse), f"{format_number(after.rmse)} with {after.name}"
-    details = f"{_describe_change(judgement.adapted_ratio)}; 95 %: {format_interval(after.interval95)}"
-    both = f"the expected RMSE is {least} with least squares and {adapted} (95 %: {format_interval(after.interval95)})"
+    interval = f"95 %: {format_interval(after.interval95)}"
+    both = f"the expected RMSE is {least} with least squares and {adapted} ({interval})"
+    change = f"from {least} to {adapted} ({_describe_change(judgement.adapted_ratio)}; {interval})"
     if outcome == "adapt":
-        text = f"Adapting is worth it: the expected RMSE falls from {least} to {adapted} ({details})"
+        text = f"Adapting is worth it: the expected RMSE falls {change}"
     elif outcome == "use" and advised is not None:
-        change = _describe_change(advised.rmse / before.rmse)
         text = (
             f"Use {advised.name}: the expected RMSE falls from {least} with least squares to "
-            f"{format_number(advised.rmse)} ({change}; 95 %: {format_interval(advised.interval95)}); "
-            f"adapting gives {adapted}"
+            f"{format_number(advised.rmse)} ({_describe_change(advised.rmse / before.rmse)}; 95 %: "
+            f"{format_interval(advised.interval95)}); adapting gives {adapted}"
         )
     elif outcome == "label":
         effect = "helps only slightly" if judgement.helps_slightly else "does not help"
         text = f"Label some rows of the target first, because the shift hurts and adapting {effect}: {both}"
     elif outcome == "slight":
-        text = f"Adapting helps slightly: the expected RMSE falls from {least} to {adapted} ({details})"
+        text = f"Adapting helps slightly: the expected RMSE falls {change}"
     elif outcome == "same":
         text = f"Adapting changes little: {both}"
     else:
-        text = f"Adapting increases the expected error: the RMSE rises from {least} to {adapted} ({details})"
+        text = f"Adapting increases the expected error: the RMSE rises {change}"
     return f"{text}, {ASSUMPTION}."
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.compare import Pair
@@ -18,13 +17,9 @@ MAX_PREDICTED_ROWS = 2000
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of least squares and of the adapted weights for the same rows.
+    """The predictions of least squares (``before``) and of the adapted weights (``after``) for the same rows.
 
-    Attributes
-    ----------
-    rows : tuple of int
-        Row numbers in the target: all of them, or an evenly spaced sample.
-    before, after : tuples of float
+    ``rows`` holds the row numbers in the target: all of them, or an evenly spaced sample.
     """
 
     rows: tuple[int, ...]
@@ -39,9 +34,10 @@ def predict_sample(Z: Any, before: Pair, after: Pair) -> tuple[Predictions, ...]
     """
     if isinstance(Z, Moments) or kind_of(Z) not in ("rows", "sparse"):
         return None
-    Z = Z if hasattr(Z, "shape") else np.asarray(Z)
+    Z = Z if hasattr(Z, "iloc") else Z.tocsr() if hasattr(Z, "tocsr") else np.asarray(Z)
     places = choose_rows(Z.shape[0])
-    rows = _select_rows(Z, places)
+    sample = _select_rows(Z, places)
+    rows = np.asarray(sample.toarray() if hasattr(sample, "toarray") else sample, dtype=np.float64)
     predicted = [rows @ coef + intercept for coef, intercept in (before, after)]
     if not all(np.isfinite(values).all() for values in predicted):
         return None
@@ -69,7 +65,6 @@ def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: An
     weight = None if sample_weight is None else np.asarray(sample_weight)
     moments = {}
     for name, places in split_groups(groups, Z).items():
-        rows = Z.iloc[places] if hasattr(Z, "iloc") else Z[places]
         group_weight = None if weight is None else weight[places]
         if group_weight is not None and not group_weight.any():
             raise InputError(
@@ -77,7 +72,7 @@ def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: An
                 "groups and sample_weight, or give them a positive weight"
             )
         try:
-            moments[name] = estimator._target(rows, group_weight)
+            moments[name] = estimator._target(_select_rows(Z, places), group_weight)
         except ValueError as error:
             raise InputError(f"group {name!r}: {error}") from error
     return moments
@@ -90,10 +85,9 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     {'a': array([1]), 'b': array([0, 2])}
     """
     labels = np.asarray(groups, dtype=object)
-    n_rows = np.shape(Z)[0] if isinstance(Z, (list, tuple)) else getattr(Z, "shape", (None,))[0]
-    if isinstance(Z, Moments) or labels.ndim != 1 or len(labels) != n_rows:
-        rows = "Moments, which have no rows" if isinstance(Z, Moments) else f"{n_rows} rows"
-        raise InputError(f"groups must have one entry for each row of Z, got the shape {labels.shape} for {rows}")
+    if labels.ndim != 1 or not hasattr(Z, "shape") or len(labels) != Z.shape[0]:
+        target = f"{Z.shape[0]} rows" if hasattr(Z, "shape") else f"{type(Z).__name__}, which has no rows in memory"
+        raise InputError(f"groups must have one entry for each row of Z, got the shape {labels.shape} for {target}")
     missing = [place for place, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise InputError(
@@ -106,8 +100,12 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
             places.setdefault(label, []).append(place)
         except TypeError as error:
             raise InputError(f"groups must be numbers or text, got {label!r} in row {place}") from error
+    try:
+        ordered = sorted(places)
+    except TypeError:  # labels of several types cannot be compared
+        ordered = sorted(places, key=str)
     named: dict[str, Any] = {}
-    for label in _sort_labels(list(places)):
+    for label in ordered:
         if str(label) in named:
             raise InputError(
                 f"groups must have one type, got {str(label)!r} both as a number and as text; pass "
@@ -127,16 +125,5 @@ def is_missing(value: Any) -> bool:
     return not isinstance(is_equal, (bool, np.bool_)) or not is_equal
 
 
-def _sort_labels(labels: list[Any]) -> list[Any]:
-    try:
-        return sorted(labels)
-    except TypeError:  # labels of several types cannot be compared
-        return sorted(labels, key=str)
-
-
-def _select_rows(Z: Any, places: np.ndarray) -> Matrix:
-    if hasattr(Z, "iloc"):
-        return np.asarray(Z.iloc[places], dtype=np.float64)
-    if kind_of(Z) == "sparse":
-        return np.asarray(Z.tocsr()[places].toarray(), dtype=np.float64)
-    return np.asarray(np.asarray(Z)[places], dtype=np.float64)
+def _select_rows(Z: Any, places: np.ndarray) -> Any:
+    return Z.iloc[places] if hasattr(Z, "iloc") else Z[places]

@@ -1,11 +1,12 @@
 """Target rows in categories that do not occur in the source.
 
-An encoder that accepts such a row writes zeros, or the features of rare categories, so the row looks like any other.
-The forecasts do not cover these rows. An inspection reports them as a finding and in every verdict.
+An encoder that accepts such a row encodes it as zeros or as a rare category, so the row looks like any other. The
+forecasts do not cover these rows. An inspection reports them as a finding and in every verdict.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,12 +19,11 @@ from sklearn.preprocessing import OneHotEncoder
 from pyspar.inspection.findings import Finding
 from pyspar.inspection.results import Inspection
 from pyspar.inspection.target_rows import is_missing
-from pyspar.wording import format_percent, list_some
+from pyspar.wording import format_percent, list_categories
 
 SERIOUS_SHARE = 0.1
 """The finding is serious if at least this share of the target rows has an unseen category."""
 MAX_COLUMNS = 3
-MAX_CATEGORIES, MAX_CATEGORY_LENGTH = 3, 40
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,6 @@ class UnseenRows:
     n_target: int
     columns: tuple[UnseenColumn, ...]
 
-    @property
-    def is_serious(self) -> bool:
-        """Whether these rows are a large part of the target."""
-        return self.rows >= SERIOUS_SHARE * self.n_target
-
 
 NO_UNSEEN_ROWS = UnseenRows(0, 0, ())
 
@@ -65,10 +60,9 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> Unseen
         if not counted.any():
             continue
         is_unseen = is_unseen | counted
-        words = np.array([str(value) for value in values[counted]], dtype=object)
-        categories, counts = np.unique(words, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        columns[name] = UnseenColumn(name, int(counted.sum()), tuple(str(categories[j]) for j in order))
+        counts = Counter(map(str, values[counted]))
+        categories = sorted(counts, key=lambda category: (-counts[category], category))
+        columns[name] = UnseenColumn(name, int(counted.sum()), tuple(categories))
     if not columns:
         return NO_UNSEEN_ROWS
     n_target = int(np.broadcast_to(has_weight, is_unseen.shape).sum())
@@ -79,17 +73,28 @@ def add_unseen(inspection: Inspection, unseen: UnseenRows) -> Inspection:
     """Return an inspection that reports rows in unseen categories as a finding and in every verdict."""
     if not unseen.rows:
         return inspection
+    is_serious = unseen.rows >= SERIOUS_SHARE * unseen.n_target
+    count, columns = f"{unseen.rows:,} of {unseen.n_target:,} target rows", describe_columns(unseen.columns)
+    unseen_finding = Finding(
+        "SPAR014",
+        "serious" if is_serious else "warning",
+        f"{count} ({format_percent(unseen.rows / unseen.n_target)}) {'has' if unseen.rows == 1 else 'have'} categories "
+        f"that do not occur in the source: {columns}. The labels carry no information about these categories, and the "
+        "forecasts do not cover these rows.",
+        "Label some of these rows first, or handle them with a separate model.",
+    )
+    note = f"; the forecast does not cover {count} with categories that do not occur in the source ({columns})."
     outputs = tuple(
         replace(
             output,
-            verdict=_extend_verdict(output.verdict, unseen),
-            findings=tuple(_qualify(finding) if unseen.is_serious else finding for finding in output.findings),
+            verdict=output.verdict.removesuffix(".") + note,
+            findings=tuple(map(_qualify, output.findings)) if is_serious else output.findings,
         )
         for output in inspection.outputs
     )
     label_findings = [finding for output in outputs for finding in output.findings]
     feature_findings = [finding for finding in inspection.findings if finding.output is None]
-    return replace(inspection, outputs=outputs, findings=(*label_findings, _make_finding(unseen), *feature_findings))
+    return replace(inspection, outputs=outputs, findings=(*label_findings, unseen_finding, *feature_findings))
 
 
 def describe_columns(columns: Sequence[UnseenColumn]) -> str:
@@ -98,37 +103,11 @@ def describe_columns(columns: Sequence[UnseenColumn]) -> str:
     >>> describe_columns([UnseenColumn("kind", 5, ("farm",)), UnseenColumn("town", 2, ("Ulm", "Bonn"))])
     "kind 'farm'; town 'Ulm', 'Bonn'"
     """
-    parts = [
-        f"{column.column} {list_some(column.categories, MAX_CATEGORIES, max_length=MAX_CATEGORY_LENGTH)}"
-        for column in columns[:MAX_COLUMNS]
-    ]
+    parts = [f"{column.column} {list_categories(column.categories)}" for column in columns[:MAX_COLUMNS]]
     more = len(columns) - MAX_COLUMNS
     if more > 0:
         parts.append(f"{more} more column{'s' if more > 1 else ''}")
     return "; ".join(parts)
-
-
-def _make_finding(unseen: UnseenRows) -> Finding:
-    return Finding(
-        "SPAR014",
-        "serious" if unseen.is_serious else "warning",
-        f"{_count_rows(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
-        f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
-        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and "
-        "the forecasts do not cover these rows.",
-        "Label some of these rows first, or handle them with a separate model.",
-    )
-
-
-def _extend_verdict(verdict: str, unseen: UnseenRows) -> str:
-    return (
-        f"{verdict.removesuffix('.')}; the forecast does not cover {_count_rows(unseen)} with categories that do not "
-        f"occur in the source ({describe_columns(unseen.columns)})."
-    )
-
-
-def _count_rows(unseen: UnseenRows) -> str:
-    return f"{unseen.rows:,} of {unseen.n_target:,} target rows"
 
 
 def _qualify(finding: Finding) -> Finding:

@@ -57,10 +57,8 @@ def choose_log_ticks(low: float, high: float, max_ticks: int) -> list[float]:
 
 def set_log_scale(axis: Any, limits: tuple[float, float], max_ticks: int = 7) -> None:
     """Give an axis a logarithmic scale. Ticks are plain text, because mathtext interprets dollar signs in names."""
-    ax = axis.axes
-    set_scale, set_limits = (ax.set_xscale, ax.set_xlim) if axis.axis_name == "x" else (ax.set_yscale, ax.set_ylim)
-    set_scale("log")
-    set_limits(*limits)
+    name = axis.axis_name
+    axis.axes.set(**{f"{name}scale": "log", f"{name}lim": limits})
     _set_ticks(axis, FixedLocator(choose_log_ticks(*limits, max_ticks)), format_log_tick)
 
 

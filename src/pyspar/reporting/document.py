@@ -15,10 +15,7 @@ from pyspar import __version__
 from pyspar.errors import InputError, need
 from pyspar.inspection import Inspection, inspect
 from pyspar.inspection.compare import Weights
-from pyspar.inspection.results import to_plain
 from pyspar.io.atomic import whole_file
-
-SUFFIXES = (".html", ".json")
 
 
 @dataclass(frozen=True)
@@ -43,14 +40,15 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""
-        about = {
+        versions = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+        return {
             "format": "pyspar-report-1",
             "title": self.title,
             "command": self.command,
-            "versions": collect_versions(),
+            "versions": {"pyspar": __version__, "python": platform.python_version(), **versions},
             "notes": list(self.notes),
+            **self.inspection.as_dict(),
         }
-        return {**to_plain(about), **self.inspection.as_dict()}
 
     def json(self) -> str:
         """Return the report as JSON without NaN."""
@@ -67,7 +65,7 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the format of the suffix, ``.html`` or ``.json``. On failure no file is changed."""
         suffix = Path(path).suffix.lower()
-        if suffix not in SUFFIXES:
+        if suffix not in (".html", ".json"):
             raise InputError(f"the name of a report must end in .html or .json, got {os.fspath(path)!r}")
         text = self.html() if suffix == ".html" else self.json()
         with whole_file(path) as temporary:
@@ -94,12 +92,8 @@ def report(
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline that ends in one
-        It is not changed.
-    Z : anything that ``adapt`` accepts
-        The report shows predictions if Z has rows in memory.
-    groups, weights, sample_weight, columns, outputs
-        As for :func:`pyspar.inspect`.
+    estimator, Z, groups, weights, sample_weight, columns, outputs
+        As for :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
     title : str
     command : str, optional
         The call to show; by default this call, with the estimator's parameters.
@@ -138,9 +132,3 @@ def _escape_surrogates(text: str) -> str:
     'one \\ud800 alone'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def collect_versions() -> dict[str, str]:
-    """Return the versions of the packages that influence the numbers."""
-    others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    return {"pyspar": __version__, "python": platform.python_version(), **others}

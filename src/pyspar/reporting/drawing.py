@@ -104,8 +104,6 @@ def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, n
 
 
 def _draw_circles(axes: Any, points: Points, height: float) -> str:
-    if not len(points.x):
-        return '<g class="points"></g>'
     positions = axes.transData.transform(list(zip(points.x, points.y)))
     circles = "".join(
         f'<circle cx="{x:.1f}" cy="{height - y:.1f}" r="{points.radius:g}" class="{css_class}"/>'

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspar.reporting.axes import compute_log_limits, include_line, set_linear_scale, set_log_scale
 from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, draw_figure
-from pyspar.reporting.formatting import format_count, shorten
+from pyspar.reporting.formatting import shorten
 from pyspar.wording import format_interval, format_number
 
 MAX_DOTS = 500
@@ -39,7 +39,8 @@ def draw_expected_errors(output: dict[str, Any], name: str, adapted: str) -> str
             ax.set_title(title)
             if reference is not None:
                 ax.axvline(reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
-                is_left = _compute_fraction(ax, reference) < 0.6  # keeps the text inside its panel
+                fraction = (ax.transData - ax.transAxes).transform((reference, 0.0))[0]
+                is_left = fraction < 0.6  # keeps the text inside its panel
                 ax.annotate(
                     "OLS on the source", (reference, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(3 if is_left else -3, -1), textcoords="offset points", fontsize=8, color=MUTED, va="top",
@@ -61,15 +62,14 @@ def _draw_error_bars(
     ax: Any, forecasts: Sequence[dict[str, Any]], suffix: str, reference: float | None, adapted: str, narrow: bool
 ) -> None:
     values = [f["rmse" + suffix] or 0.0 for f in forecasts]
-    highs = [_fill_ends(f["interval95" + suffix], v)[1] for f, v in zip(forecasts, values)]
+    lows, highs = zip(*(_fill_ends(f["interval95" + suffix], v) for f, v in zip(forecasts, values)))
     positive = [v for v in (*values, reference or 0.0) if v > 0.0]
+    # Leave space for the number after the longest bar.
     if positive and max(positive) > _LOG_SCALE_RATIO * min(positive):
-        lows = [_fill_ends(f["interval95" + suffix], v)[0] for f, v in zip(forecasts, values)]
-        ends = 0.7 * min([low for low in lows if low > 0.0] + positive), max(highs + positive)
-        # Leave space for the number after the longest bar.
-        set_log_scale(ax.xaxis, (ends[0], ends[1] * (ends[1] / ends[0]) ** 0.3), max_ticks=4)
+        low, high = 0.7 * min(v for v in (*lows, *positive) if v > 0.0), max(*highs, *positive)
+        set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.3), max_ticks=4)
     else:
-        ax.set_xlim(0.0, 1.3 * max([*highs, *positive, 0.0]) or 1.0)
+        ax.set_xlim(0.0, 1.3 * max(*highs, *positive, 0.0) or 1.0)
         set_linear_scale(ax.xaxis, 5 if narrow else 4)
     for place, (forecast, value, high) in enumerate(zip(forecasts, values, highs)):
         colour = KEEP if forecast["name"] == adapted else THIRD
@@ -77,14 +77,8 @@ def _draw_error_bars(
         for level, width in (("interval95", 1.2), ("interval80", 4.0)):
             ax.plot(_fill_ends(forecast[level + suffix], value), [place, place], color=colour, linewidth=width)
         ax.plot([value], [place], "o", color=INK, markersize=4)
-        ax.annotate(
-            format_number(value),
-            (max(high, value), place),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
+        end = max(high, value), place
+        ax.annotate(format_number(value), end, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set_ylim(-0.5, len(forecasts) - 0.2)  # leaves space for the text above the first bar
     _name_bars(ax, forecasts)
 
@@ -114,8 +108,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                     label=entry if place == 0 else None,
                 )  # fmt: skip
                 left += share
-        ax.set_xlim(0, 100)
-        ax.set_xlabel("share of the expected squared error, %")
+        ax.set(xlim=(0, 100), xlabel="share of the expected squared error, %")
         _name_bars(ax, forecasts)
         ax.grid(visible=False)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
@@ -142,14 +135,14 @@ def draw_inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n
         set_linear_scale(ax.xaxis, 6, integers=True)
         ax.axhline(unshifted, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="without a shift (1 / N)")
         figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
-        ax.set_xlabel("target direction, largest energy first")
-        ax.set_ylabel("spectral inflation" if narrow else "spectral inflation, in units of the noise")
-        return ax, Points(ranks, [min(max(v, low), high) for v in values], [_choose_class(d) for d in directions])
+        inflation = "spectral inflation" if narrow else "spectral inflation, in units of the noise"
+        ax.set(xlabel="target direction, largest energy first", ylabel=inflation)
+        return ax, _place_directions(directions, ranks, _clip(values, (low, high)))
 
     above = sum(v > unshifted for v in values)
     label = (
-        f"Spectral inflation of {format_count(len(directions))} target directions: {format_count(above)} have a larger "
-        f"variance cost than without a shift, the largest {format_number(max(values) / unshifted)} times as much."
+        f"Spectral inflation of {len(directions):,} target directions: {above:,} have a larger variance cost than "
+        f"without a shift, the largest {format_number(max(values) / unshifted)} times as much."
     )
     return draw_figure(name, label, draw, (3.2, 3.4))
 
@@ -174,34 +167,32 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
         line.set_gid("rule")
         ax.set_title("above the line: removed", loc="left", color=REMOVE, fontsize=8.5)
         ax.set_title("below the line: kept", loc="right", color=KEEP, fontsize=8.5)
-        ax.set_xlabel("removing: bias² per row" if narrow else "removing: bias² per row (estimated)")
-        ax.set_ylabel("keeping: variance per row")
-        positions = [min(max(v, x[0]), x[1]) for v in removing], [min(max(v, y[0]), y[1]) for v in keeping]
-        return ax, Points(*positions, [_choose_class(d) for d in directions])
+        bias = "removing: bias² per row" if narrow else "removing: bias² per row (estimated)"
+        ax.set(xlabel=bias, ylabel="keeping: variance per row")
+        return ax, _place_directions(directions, _clip(removing, x), _clip(keeping, y))
 
     removed = sum(d["goes"] for d in directions)
     label = (
-        f"The costs of keeping and of removing each of {format_count(len(directions))} target directions. At alpha "
-        f"{alpha:g} the rule removes {format_count(removed)} of them, which are above its line. The table below "
+        f"The costs of keeping and of removing each of {len(directions):,} target directions. At alpha "
+        f"{alpha:g} the rule removes {removed:,} of them, which are above its line. The table below "
         "has the same numbers."
     )
     return draw_figure(name, label, draw, (4.2, 4.3))
 
 
 def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
-    """Draw predictions before and after adapting, with the range of most source labels."""
+    """Draw predictions before and after adapting, with the range of most source labels; return "" without any."""
     predictions = output["predictions"]
-    pairs = [pair for pair in zip(predictions["before"], predictions["after"]) if None not in pair]
-    if not pairs:
+    if predictions is None:
         return ""
-    before, after = zip(*pairs[:: max(1, math.ceil(len(pairs) / MAX_DOTS))])
+    step = math.ceil(len(predictions["rows"]) / MAX_DOTS)
+    before, after = predictions["before"][::step], predictions["after"][::step]
     mean, std = output["label_mean"], output["label_std"]
 
     def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
         ax = figure.subplots()
         x, y = _pad_limits(before), _pad_limits(after)
-        ax.set_xlim(*x)
-        ax.set_ylim(*y)
+        ax.set(xlim=x, ylim=y, xlabel="before: least squares", ylabel=f"after: {estimator}, adapted")
         if mean is not None and std is not None:
             ax.axhspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.45, linewidth=0)
             ax.axvspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.3, linewidth=0)
@@ -209,12 +200,10 @@ def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
         ax.plot(ends, ends, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
         set_linear_scale(ax.xaxis, 4 if narrow else 5)
         set_linear_scale(ax.yaxis)
-        ax.set_xlabel("before: least squares")
-        ax.set_ylabel(f"after: {estimator}, adapted")
         return ax, Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
-        f"Predictions of {format_count(len(before))} target rows: {format_interval((min(before), max(before)))} before "
+        f"Predictions of {len(before):,} target rows: {format_interval((min(before), max(before)))} before "
         f"adapting, {format_interval((min(after), max(after)))} after it."
     )
     return draw_figure(name, label, draw, (3.6, 3.8))
@@ -232,14 +221,12 @@ def _name_bars(ax: Any, forecasts: Sequence[dict[str, Any]]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _compute_fraction(ax: Any, x: float) -> float:
-    """Return the horizontal position of a value in an axes, 0 to 1."""
-    place = ax.transAxes.inverted().transform(ax.transData.transform((x, 0.0)))
-    return float(place[0])
+def _place_directions(directions: Sequence[dict[str, Any]], x: Sequence[float], y: Sequence[float]) -> Points:
+    return Points(x, y, ["gone" if direction["goes"] else "kept" for direction in directions])
 
 
-def _choose_class(direction: dict[str, Any]) -> str:
-    return "gone" if direction["goes"] else "kept"
+def _clip(values: Sequence[float], limits: tuple[float, float]) -> list[float]:
+    return [min(max(value, limits[0]), limits[1]) for value in values]
 
 
 def _fill_ends(interval: Sequence[float | None], value: float) -> tuple[float, float]:

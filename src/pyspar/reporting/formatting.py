@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pyspar import wording
 from pyspar.wording import format_number, replace_exponents
 
 AXIS_EXPONENT = 7
@@ -19,15 +18,6 @@ def keep_percent(text: str) -> str:
     '95\\xa0% of them'
     """
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def format_percent_unbroken(value: float | None, digits: int = 1) -> str:
-    """Return a fraction in per cent, without a line break before the sign.
-
-    >>> format_percent_unbroken(0.1234), format_percent_unbroken(1e-5)
-    ('12.3\\xa0%', 'under 0.1\\xa0%')
-    """
-    return keep_percent(wording.format_percent(value, digits))
 
 
 def format_tick(value: float) -> str:
@@ -82,15 +72,6 @@ def format_alpha(alpha: float | None, doubt: float | None) -> str:
     if alpha is None or not doubt or doubt >= 1e-4:
         return format_number(alpha)
     return f"1 \N{MINUS SIGN} {replace_exponents(f'{doubt:.1e}').replace('.0·', '·')}"
-
-
-def format_count(value: float) -> str:
-    """Return a count with commas.
-
-    >>> format_count(12000.0)
-    '12,000'
-    """
-    return f"{value:,.0f}"
 
 
 def shorten(name: str, limit: int = 20) -> str:

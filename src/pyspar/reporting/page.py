@@ -11,7 +11,7 @@ from markupsafe import Markup
 from scipy.special import chdtri
 
 from pyspar.reporting import figures, formatting
-from pyspar.wording import format_interval, format_number
+from pyspar.wording import format_interval, format_number, format_percent
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -33,30 +33,32 @@ def render_page(report: dict[str, Any]) -> str:
     """Return the result of ``Report.as_dict`` as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        number=format_number, between=format_interval, percent=formatting.format_percent_unbroken,
-        count=formatting.format_count, keep_percent=formatting.keep_percent, hundredths=formatting.format_hundredths,
-        alpha=formatting.format_alpha, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
+        number=format_number, between=format_interval, count="{:,.0f}".format, alpha=formatting.format_alpha,
+        percent=lambda *value: formatting.keep_percent(format_percent(*value)), keep_percent=formatting.keep_percent,
+        hundredths=formatting.format_hundredths, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
-    marks = [_compute_slider_mark(SLIDER_STEP * i) for i in range(round(SLIDER_MAX / SLIDER_STEP) + 1)]
-    return str(
-        environment.from_string(_read_resource("page.html")).render(
-            report=report,
-            outputs=[_prepare_section(report, output, k, limit) for k, output in enumerate(outputs)],
-            hidden=len(report["outputs"]) - len(outputs),
-            css=Markup(_read_resource("page.css")),
-            js=Markup(_read_resource("page.js")),
-            slider={"max": SLIDER_MAX, "step": SLIDER_STEP, "lines": marks},
-            max_directions=limit,
-            min_removed_share=MIN_REMOVED_SHARE,
-        )
+    positions = [SLIDER_STEP * i for i in range(round(SLIDER_MAX / SLIDER_STEP) + 1)]
+    lines = [_round(math.log10(max(_compute_quantile(10.0**-position), 1e-12))) for position in positions]
+    folder = resources.files("pyspar.reporting")
+    html, css, js = (folder.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    return environment.from_string(html).render(
+        report=report,
+        outputs=[_prepare_section(report, output, k, limit) for k, output in enumerate(outputs)],
+        hidden=len(report["outputs"]) - len(outputs),
+        css=Markup(css),
+        js=Markup(js),
+        slider={"max": SLIDER_MAX, "step": SLIDER_STEP, "lines": lines},
+        max_directions=limit,
+        min_removed_share=MIN_REMOVED_SHARE,
     )
 
 
 def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values that the section of one output shows, with at most ``limit`` directions."""
     alpha, directions = report["alpha"], output["directions"]
+    start = ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha)
     drawn = directions[:limit]
     order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
     rank = {j: place for place, j in enumerate(order, 1)}
@@ -64,6 +66,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
     by_name = {f["name"]: f for f in output["forecasts"]}
     place = list(by_name).index(report["adapted"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
+    numbers = [("OLS", "least squares on the target"), (report["adapted"], f"adapted ({report['adapted']})")]
+    if report["adapted"] != "Bayes-SpAR":
+        numbers.append(("Bayes-SpAR", "Bayes-SpAR on the target"))
     removed = [d for d in directions if d["goes"]]
     headline, *others = output["findings"]
     feature_findings = [finding for finding in report["findings"] if finding["output"] is None]
@@ -75,9 +80,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "id": f"o{k}",
         "by_name": by_name,
         "estimator": estimator,
-        "numbers": _choose_headline_numbers(report["adapted"]),
+        "numbers": numbers,
         "alpha": alpha,
-        "start": min(SLIDER_MAX, -math.log10(1.0 - alpha)) if alpha < 1.0 else SLIDER_MAX,
+        "start": min(SLIDER_MAX, start),
         "headline": headline,
         "also": [finding for finding in others if finding["severity"] in SEVERITIES[:2]][:MAX_HEADLINE_FINDINGS],
         "all_findings": [headline, *others],
@@ -92,28 +97,19 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
-        "data": _prepare_script_data(output, directions, drawn, alpha),
+        "data": _prepare_script_data(output, drawn, start),
         "errors": Markup(figures.draw_expected_errors(output, f"o{k}-errors", report["adapted"])),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
         "inflation": Markup(figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation")),
         "costs": Markup(figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
-        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator))
-        if output["predictions"]
-        else None,
+        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator)),
     }
 
 
-def _choose_headline_numbers(adapted: str) -> list[tuple[str, str]]:
-    """Return the names and titles of the forecasts in the headline section."""
-    numbers = [("OLS", "least squares on the target"), (adapted, f"adapted ({adapted})")]
-    return numbers if adapted == "Bayes-SpAR" else [*numbers, ("Bayes-SpAR", "Bayes-SpAR on the target")]
-
-
-def _prepare_script_data(
-    output: dict[str, Any], directions: list[dict[str, Any]], drawn: list[dict[str, Any]], alpha: float
-) -> dict[str, Any]:
+def _prepare_script_data(output: dict[str, Any], drawn: list[dict[str, Any]], start: float) -> dict[str, Any]:
     """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it."""
     base = next(f["rmse"] for f in output["forecasts"] if f["name"] == "OLS")
+    directions = output["directions"]
     positions = [_compute_position(d) for d in directions]
     path = sorted(
         (position, d["change"] or 0.0, d["energy"] or 0.0)
@@ -135,7 +131,7 @@ def _prepare_script_data(
     ]  # fmt: skip
     return {
         "base": base,
-        "start": ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha),
+        "start": start,
         "total": len(directions),
         "steps": steps,
         "names": [formatting.shorten(name, 40) for name in names],
@@ -151,10 +147,6 @@ def _compute_position(direction: dict[str, Any]) -> float | None:
     return max(0.0, -math.log10(doubt)) if doubt else ALPHA_ONE
 
 
-def _compute_slider_mark(position: float) -> float:
-    return float(_round(math.log10(max(_compute_quantile(10.0**-position), 1e-12))))
-
-
 def _compute_quantile(doubt: float) -> float:
     """Return the chi-squared quantile (one degree of freedom) at the confidence ``1 - doubt``."""
     return max(float(chdtri(1.0, max(doubt, 1e-300))), 0.0)
@@ -162,7 +154,3 @@ def _compute_quantile(doubt: float) -> float:
 
 def _round(value: float | None, digits: int = 6) -> Any:
     return None if value is None else float(f"{value:.{digits}g}")
-
-
-def _read_resource(name: str) -> str:
-    return resources.files("pyspar.reporting").joinpath(name).read_text(encoding="utf-8")
