@@ -98,6 +98,8 @@ def test_a_missing_package_is_named_with_the_extra_to_install(
     spar, files, source, target, monkeypatch, module, arguments
 ):
     monkeypatch.setitem(sys.modules, module, None)
+    for name in [name for name in sys.modules if name.startswith("pyspar.tables")]:
+        monkeypatch.delitem(sys.modules, name)
     result = spar("adapt", *files(source, target), "--label", "price", *arguments)
     assert result.exit_code == 2
     assert "pip install 'pyspar[cli]'" in result.stderr

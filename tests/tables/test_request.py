@@ -14,7 +14,7 @@ def test_files_above_a_quarter_of_the_free_memory_are_streamed(files, source, ta
     paths = tuple(map(Path, files(source, target)))
     for free, streamed in ((None, False), (10**9, False), (10_000, True)):
         monkeypatch.setattr(request, "free_memory", lambda free=free: free)
-        assert Request(*paths, "price").uses_moments == streamed
+        assert Request(*paths, "price").is_streamed == streamed
 
 
 def test_the_free_memory_is_positive_or_unknown():
@@ -35,7 +35,7 @@ def test_an_npz_file_of_rows_is_not_a_summary(source, target, tmp_path):
     np.savez(tmp_path / "s.npz", X=source[["area", "garden"]], y=source["price"])
     np.savez(tmp_path / "t.npz", X=target[["area", "garden"]])
     assert not contains_moments(tmp_path / "s.npz")
-    assert not Request(tmp_path / "s.npz", tmp_path / "t.npz", "y").uses_moments
+    assert not Request(tmp_path / "s.npz", tmp_path / "t.npz", "y").is_streamed
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, float("nan")])

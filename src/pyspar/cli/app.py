@@ -89,8 +89,8 @@ Stream = Annotated[
     bool,
     typer.Option(
         "--stream",
-        help="Read in batches, and use only numeric columns without missing values. Automatic for files larger than a "
-        "quarter of the free memory.",
+        help="Read in batches, and use only numeric columns. A missing value is an error. Automatic for files "
+        "larger than a quarter of the free memory.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

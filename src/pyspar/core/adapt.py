@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,10 +10,9 @@ from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.linalg import root_sum_squares, squared, thin_svd
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import Belief
-from pyspar.core.rules import Terms, terms_of
+from pyspar.core.rules import Rule, Terms, terms_of
 from pyspar.core.spectrum import Spectrum, outside_share
 
-Rule = Callable[[Terms], Mask]
 WEIGHT_ROUNDING = 3e-14
 """Weights below this share of the largest weight count as zero."""
 SHARE_ROUNDING = 1e-9
@@ -28,7 +26,8 @@ class Adaptation:
     Attributes
     ----------
     w_hat, w_proj : arrays of shape (D, K)
-        The weights of the belief before and after the removal of S.
+        The weights of the belief before and after the removal of S. For BayesSpARRegressor these are corrections to
+        the centre, for features divided by their units.
     removed : array of bool, of shape (directions, K)
         The set S, one column per output.
     terms : Terms

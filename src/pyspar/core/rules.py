@@ -5,7 +5,10 @@ A rule maps the belief along each direction (``Terms``) to the mask of the set S
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 
 import numpy as np
 from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
@@ -39,6 +42,10 @@ class Terms:
     def bias_hat(self) -> Matrix:
         """``Bias_{z,j}`` at ``w_hat``: the squared error if direction j is removed and ``w_hat`` is true."""
         return squared(self.lam[:, None] * self.mean)
+
+
+Rule = Callable[[Terms], Mask]
+"""A function that maps the terms to the set S, directions x outputs."""
 
 
 def terms_of(belief: Belief, z: Spectrum) -> Terms:
@@ -75,6 +82,21 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     threshold = chi2_threshold(alpha, terms.degrees)
     # A standard deviation of zero means an exact fit or a direction outside the source: removing it has no benefit.
     return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
+
+
+RULES: dict[str, Callable[..., Mask]] = {"keep": keep_rule, "chi2": chi2_rule}
+"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name. To add one, write it above and list it here."""
+
+
+def select_rule(name: str, alpha: float) -> Rule:
+    """Return a rule as a function of the terms. Only the rules that use alpha receive it.
+
+    >>> terms = Terms(np.ones(1), np.ones((1, 1)), np.ones((1, 1)))
+    >>> bool(select_rule("keep", 0.999)(terms)[0, 0]), bool(select_rule("chi2", 0.999)(terms)[0, 0])
+    (False, True)
+    """
+    rule = RULES[name]
+    return partial(rule, alpha=float(alpha)) if "alpha" in signature(rule).parameters else rule
 
 
 def top_k_rule(terms: Terms, *, k: int) -> Mask:

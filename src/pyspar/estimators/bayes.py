@@ -7,19 +7,18 @@ of the same family.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import Rule, adapt
+from pyspar.core.adapt import adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, Solver, Weights
 from pyspar.core.prior import Prior, Units, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
-from pyspar.core.rules import chi2_rule, keep_rule
+from pyspar.core.rules import RULES, select_rule
 from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
 from pyspar.estimators.validation import Confidence, Source
 
@@ -93,7 +92,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "units": [StrOptions({"target", "source", "common"})],
         "centre": "no_validation",
-        "rule": [StrOptions({"keep", "chi2"})],
+        "rule": [StrOptions(set(RULES))],
         "alpha": [Confidence()],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto", "gram", "qr"})],
@@ -151,8 +150,9 @@ class BayesSpARRegressor(AdaptableRegressor):
         prior = self._prior_in(units)
         if not np.array_equal(units, self._fitted_prior.units):
             belief = ridge_belief(prior.of_source(source), fit_intercept=belief.centred)
-        rules: dict[str, Rule] = {"keep": keep_rule, "chi2": partial(chi2_rule, alpha=float(self.alpha))}
-        adaptation = adapt(belief, prior.of_target(target), rules[self.rule], complete=self.rule != "keep")
+        rule = select_rule(self.rule, self.alpha)
+        # "keep" removes nothing, so directions that only the source has need no decision.
+        adaptation = adapt(belief, prior.of_target(target), rule, complete=self.rule != "keep")
         return {"adaptation_": adaptation, **_weights_for(prior, belief, adaptation.w_proj, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:

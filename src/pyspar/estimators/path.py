@@ -47,7 +47,10 @@ class AlphaPath:
         return np.asarray((self.alpha <= alpha) & (self.terms.std > 0.0))
 
     def weights_at(self, alpha: float) -> Matrix:
-        """Return the weights after removing the set S at an alpha, features x outputs."""
+        """Return the weights after removing the set S at an alpha, features x outputs.
+
+        For a BayesSpARRegressor these are corrections to the centre, for features divided by ``units_``.
+        """
         return np.asarray(self.w_hat - self.directions @ (self.removed_at(alpha) * self.terms.mean))
 
     def steps(self, output: int = 0) -> Vector:

@@ -56,11 +56,12 @@ def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
     return last, pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
 
 
-def names_made(pipe: Pipeline) -> tuple[str, ...] | None:
+def output_names(pipe: Pipeline) -> tuple[str, ...] | None:
     """Return the names of the features after the earlier steps; None if a step does not provide names."""
     if len(pipe.steps) == 1:
         return None
     try:
-        return tuple(map(str, pipe[:-1].get_feature_names_out()))
+        names = pipe[:-1].get_feature_names_out()
     except (AttributeError, ValueError):  # a step without feature names
         return None
+    return None if names is None else tuple(map(str, names))

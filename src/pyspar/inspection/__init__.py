@@ -18,7 +18,7 @@ from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.pipelines import last_step, names_made
+from pyspar.estimators.pipelines import last_step, output_names
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, Weights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
@@ -78,7 +78,7 @@ def inspect(
     """
     description, rows, preprocessing = repr(estimator), Z, None
     if isinstance(estimator, Pipeline):
-        columns = names_made(estimator) if columns is None else columns
+        columns = output_names(estimator) if columns is None else columns
         preprocessing, (estimator, Z) = estimator[:-1], last_step(estimator, Z)
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(

@@ -1,8 +1,9 @@
 """Encode columns: the kind of a column, its values as numbers, words or days, and the transformers that use them.
 
 The kind is determined by the source alone. A target value of another kind raises an InputError and never becomes a
-missing value. scikit-learn imputes, scales and one-hot encodes; the transformers of this module convert raw columns, so
-that a saved pipeline accepts a raw data frame. Their state is numpy arrays, strings and numbers, which skops can save.
+missing value. The transformers of this module convert raw columns, so that a saved pipeline accepts a raw data frame,
+and impute categories. scikit-learn imputes numbers, scales and one-hot encodes (``columns.py``). The state of the
+transformers is numpy arrays, strings and numbers, which skops can save.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def adapt_files(
     """Fit on the source, adapt to the target, predict its rows, and write predictions and model."""
     request.check()
     check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
-    if request.uses_moments:
+    if request.is_streamed:
         inputs = open_files(request, progress, method=method, output=output)
     else:
         inputs = load_files(request, progress)
@@ -104,7 +104,7 @@ def inspect_files(
     """Inspect a fit on the source at the target, and write the reports."""
     request.check()
     check_reports(report, json, inputs=(request.source, request.target))
-    inputs = open_files(request, progress) if request.uses_moments else load_files(request, progress)
+    inputs = open_files(request, progress) if request.is_streamed else load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
     with collect_warnings() as warned:
         estimator = inputs.fit(_make_bayes(request))
@@ -197,7 +197,7 @@ def _fit_model(
     """Return the regressor that predicts, and a description of its choices if it makes any."""
     if method == "bayes":
         bayes = fit(_make_bayes(request)).adapt(target)
-        rule = "" if bayes.rule == "keep" else f"the paper's rule at alpha {bayes.alpha:g}, "
+        rule = f"the paper's rule at alpha {bayes.alpha:g}, " if bayes.rule == "chi2" else ""
         noise = f"{np.sqrt(bayes.sigma2_):.3g}"
         return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
     if method == "ridge":
@@ -228,13 +228,13 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
 def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int]:
     """Return the number of target directions, and how many of them the model removes and shrinks.
 
-    The paper's rule counts its own directions. Otherwise the directions are those of least squares, and the model is
-    compared with itself before it was adapted.
+    A rule that removes directions counts its own set. With rule "keep" the weights before and after adapting are
+    compared along the directions of least squares.
     """
     own: Adaptation | None = getattr(model, "adaptation_", None)
     if own is None:
         return adaptation.z.rank, 0, 0
-    if getattr(model, "rule", "chi2") == "chi2":
+    if getattr(model, "rule", "chi2") != "keep":
         return own.z.rank, int(own.removed.sum()), 0
     directions = adaptation.z.V
     shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])

@@ -56,8 +56,8 @@ class Request:
         return DEFAULT_ALPHA if self.alpha is None else self.alpha
 
     @property
-    def uses_moments(self) -> bool:
-        """Whether the files are reduced to Moments: on request, for folders, large files and files of Moments."""
+    def is_streamed(self) -> bool:
+        """Whether the files are read in batches: on request, for folders, large files and files of Moments."""
         paths = (self.source, self.target)
         if self.stream or any(path.is_dir() or contains_moments(path) for path in paths):
             return True

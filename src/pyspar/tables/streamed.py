@@ -1,7 +1,7 @@
 """Files that are reduced to Moments: rows that are read in batches, and files of Moments.
 
-Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns without missing
-values are used. The Moments are standardised, so that the results equal those of tables in memory.
+Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are
+used, and a missing value raises an error. The Moments are standardised, as tables in memory are.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _list_notes(
     notes: list[str] = []
     row_files = [file for file in (source, target) if file.rows is not None]
     if row_files and not request.stream:
-        notes.append("the rows were streamed: only numeric columns without missing values are used")
+        notes.append("the rows were streamed: only numeric columns are used, and missing values are not imputed")
     for file in row_files:
         if isinstance(file.content, DelimitedFile):
             notes += describe_separator(file.path, file.role, file.content.separator)
