@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, how long a file may be, what importing pyspar may load."""
+"""The rules of the source tree: allowed imports, the length of files, and what ``import pyspar`` may load."""
 
 import ast
 import subprocess
@@ -47,38 +47,38 @@ MAY = {
 }
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
 def imports(path: Path) -> set[str]:
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide who imports whom"
-            if node.module == "pyspar":  # `from pyspar import show` is the room, other names are of __init__
-                rooms = {room(f) for f in FILES}
-                found |= {f"pyspar.{n.name}" if n.name in rooms else "pyspar.__init__" for n in node.names}
+            if node.module == "pyspar":  # `from pyspar import theory` is a module, other names are of __init__
+                modules = {package_of(f) for f in FILES}
+                names |= {f"pyspar.{n.name}" if n.name in modules else "pyspar.__init__" for n in node.names}
             else:
-                found.add(str(node.module))
-    return found
+                names.add(str(node.module))
+    return names
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_room_imports_only_what_it_may(path):
-    rooms, libraries = MAY[room(path)]
+def test_a_package_imports_only_what_it_may(path):
+    packages, libraries = MAY[package_of(path)]
     for name in imports(path):
         top, _, rest = name.partition(".")
         if top == "pyspar":
-            assert rest.partition(".")[0] in rooms | {room(path)}, f"{room(path)} must not import {name}"
+            assert rest.partition(".")[0] in packages | {package_of(path)}, f"{package_of(path)} must not import {name}"
         else:
-            assert top in STANDARD | libraries, f"{room(path)} must not import {top}"
+            assert top in STANDARD | libraries, f"{package_of(path)} must not import {top}"
 
 
 def test_nothing_imports_the_command_line_but_its_entry():
-    assert [room(f) for f in FILES if "pyspar.cli.app" in imports(f)] == ["__main__"]
+    assert [package_of(f) for f in FILES if "pyspar.cli.app" in imports(f)] == ["__main__"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
