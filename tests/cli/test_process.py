@@ -94,14 +94,11 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("pandas", ()), ("skops.io", ("--save", "m.skops"))])
-def test_a_missing_package_is_named_with_the_extra_to_install(
-    spar, files, source, target, monkeypatch, module, arguments
-):
-    monkeypatch.setitem(sys.modules, module, None)
-    for name in [name for name in sys.modules if name.startswith("pyspar.tables")]:
-        monkeypatch.delitem(sys.modules, name)
-    result = spar("adapt", *files(source, target), "--label", "price", *arguments)
-    assert result.exit_code == 2
+def test_a_missing_package_is_named_with_the_extra_to_install(files, source, target, module, arguments):
+    program = f"import sys; sys.modules[{module!r}] = None; from pyspar.__main__ import main; main()"
+    command = [sys.executable, "-c", program, "adapt", *files(source, target), "--label", "price", *arguments]
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
     assert "pip install 'pyspar[cli]'" in result.stderr
 
 

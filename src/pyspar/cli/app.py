@@ -120,7 +120,8 @@ def adapt(
     method: Annotated[
         Method,
         typer.Option(
-            help="bayes (ridge in units of the target) or spar (the paper's method); the others ignore the target."
+            help="bayes (ridge, with features in units of their larger spread over source and target) or spar (the "
+            "paper's method); the others ignore the target."
         ),
     ] = Method.bayes,
     alpha: Alpha = None,

@@ -19,7 +19,7 @@ def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     Parameters
     ----------
     pipe : Pipeline
-        A fitted pipeline whose last step has a method ``adapted``, for example :class:`SpARRegressor`.
+        A fitted pipeline whose last step has a method ``adapted``, for example :class:`BayesSpARRegressor`.
     Z : array or data frame
         Target rows, as for the pipeline's ``predict``.
 
@@ -28,10 +28,10 @@ def adapt_pipeline(pipe: Pipeline, Z: Any) -> Pipeline:
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from pyspar import SpARRegressor, adapt_pipeline
+    >>> from pyspar import BayesSpARRegressor, adapt_pipeline
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(50, 3)), rng.normal(size=(20, 3))
-    >>> pipe = make_pipeline(StandardScaler(), SpARRegressor()).fit(X, X[:, 0])
+    >>> pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, X[:, 0] + rng.normal(size=50))
     >>> adapt_pipeline(pipe, Z).predict(Z).shape
     (20,)
     """
@@ -48,7 +48,7 @@ def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
     if not hasattr(last, "adapted"):
         raise TypeError(
             f"the last step of the pipeline must be a regressor that can be adapted, got {name!r} "
-            f"({type(last).__name__}); end the pipeline with SpARRegressor()"
+            f"({type(last).__name__}); end the pipeline with BayesSpARRegressor()"
         )
     check_is_fitted(last)
     if isinstance(Z, Moments):

@@ -23,7 +23,7 @@ Folder = Annotated[
     Path | None,
     # readable=False: typer does not check the permission, because the error of pyspar.paper.data has more information.
     typer.Option(
-        "--data", help="The folder to search first [default: PYSPAR_DATA].", show_default=False, readable=False
+        "--data", help="The folder to search first. Defaults to PYSPAR_DATA.", show_default=False, readable=False
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -49,7 +49,7 @@ def list_sets(data: Folder = None, debug: Debug = False) -> None:
 def where(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="A data set, as in spar data list [default: all].", show_default=False),
+        typer.Argument(metavar="NAME", help="A data set, as in spar data list. Defaults to all.", show_default=False),
     ] = None,
     data: Folder = None,
     debug: Debug = False,
@@ -75,7 +75,7 @@ def where(
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Data sets [default: all].", show_default=False)
+        list[str] | None, typer.Argument(metavar="NAME", help="Data sets. Defaults to all.", show_default=False)
     ] = None,
     data: Folder = None,
     debug: Debug = False,
