@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
+    from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.bayes import BayesSpARRegressor
-    from pyspar.estimators.path import alpha_path
     from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline
     from pyspar.estimators.spar import SpARRegressor
@@ -42,7 +42,7 @@ _HOME = {
     "Spectrum": "pyspar.core.spectrum",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
-    "alpha_path": "pyspar.estimators.path",
+    "alpha_path": "pyspar.estimators.alpha_path",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
     "report": "pyspar.reporting",

@@ -21,10 +21,10 @@ _INPUT_ERROR, _INTERNAL_ERROR = 2, 1
 
 
 class Stopped(KeyboardInterrupt):
-    """A KeyboardInterrupt of its own class.
+    """Raised instead of KeyboardInterrupt, because that would replace the exit code of ``python -m``.
 
-    ``python -m`` ends by SIGINT, whatever the exit code, if a plain KeyboardInterrupt has passed through code that runs
-    in ``exec``. Creating a dataclass uses ``exec``.
+    If a plain KeyboardInterrupt has passed through code that runs in ``exec``, ``python -m`` ends by SIGINT, whatever
+    the exit code. Creating a dataclass uses ``exec``.
     """
 
 

@@ -36,14 +36,14 @@ def prior_at_zero(units, n_outputs):
 def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
     source, target = Moments.of(X, y), Moments.of(Z)
     spread = target.spread_about(source.mean[: source.n_features] if fit_intercept else np.zeros(source.n_features))
-    unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, unknown=True)
+    unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, include_unseen=True)
     return Forecaster(source, target, prior_at_zero(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
 
 
 def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
     X, y, *_ = shifted(rng, n=12, d=3)
     posterior = posterior_of(X, y, fit_intercept=False)
-    U = X / posterior.reach
+    U = X / posterior.lam_max
     fine = np.abs(np.log10(posterior.kappa)) < 10  # beyond, the plain formula runs out of digits
     log = np.array(
         [
@@ -68,7 +68,7 @@ def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
     middle = found.centre.shape[0] // 2
     share = (middle + 0.5) / found.centre.shape[0]
     kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.weight[:, 0]), share)]
-    U, z = X / posterior.reach, Z[0] / posterior.reach
+    U, z = X / posterior.lam_max, Z[0] / posterior.lam_max
     precision = U.T @ U + kappa * np.eye(3)
     centre = z @ np.linalg.solve(precision, U.T @ y)
     residual = y @ y - (U.T @ y) @ np.linalg.solve(precision, U.T @ y)
@@ -91,7 +91,7 @@ def test_the_expectation_is_the_formula_of_the_belief(rng, units, shape):
     covariance = np.linalg.inv(precision)
     mean = covariance @ (X / unit).T @ y / belief.sigma2
     T, w = (Z / unit).T @ (Z / unit) / len(Z), rng.normal(size=8)
-    found = forecaster_of(X, y, Z, units=units, fit_intercept=False).of("", w[:, None], np.zeros(1))
+    found = forecaster_of(X, y, Z, units=units, fit_intercept=False).forecast("", w[:, None], np.zeros(1))
     away = w * unit - mean
     assert found.bias == pytest.approx(away @ T @ away, rel=1e-8)
     assert found.variance == pytest.approx(np.trace(covariance @ T), rel=1e-8)
@@ -103,10 +103,10 @@ def test_the_intercept_adds_its_distance_and_its_uncertainty(rng):
     X, y, Z, *_ = shifted(rng)
     forecaster = forecaster_of(X, y, Z)
     coef, intercept = forecaster.best()
-    best, moved = forecaster.of("", coef, intercept), forecaster.of("", coef, intercept + 0.5)
+    best, moved = forecaster.forecast("", coef, intercept), forecaster.forecast("", coef, intercept + 0.5)
     assert moved.bias == pytest.approx(best.bias + 0.25)
     without = forecaster_of(X - X.mean(axis=0), y - y.mean(), Z - X.mean(axis=0), fit_intercept=False)
-    assert best.variance > without.of("", coef, np.zeros(1)).variance * (1 - 1e-6)
+    assert best.variance > without.forecast("", coef, np.zeros(1)).variance * (1 - 1e-6)
 
 
 def test_with_a_flat_prior_least_squares_is_forecast_as_theorem_1_says(rng):
@@ -115,7 +115,7 @@ def test_with_a_flat_prior_least_squares_is_forecast_as_theorem_1_says(rng):
     y = y + 1e6 * X @ np.ones(5)
     est = SpARRegressor(fit_intercept=False).fit(X, y)
     forecaster = forecaster_of(X, y, Z, fit_intercept=False)
-    found = forecaster.of("OLS", *weights_of(est))
+    found = forecaster.forecast("OLS", *weights_of(est))
     theorem = ols_risk(Spectrum.of(X), Spectrum.of(Z), np.array([found.noise]))[0] / len(Z)
     assert found.rmse_noiseless**2 == pytest.approx(theorem, rel=1e-3)
 
@@ -131,9 +131,9 @@ def test_no_weights_have_a_smaller_expected_error_than_the_adapted_ones(shifts, 
     coef, intercept = weights_of(est)
     for _ in range(50):
         change = 0.01 * rng.normal(size=coef.shape)
-        assert forecaster.of("", coef + change, intercept + 0.01 * rng.normal()).rmse > best.rmse
+        assert forecaster.forecast("", coef + change, intercept + 0.01 * rng.normal()).rmse > best.rmse
     for other in (SpARRegressor().fit(data.X, data.y), SpARRegressor().fit(data.X, data.y).adapt(data.Z)):
-        assert forecaster.of("", *weights_of(other)).rmse >= best.rmse
+        assert forecaster.forecast("", *weights_of(other)).rmse >= best.rmse
 
 
 @pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
@@ -171,7 +171,7 @@ def test_intervals_have_their_nominal_coverage_on_simulated_targets():
         low, high = ours.predict_interval(Z, 0.9)
         rows.append(np.mean((yz >= low) & (yz <= high)))
         for name, est in (("OLS", ols), ("SpAR", ols.adapted(Z)), ("Bayes-SpAR", ours.adapt(Z))):
-            low, high = forecaster.of(name, *weights_of(est)).interval95
+            low, high = forecaster.forecast(name, *weights_of(est)).interval95
             inside[name] += low <= np.sqrt(np.mean((est.predict(Z) - yz) ** 2)) <= high
     assert all(0.92 <= count / 500 <= 0.98 for count in inside.values()), inside
     assert 0.88 <= np.mean(rows) <= 0.92
@@ -218,7 +218,7 @@ def test_a_column_that_is_constant_in_the_source_adds_the_uncertainty_of_the_pri
     forecaster = est._forecaster(Moments.of(Z))
     coef, intercept = weights_of(est)
     moved = coef + np.array([[0.0], [0.0], [0.0], [0.5]])
-    after = forecaster.of("", moved, intercept - 2.0 * 0.5)
+    after = forecaster.forecast("", moved, intercept - 2.0 * 0.5)
     assert after.bias == pytest.approx(0.25 * np.mean((Z[:, 3] - 2.0) ** 2), rel=1e-6)
 
 
@@ -248,7 +248,7 @@ def test_repeated_rows_are_detected_for_each_output_separately():
     _, _, X2, y2, _ = few_rows(0)
     exact = X2 @ np.linalg.svd(X2 - X2.mean(axis=0))[2][0]  # along one direction, and exactly so
     both = posterior_of(X2, np.column_stack([y2, exact]), fit_intercept=True)
-    np.testing.assert_array_equal(both.labels, [both.V.shape[1], 71.0])
+    np.testing.assert_array_equal(both.labels, [both.fit.x.rank, 71.0])
 
 
 def test_rows_that_differ_all_count(rng):
@@ -267,9 +267,9 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
         part = whole.on(Moments.of(rows))
         alone = Forecaster(source, Moments.of(rows), prior, fit_intercept=True)
         for output in (0, 1):
-            assert part.of("OLS", *weights_of(est), output) == alone.of("OLS", *weights_of(est), output)
-    again = whole.of("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
-    assert again == Forecaster(source, Moments.of(Z), prior, fit_intercept=True).of("OLS", *weights_of(est), 0)
+            assert part.forecast("OLS", *weights_of(est), output) == alone.forecast("OLS", *weights_of(est), output)
+    again = whole.forecast("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
+    assert again == Forecaster(source, Moments.of(Z), prior, fit_intercept=True).forecast("OLS", *weights_of(est), 0)
 
 
 def test_a_target_beyond_float64_has_an_infinite_error_and_not_nan(rng):

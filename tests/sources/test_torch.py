@@ -95,9 +95,9 @@ def test_the_algebra_of_a_device_is_used_and_gives_the_same_fit(problem, in_memo
     class Counting(DeviceAlgebra):
         calls = 0
 
-        def squares_and_vectors(self, root):
+        def gram_eigen(self, root):
             Counting.calls += 1
-            return super().squares_and_vectors(root)
+            return super().gram_eigen(root)
 
         def overlap_sums(self, V, E, weights):
             Counting.calls += 1

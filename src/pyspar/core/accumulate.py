@@ -32,10 +32,11 @@ OFFSET_LIMIT = 8.0
 """Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
 
 GRAM_SPREAD = 1e-3
-"""Smallest over largest singular value (columns at unit length) down to which one product keeps eleven digits."""
+"""The ratio of the smallest to the largest singular value, for columns of unit length, down to which one product keeps
+eleven digits."""
 
 BLUR = 1e-6
-"""One product does not resolve a direction shorter than this share of the rows: squares have half the digits."""
+"""The relative length below which one Gram product cannot resolve a direction, because squaring halves the digits."""
 
 _FLOOR = 1e-7
 """A singular value below this share is lost in the product's rounding, so preconditioning does not amplify it."""

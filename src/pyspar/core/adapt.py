@@ -143,27 +143,29 @@ class Adaptation:
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
             f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} from the removal, "
-            "squares add)"
+            "the two parts add in quadrature)"
         )
 
 
-def adapt(belief: Belief, target: Moments, rule: Rule, *, complete: bool = False) -> Adaptation:
+def adapt(belief: Belief, target: Moments, rule: Rule, *, include_source_directions: bool = False) -> Adaptation:
     r"""Remove the target directions that the rule selects from the weights.
 
     .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
 
     Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions in which the target does not vary keep
-    ``w_hat``. With ``complete`` the rule is also applied to those of them in which the source varies.
+    ``w_hat``. With ``include_source_directions`` the rule is also applied to those of them in which the source varies.
     """
     z = Spectrum.about(target, belief.x_mean)
-    if complete:
+    if include_source_directions:
         z = complete_spectrum(z, belief.x)
     terms = terms_of(belief, z)
     removed = rule(terms)
+    # The directions of source and target span all weights. Summing the kept components, instead of subtracting the
+    # removed ones, gives exact zeros.
+    w_proj = z.V @ (~removed * terms.mean) if include_source_directions else belief.w_hat - z.V @ (removed * terms.mean)
     return Adaptation(
         w_hat=belief.w_hat,
-        # The complete directions span every weight, so what is kept is exactly zero where nothing is.
-        w_proj=z.V @ (~removed * terms.mean) if complete else belief.w_hat - z.V @ (removed * terms.mean),
+        w_proj=w_proj,
         removed=removed,
         terms=terms,
         x=belief.x,

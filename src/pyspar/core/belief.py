@@ -138,5 +138,5 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
     gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
-    rounding = np.abs(directions).T @ (x.noise / x.lam[0])
+    rounding = np.abs(directions).T @ (x.rounding / x.lam[0])
     return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])

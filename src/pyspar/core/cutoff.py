@@ -22,7 +22,7 @@ MAX_CUTOFF = 1e-3
 def default_cutoff(features: Moments) -> float:
     """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
 
-    Authors: their published least-squares errors result from such a tolerance in float32.
+    The paper's published least-squares errors used this tolerance in float32.
 
     >>> import numpy as np
     >>> round(default_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
@@ -32,7 +32,9 @@ def default_cutoff(features: Moments) -> float:
 
 
 def directions_above(features: Moments, cutoff: float) -> Matrix:
-    """Return the directions longer than a share of the longest, about the origin, one per row.
+    """Return the right singular vectors (rows) whose singular value exceeds ``cutoff`` times the largest.
+
+    The features are not centred.
 
     >>> import numpy as np
     >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])

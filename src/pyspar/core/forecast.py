@@ -79,7 +79,7 @@ class Forecaster:
     prior : Prior
         The prior of the regressor. Expectations use the belief under this prior.
     fit_intercept : bool
-    beside : Priors, optional
+    other_priors : Priors, optional
         Priors with the same centre in other units, for the intervals.
     seed : int
         The seed of the draws for the intervals. The same seed gives the same numbers.
@@ -92,11 +92,11 @@ class Forecaster:
         prior: Prior,
         *,
         fit_intercept: bool,
-        beside: Sequence[Prior] = (),
+        other_priors: Sequence[Prior] = (),
         seed: int = 0,
     ) -> None:
         self._prior, self._seed = prior, seed
-        self._priors = (prior, *beside)
+        self._priors = (prior, *other_priors)
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
         self._true_weights: dict[int, tuple[Matrix, Vector]] = {}
@@ -110,7 +110,7 @@ class Forecaster:
 
     def _set_target(self, target: Moments) -> None:
         self._rows = target.weight
-        root = self._prior.of_target(target).root.copy()
+        root = self._prior.transform_target(target).root.copy()
         root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
         self._root = root  # of [1 | Z] about the source mean
         with np.errstate(over="ignore", invalid="ignore"):
@@ -123,7 +123,7 @@ class Forecaster:
         """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
         return self._prior.weights(self._belief, self._belief.w_hat)
 
-    def of(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
+    def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
@@ -160,7 +160,8 @@ class Forecaster:
             self._predictions = output, self._root @ true_weights
         error2 = np.square((self._root @ weights)[:, None] - self._predictions[1]).sum(axis=0) / self._rows
         rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
-        # Noise parallel to the error is added before squaring; noise in the other M - 1 directions is added after it.
+        # ||error + noise||^2: the noise component along the error is added before squaring; the other M - 1 components
+        # contribute a chi-squared term.
         parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
         return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / self._rows)
@@ -173,9 +174,9 @@ class Forecaster:
         for count, prior, p in zip(counts, self._priors, self._posteriors, strict=True):
             drawn, sigma = p.draw(output, int(count), rng)
             offset = np.sqrt(p.mean_share) * sigma * rng.standard_normal(int(count))
-            ratio = self._prior.units * inverse(prior.units) / p.reach
-            weights.append(np.vstack([offset, drawn * ratio[:, None]]) * p.unit[output])
-            noise.append(sigma * p.unit[output])
+            ratio = self._prior.units * inverse(prior.units) / p.lam_max
+            weights.append(np.vstack([offset, drawn * ratio[:, None]]) * p.label_length[output])
+            noise.append(sigma * p.label_length[output])
         return np.hstack(weights), np.concatenate(noise)
 
 

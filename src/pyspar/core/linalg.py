@@ -65,7 +65,7 @@ def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
 class Algebra:
     """The two operations whose cost grows as D cubed, in numpy. A subclass computes them on another device."""
 
-    def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
+    def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
         """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
         with np.errstate(under="ignore"):
             squares, V = np.linalg.eigh(root.T @ root)

@@ -40,8 +40,7 @@ class Moments:
     eps : array of shape (D,)
         The machine epsilon of the dtype in which each feature was *measured*.
     blur : float
-        Directions shorter than this share of the rows' length are not resolved. Zero unless a single Gram product
-        was forced.
+        Directions shorter than this share of the rows' length are not resolved. Zero unless ``solver="gram"``.
     names : tuple of str
         The names of the features, if the rows had names.
 
@@ -171,7 +170,7 @@ class Moments:
         """
         return self if weights == "counts" else self.discounted(self.weight / self.weight2)
 
-    def less_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
+    def subtract_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
         """Return the Moments of the same rows with ``Y - X coef - intercept`` in place of Y.
 
         An output that the prediction explains up to rounding becomes zero.

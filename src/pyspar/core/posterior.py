@@ -26,8 +26,8 @@ from pyspar.core.prior import Prior
 from pyspar.core.ridge import label_coordinates
 
 _SHARE_POWERS = 0.5, 0.1
-"""Parameters of the Beta prior of the explained share R2. It is proper, and nearly uniform in log kappa where there are
-both signal and noise, so intervals have their nominal coverage on simulated linear data."""
+"""Parameters of the Beta prior of the explained share R2. A proper prior, nearly flat in log kappa. With it, intervals
+had nominal coverage in simulations."""
 
 _GRID = 321
 _DECADES = 30.0
@@ -36,13 +36,13 @@ _DECADES = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The posterior of weights and noise. Labels are in units of ``unit``, features in units of ``reach``.
+    """The posterior of weights and noise. Labels are in units of ``label_length``, features in units of ``lam_max``.
 
     Attributes
     ----------
-    reach : float
+    lam_max : float
         The largest singular value of the source.
-    unit : array of shape (K,)
+    label_length : array of shape (K,)
         The length of the labels.
     fit : LeastSquares
         The least-squares fit of the source.
@@ -61,8 +61,8 @@ class Posterior:
         As for a belief.
     """
 
-    reach: float
-    unit: Vector
+    lam_max: float
+    label_length: Vector
     fit: LeastSquares
     data: Coordinates
     labels: Vector
@@ -110,7 +110,7 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
 
     ``labels`` is the effective number of labels per output, if it is known from the same source in other units.
     """
-    data, unit, _ = label_coordinates(fit, weight - fit_intercept)
+    data, label_length, _ = label_coordinates(fit, weight - fit_intercept)
     # Log odds of the share of the labels' variance that the features explain.
     odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
     energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
@@ -118,8 +118,8 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
     labels = _different_labels(data) if labels is None else labels
     plausibility, log_evidence = _plausibility(data, labels, kappa, odds)
     return Posterior(
-        reach=float(fit.x.lam[0]) if fit.x.rank else 1.0,
-        unit=unit,
+        lam_max=float(fit.x.lam[0]) if fit.x.rank else 1.0,
+        label_length=label_length,
         fit=fit,
         data=data,
         labels=labels,
@@ -141,7 +141,7 @@ def posteriors_of(
     source: Moments, priors: Sequence[Prior], *, fit_intercept: bool
 ) -> tuple[list[LeastSquares], list[Posterior]]:
     """Return the fit and the posterior of one source under each of several priors."""
-    fits = [least_squares(prior.of_source(source), fit_intercept=fit_intercept) for prior in priors]
+    fits = [least_squares(prior.transform_source(source), fit_intercept=fit_intercept) for prior in priors]
     first = posterior_of_fit(fits[0], source.weight, fit_intercept)
     # The number of labels does not depend on the units. Posteriors with different numbers could not be compared.
     others = [posterior_of_fit(fit, source.weight, fit_intercept, first.labels) for fit in fits[1:]]

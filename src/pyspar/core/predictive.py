@@ -1,8 +1,8 @@
 r"""The predictive distribution of the label of one row.
 
 Given kappa (see :mod:`pyspar.core.posterior`) the label of a row is a Student t variable about
-:math:`z^\top \mu_\kappa`. Averaged over kappa and the units of the prior it is a mixture of Student t distributions. A
-few values of kappa represent all: the midpoints of intervals with equal probability.
+:math:`z^\top \mu_\kappa`. Averaged over kappa and the units of the prior it is a mixture of Student t distributions.
+kappa is integrated with equal-probability nodes: the midpoints of intervals with equal probability.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def predictive(
 
 def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[Matrix, Matrix]:
     """Return centre and scale of the labels at given quantiles of kappa."""
-    unit = p.unit[output]
+    label_length = p.label_length[output]
     nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
-    rows = (Z - p.fit.x_mean) / p.reach
+    rows = (Z - p.fit.x_mean) / p.lam_max
     along = rows @ p.fit.x.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
     share = 1.0 + p.mean_share + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
@@ -92,4 +92,4 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
         share = share + outside[:, None] / kappa
     noise2 = p.residual(output)[nodes] / p.degrees(output)
-    return centre * unit + p.fit.y_mean[output], np.sqrt(share * noise2).T * unit
+    return centre * label_length + p.fit.y_mean[output], np.sqrt(share * noise2).T * label_length

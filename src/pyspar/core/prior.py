@@ -44,13 +44,13 @@ class Prior:
     coef: Matrix
     intercept: Vector
 
-    def of_source(self, source: Moments) -> Moments:
+    def transform_source(self, source: Moments) -> Moments:
         """Return a labelled source in the prior's coordinates."""
         if self.coef.any() or self.intercept.any():
-            source = source.less_prediction(self.coef, self.intercept)
+            source = source.subtract_prediction(self.coef, self.intercept)
         return in_units_of(source, self.units)
 
-    def of_target(self, target: Moments) -> Moments:
+    def transform_target(self, target: Moments) -> Moments:
         """Return a target in the prior's coordinates. Outputs are dropped."""
         return in_units_of(target.without_outputs(), self.units)
 
@@ -65,14 +65,13 @@ class Prior:
 
 
 def units_of_features(
-    source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, unknown: bool = False
+    source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, include_unseen: bool = False
 ) -> Vector:
-    """Return the unit of each feature; zero for a feature that is constant in the source.
+    """Return the unit of each feature.
 
     ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
-    intercept. Without it, "target" equals "source". The source carries no information about a feature that is constant
-    in it, so decisions drop the feature. Forecasts include it: with ``unknown`` its unit is its spread over the target
-    (or the common unit).
+    intercept. Without it, "target" equals "source". A feature that is constant in the source gets unit 0 and is dropped
+    when fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or the common unit.
 
     >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
     >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "target", fit_intercept=True)
@@ -85,7 +84,7 @@ def units_of_features(
         unit = unit_if_constant = np.ones_like(spread)
     else:
         unit, unit_if_constant = np.maximum(spread, target_spread) if units == "target" else spread, target_spread
-    return np.where(spread > 0.0, unit, unit_if_constant if unknown else 0.0)
+    return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
 
 
 def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
@@ -99,8 +98,8 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     d = source.n_features
     origin = None if fit_intercept else np.zeros_like(source.mean)
     length = root_sum_squares(source.root_about(origin)[:, :d])
-    noise = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
-    return np.asarray(np.where(length > noise, length / np.sqrt(source.weight), 0.0))
+    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
+    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
 
 
 def inverse(units: Vector) -> Vector:

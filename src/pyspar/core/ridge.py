@@ -1,8 +1,8 @@
 r"""The posterior of the weights under a normal prior, with both variances by maximum evidence.
 
 The prior is ``w ~ N(0, tau^2 I)``. A prior with another centre and other units is the same prior after a change of
-coordinates: subtract the centre's predictions from the labels (``Moments.less_prediction``) and divide each feature by
-its unit (``pyspar.core.prior``).
+coordinates: subtract the centre's predictions from the labels (``Moments.subtract_prediction``) and divide each feature
+by its unit (``pyspar.core.prior``).
 
 .. math::
     \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
@@ -62,8 +62,10 @@ class RidgeBelief:
             return np.outer(noise_gain(self.x, directions), self.sigma)
         kappa, largest = self.evidence.kappa[:, None], self.x.lam[0] if self.x.rank else 1.0
         inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
-        shares = np.where(np.isinf(kappa), 0.0, 1.0 / inside)  # variances along the source's directions
-        sums = algebra().overlap_sums(self.x.V, directions, np.concatenate([shares, np.ones((1, self.x.rank))]))
+        # 1 / (lambda^2 + kappa) along the source's directions, with lambda relative to lambda_1. The standard deviation
+        # of a unit entry is sigma / lambda_1.
+        variances = np.where(np.isinf(kappa), 0.0, 1.0 / inside)
+        sums = algebra().overlap_sums(self.x.V, directions, np.concatenate([variances, np.ones((1, self.x.rank))]))
         std = np.sqrt(sums[:-1]).T * (self.sigma / largest)
         if self.x.rank == self.x.n_features:
             return np.asarray(std)

@@ -115,7 +115,7 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
 
 
 def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
-    """Return the alpha at which the chi-squared rule removes each direction, and ``1 - alpha`` without rounding.
+    """Return the alpha at which the chi-squared rule removes each direction, and ``1 - alpha`` without cancellation.
 
     >>> alpha, doubt = removal_alpha(Terms(np.ones(1), np.array([[4.0]]), np.ones((1, 1))))
     >>> alpha.round(5).item(), doubt.round(8).item()

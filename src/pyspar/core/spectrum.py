@@ -1,10 +1,10 @@
 """Spectrum: the singular values and right singular vectors of a data set, without directions that are rounding.
 
-A direction is kept if it is longer than rounding of the rows can make it. Storing a column in floating point changes it
-by at most ``eps / 2`` of its length; sixteen times that is its noise. The noise depends on the precision in which the
-column was *measured*, not on that of the computation: float32 features converted to float64 have rounding noise of
-1e-7, and ``1 / lambda_x**2`` would make that noise the largest Var_z. It does not grow with the number of rows, because
-the noise of a row does not.
+A direction is kept if it is longer than the rounding error of the rows can make it. The bound on the rounding error of
+a column is 8 eps (``ROUNDING_SLACK``) times the column's length, at the precision in which the column was stored, not
+that of the computation: float32 features converted to float64 have rounding errors of 1e-7, and ``1 / lambda_x**2``
+would make such an error the largest Var_z. The bound is relative to the length, so it has no factor for the number of
+rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Solve: TypeAlias = Callable[[Matrix], Matrix]
 """A function that returns the least-squares solution of minimum norm for a root of the outputs."""
 
 ROUNDING_SLACK = 8.0
-"""The noise of a column in machine epsilons; storing it costs at most half of one."""
+"""The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Spectrum:
         The singular values; all positive.
     V : array of shape (D, rank)
         Column j is the direction of ``lam[j]``.
-    noise : array of shape (D,)
-        The length that each column may have by rounding alone. A combination ``e`` of columns may have the length
-        ``|e|' noise`` by rounding alone.
+    rounding : array of shape (D,)
+        The bound on the rounding error of each column. The rounding error of a combination ``e`` of columns is at most
+        ``|e|' rounding``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Spectrum:
 
     lam: Vector
     V: Matrix
-    noise: Vector
+    rounding: Vector
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:
@@ -96,16 +96,16 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     size = 1.0 if 1e-100 < size < 1e100 else size  # squares in this range are safe, so no scaled copy is needed
     root = root if size == 1.0 else root / size
     lengths = root_sum_squares(root)
-    noise = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * lengths)
+    rounding = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * lengths)
     svd: Svd | None
     if len(root) >= len(lengths):
         svd = _svd_by_square(root)
     else:  # with fewer directions than columns, no direction is short because of a constant column
-        svd = _svd_by_short_square(root) if (lengths > noise).all() else None
-    if svd is None or svd.lam[-1] <= sqrt(noise @ noise):
-        svd = _svd_without_rounding(root, lengths, noise)
+        svd = _svd_by_short_square(root) if (lengths > rounding).all() else None
+    if svd is None or svd.lam[-1] <= sqrt(rounding @ rounding):
+        svd = _svd_without_rounding(root, lengths, rounding)
     solve = svd.solve
-    return Spectrum(svd.lam * size, svd.V, noise * size), lambda outputs: solve(outputs) / size
+    return Spectrum(svd.lam * size, svd.V, rounding * size), lambda outputs: solve(outputs) / size
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def _svd_by_square(root: Matrix) -> Svd | None:
     The condition is the same for float32 columns. Their rounding limits the accuracy of each column, but a solution
     that loses more digits than that is wrong for a small column.
     """
-    squares, V = algebra().squares_and_vectors(root)
+    squares, V = algebra().gram_eigen(root)
     if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
 
@@ -137,7 +137,7 @@ def _svd_by_short_square(root: Matrix) -> Svd | None:
     """Return the SVD of a root with fewer rows than columns by an eigenproblem of its rows; None if digits are lost."""
     if not is_well_conditioned(root @ root.T):  # a tenth of the cost of the eigenproblem
         return None
-    squares, U = algebra().squares_and_vectors(root.T)
+    squares, U = algebra().gram_eigen(root.T)
     if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
     lam = np.sqrt(squares)
@@ -151,19 +151,19 @@ def _svd_of(U: Matrix, lam: Vector, V: Matrix) -> Svd:
     return Svd(lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None])))
 
 
-def _svd_without_rounding(root: Matrix, lengths: Vector, noise: Vector) -> Svd:
+def _svd_without_rounding(root: Matrix, lengths: Vector, rounding: Vector) -> Svd:
     """Return the SVD without directions that may be rounding.
 
-    Rounding changes a combination v of columns by at most the sum of ``|v_j| noise_j``. Directions up to this length
+    Rounding changes a combination v of columns by at most the sum of ``|v_j| rounding_j``. Directions up to this length
     are dropped; this is the only rank tolerance. The columns are scaled to unit length for the comparison, so a small
     feature next to a large one is kept, while a combination that cancels is dropped. A column that does not exceed its
-    noise is constant and has no weight.
+    rounding bound is constant and has no weight.
     """
-    varies = lengths > noise
+    varies = lengths > rounding
     scale = np.where(varies, lengths, 1.0)
     U, lam, Vt = thin_svd(np.where(varies, root / scale, 0.0))
-    rounding = np.maximum(np.abs(Vt) @ np.where(varies, noise / scale, 0.0), ROUNDING_SLACK * EPS64)
-    U, lam, Vt = U[:, lam > rounding], lam[lam > rounding], Vt[lam > rounding]
+    limit = np.maximum(np.abs(Vt) @ np.where(varies, rounding / scale, 0.0), ROUNDING_SLACK * EPS64)
+    U, lam, Vt = U[:, lam > limit], lam[lam > limit], Vt[lam > limit]
     if len(lam) < varies.sum():
         return _truncated_svd((U * lam) @ (Vt * scale), len(lam), varies)
 

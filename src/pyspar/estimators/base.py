@@ -187,8 +187,8 @@ class AdaptableRegressor(MomentsRegressor):
         """Return the prior of the forecasts in the given units."""
 
     @abstractmethod
-    def _prior_of_rows(self) -> Prior:
-        """Return the prior of the forecasts for single rows."""
+    def _prior_for_rows(self) -> Prior:
+        """Return the prior used for per-row intervals."""
 
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to an unlabelled target, in place.
@@ -244,7 +244,7 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         forecaster = self._forecaster(self._target(Z, sample_weight))
         coef, intercept = weights_of(self)
-        forecasts = [forecaster.of(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
+        forecasts = [forecaster.forecast(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -273,8 +273,8 @@ class AdaptableRegressor(MomentsRegressor):
         """Return an interval for each row that contains its label with a given probability.
 
         The probability assumes labels that are linear in the features. The interval averages the posterior of the
-        current weights and posteriors in other units, each weighted by its evidence. A prediction lies outside its
-        interval where the evidence favours other units, or where a rule has removed directions.
+        current weights and posteriors in other units, each weighted by its evidence. A prediction may lie outside its
+        interval if the evidence favours other units, or if a rule has removed directions.
 
         Parameters
         ----------
@@ -318,9 +318,9 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _forecaster(self, target: Moments) -> Forecaster:
         source, centred, spread = self._source, self._belief.centred, self._spread_of(target)
-        units = units_of_features(source, spread, self._units, fit_intercept=centred, unknown=True)
+        units = units_of_features(source, spread, self._units, fit_intercept=centred, include_unseen=True)
         others = self._in_other_units(units, spread)
-        return Forecaster(source, target, self._prior_in(units), beside=others, fit_intercept=centred)
+        return Forecaster(source, target, self._prior_in(units), other_priors=others, fit_intercept=centred)
 
     def _in_other_units(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
         """Return the prior in the other kinds of units, which intervals also use.
@@ -329,10 +329,10 @@ class AdaptableRegressor(MomentsRegressor):
         depend on the units in which the features are given.
         """
         kinds: tuple[Units, ...] = () if self._units == "common" else ("target", "source")
-        source, centred, unknown = self._source, self._belief.centred, target_spread is not None
+        source, centred, include_unseen = self._source, self._belief.centred, target_spread is not None
         candidates = [units]
         for kind in kinds:
-            other = units_of_features(source, target_spread, kind, fit_intercept=centred, unknown=unknown)
+            other = units_of_features(source, target_spread, kind, fit_intercept=centred, include_unseen=include_unseen)
             if not any(np.array_equal(other, candidate) for candidate in candidates):
                 candidates.append(other)
         return [self._prior_in(other) for other in candidates[1:]]
@@ -347,10 +347,10 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _per_row(self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int) -> list[Any]:
         """Return the arrays that ``of`` computes for each block of rows and output, in the shape of predictions."""
-        prior = self._prior_of_rows()
+        prior = self._prior_for_rows()
         priors = [prior, *self._in_other_units(prior.units, None)]
         _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
-        result = np.empty((numbers, len(rows), len(posteriors[0].unit)))
+        result = np.empty((numbers, len(rows), len(posteriors[0].label_length)))
         for start in range(0, len(rows), BLOCK_ROWS):
             at = slice(start, start + BLOCK_ROWS)
             centre = rows[at] @ prior.coef + prior.intercept

@@ -24,11 +24,12 @@ from pyspar.estimators.validation import Confidence, Source
 
 
 class BayesSpARRegressor(AdaptableRegressor):
-    r"""Ridge regression with a prior in units of both source and target, and variances by maximum evidence.
+    r"""Ridge regression with a prior scaled by each feature's spread over source and target.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
     the diagonal matrix of units. The noise variance and :math:`\tau^2` maximise the evidence. ``fit`` uses source
-    units. ``adapt`` uses the units chosen by ``units`` and applies the rule.
+    units. ``adapt`` uses the units chosen by ``units`` and applies the rule. A change of ``units``, ``centre`` or
+    ``weights`` takes effect at the next fit, a change of ``rule`` or ``alpha`` at the next ``adapt``.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         coef, intercept = read_centre(self.centre, source)
         moments, centred = source.moments.counted(self.weights), bool(self.fit_intercept)
         prior = Prior(units_of_features(moments, None, self.units, fit_intercept=centred), coef, intercept)
-        belief = ridge_belief(prior.of_source(moments), fit_intercept=centred)
+        belief = ridge_belief(prior.transform_source(moments), fit_intercept=centred)
         return {
             "_belief": belief,
             "_fitted_prior": prior,
@@ -149,10 +150,10 @@ class BayesSpARRegressor(AdaptableRegressor):
         units = units_of_features(source, self._spread_of(target), self._units, fit_intercept=belief.centred)
         prior = self._prior_in(units)
         if not np.array_equal(units, self._fitted_prior.units):
-            belief = ridge_belief(prior.of_source(source), fit_intercept=belief.centred)
+            belief = ridge_belief(prior.transform_source(source), fit_intercept=belief.centred)
         rule = select_rule(self.rule, self.alpha)
         # "keep" removes nothing, so directions that only the source has need no decision.
-        adaptation = adapt(belief, prior.of_target(target), rule, complete=self.rule != "keep")
+        adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
         return {"adaptation_": adaptation, **_weights_for(prior, belief, adaptation.w_proj, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:
@@ -161,7 +162,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     def _prior_in(self, units: Vector) -> Prior:
         return replace(self._fitted_prior, units=units)
 
-    def _prior_of_rows(self) -> Prior:
+    def _prior_for_rows(self) -> Prior:
         return self._prior_in(self.units_)
 
 

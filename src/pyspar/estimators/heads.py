@@ -101,6 +101,8 @@ def fit_head(
         estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
         target = None if target is None else project_features(target, kept)
     else:
+        # "spar" fits the projected source, but the target is not projected: the paper's SpAR decides along the target's
+        # full directions.
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise)
     estimator.fit_moments(source)
     if target is not None and method != "ols":

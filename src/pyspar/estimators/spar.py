@@ -121,9 +121,9 @@ class SpARRegressor(AdaptableRegressor):
         n_outputs = self.moments_.n_outputs
         return Prior(units, np.zeros((len(units), n_outputs)), np.zeros(n_outputs))
 
-    def _prior_of_rows(self) -> Prior:
+    def _prior_for_rows(self) -> Prior:
         source, centred = self._source, self._belief.centred
-        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, unknown=True)
+        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, include_unseen=True)
         return self._prior_in(units)
 
 

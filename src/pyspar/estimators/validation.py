@@ -126,7 +126,7 @@ def read_batches(batches: Any, *, solver: Solver) -> Source:
                         np.asarray(batch[0], dtype=np.float64)
             yield batch
 
-    moments = moments_of(checked_batches(), True, solver=solver)
+    moments = moments_of(checked_batches(), labelled=True, solver=solver)
     if moments.rows < 2:
         raise ValueError(f"Found {moments.rows} sample(s) while a minimum of 2 is required.")
     return Source(moments, y_ndims[0], _names_of(moments))

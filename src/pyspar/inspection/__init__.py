@@ -130,13 +130,13 @@ def build_inspection(
     leaders = find_leading_columns(comparison, columns)
 
     def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
-        return tuple(forecaster.of(name, *pair, k) for name, pair in candidates.items())
+        return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
 
     inspected = []
     for k, name in enumerate(outputs):
         forecasts = forecast_all(on_target, k)
         directions = describe_directions(comparison, posterior_mean, columns, k)
-        source_rmse = on_source.of("source", *candidates["OLS"], k).rmse
+        source_rmse = on_source.forecast("source", *candidates["OLS"], k).rmse
         judgement = Judgement({f.name: f for f in forecasts}, source_rmse, comparison.adapted)
         findings = derive_label_findings(judgement, directions, comparison.limits[k], leaders[k])
         inspected.append(

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.estimators.path import alpha_path
+from pyspar.estimators.alpha_path import alpha_path
 from pyspar.inspection.compare import Comparison
 
 MAX_LOADS = 5
@@ -43,7 +43,7 @@ class Direction:
     goes : bool
         Whether the paper's rule removes it at the estimator's confidence.
     alpha, doubt : float
-        The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without rounding.
+        The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without cancellation.
     outside : float
         The share of its squared length outside the span of the source.
     removed : float

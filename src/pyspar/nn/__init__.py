@@ -2,7 +2,7 @@
 
 from pyspar.errors import need
 
-need("torch", "torch")  # before the modules below import it: the error for a missing torch has the pip line
+need("torch", "torch")  # fail here with the pip command if torch is missing
 
 from pyspar.nn.head import AdaptedHead, adapt_head  # noqa: E402
 

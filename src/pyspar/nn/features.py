@@ -132,7 +132,8 @@ class _FeatureSums:
     def _add_block(self, batches: list[tuple[Tensor, Tensor | None]]) -> None:
         X = torch.cat([x for x, _ in batches])
         labels = [y for _, y in batches if y is not None]
-        if self._sums is None:  # float64 rows are read only once and need QR; for others a product is sufficient
+        if self._sums is None:
+            # The loader is read once, so float64 uses QR from the start; for float32 one product is accurate enough.
             self._sums = TensorSums(exact=X.dtype == torch.float64)
             self._sums.eps = max(self._sums.eps, self._eps)
         self._sums.add(X, torch.cat(labels) if labels else None)

@@ -10,8 +10,10 @@ from pyspar.sources.kinds import Kind, features_of_batch, kind_of, refuse_dates
 from pyspar.sources.stream import moments_of_batches
 
 
-def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
-    """Return the moments of rows of any kind. For batches, Y is True if they are labelled."""
+def moments_of(
+    data: Any, Y: Any = None, sample_weight: Any = None, *, labelled: bool = False, solver: Solver = "auto"
+) -> Moments:
+    """Return the moments of rows of any kind. ``labelled`` says whether batches contain labels."""
     kind = kind_of(data)
     if kind == "sparse":
         from pyspar.sources.sparse import moments_of_sparse
@@ -26,7 +28,7 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, solver: S
 
         return moments_of_tensors(data, Y, sample_weight, solver=solver)
     if kind == "batches":
-        return _moments_of_any_batches(data, labelled=Y is True, solver=solver)
+        return _moments_of_any_batches(data, labelled=labelled, solver=solver)
     return Moments.of(data, Y, sample_weight, solver=solver)
 
 

@@ -62,6 +62,8 @@ class TensorSums:
         self.d, self.k = 0, 0
         self.shift: Any = None
         self.shifted = False
+        # With ``exact`` a root of [1 | X | Y]. Otherwise the product in column order [X | 1 | Y]; of X'X only the upper
+        # triangle is filled; the border is stored in the last rows.
         self.sum: Any = None
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
@@ -127,7 +129,7 @@ class TensorSums:
         self.sum[self.d :, self.d :].addmm_(border.T, border)
 
     def _product(self) -> Any:
-        """Return ``[1 | X | Y]' [1 | X | Y]``. The sum has the column order ``[X | 1 | Y]`` and only its upper half."""
+        """Return ``[1 | X | Y]' [1 | X | Y]`` from ``self.sum``."""
         torch = self.torch
         d = self.d
         XX = self.sum[:d, :d].triu()
@@ -202,7 +204,7 @@ class DeviceAlgebra(Algebra):
         self.torch: Any = need("torch", "torch")
         self.device = device
 
-    def squares_and_vectors(self, root: Matrix) -> tuple[Vector, Matrix]:
+    def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
         on_device = self.torch.as_tensor(root, device=self.device)
         squares, V = self.torch.linalg.eigh(on_device.T @ on_device)
         return copy_to_numpy(squares.flip(0)), copy_to_numpy(V.flip(1))

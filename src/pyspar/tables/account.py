@@ -129,7 +129,7 @@ class Target(Protocol):
     def moments(self) -> Moments:
         """Return the Moments of the encoded features."""
 
-    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
         """Predict with least squares and with a model, and return their errors if the target has labels.
 
         The predictions of the last model are written to ``output``.
@@ -145,4 +145,4 @@ class Inputs:
     columns: Sequence[str]
     data: DataAccount
     notes: tuple[str, ...]
-    encoder: Callable[[], ColumnTransformer]
+    make_encoder: Callable[[], ColumnTransformer]

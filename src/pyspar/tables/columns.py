@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import locate, suggest_column, suggest_drop
+from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
 from pyspar.tables.encode import (
     ISO,
     DateParts,
@@ -75,7 +75,7 @@ class Selection:
 
 def find_label(names: Sequence[str], path: Path, label: str | None) -> str:
     """Return the name of the label column. Files without names also accept its number, negative from the end."""
-    where = locate("source", path)
+    where = describe_file("source", path)
     if label is None:
         raise InputError(f"{where}: --label is required; the columns are {list_some(names, 12)}")
     if label in names:

@@ -16,7 +16,7 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.progress import Progress
-from pyspar.sources.files.header import locate, suggest_column, suggest_drop
+from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
 from pyspar.tables.columns import (
@@ -47,7 +47,7 @@ class MemoryTarget:
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
-    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
@@ -115,9 +115,9 @@ def load_files(request: Request, progress: Progress) -> Inputs:
 
 def _source_labels(source: pd.DataFrame, path: Path, label: str) -> Any:
     """Return the labels of the source. They must be numbers, complete, and not constant."""
-    where = locate("source", path, label)
+    where = describe_file("source", path, label)
     if len(source) < 2:
-        raise InputError(f"{locate('source', path)}: a fit needs at least two rows, got one")
+        raise InputError(f"{describe_file('source', path)}: a fit needs at least two rows, got one")
     values = _numbers(
         source[label], path, "source", "the label must be numeric; correct the values, or choose another column"
     ).astype(np.float64)
@@ -145,7 +145,7 @@ def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, t
         values = as_numbers(target[label], "correct the values to score the predictions").astype(np.float64)
     except InputError as error:
         return None, (f"the predictions are not scored: {error}",)
-    _check_magnitude(values, locate("target", path, label))
+    _check_magnitude(values, describe_file("target", path, label))
     return values, ()
 
 
@@ -170,7 +170,7 @@ def _check_target(
     target: pd.DataFrame, path: Path, selection: Selection, source: pd.DataFrame, *, identity: str | None
 ) -> None:
     """Raise InputError if the target lacks a feature, or if a feature has another kind than in the source."""
-    where = locate("target", path)
+    where = describe_file("target", path)
     if identity is not None and identity not in target.columns:
         raise InputError(f"{where}: no --id column {identity!r}; {suggest_column(identity, target.columns)}")
     check_features(list(target.columns), selection.names, where)
@@ -191,22 +191,23 @@ def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path)
     is_date = pd.api.types.is_datetime64_any_dtype(target.dtype)
     if source_form is not None and (is_date or (target_form is not None and target_form != source_form)):
         raise InputError(
-            f"{locate('target', path, name)}: the dates have another format ({str(target.dropna().iloc[0])!r}) than in "
-            f"the source ({str(source.dropna().iloc[0])!r}); write both as {ISO}, or {suggest_drop([name])}"
+            f"{describe_file('target', path, name)}: the dates have another format "
+            f"({str(target.dropna().iloc[0])!r}) than in the source ({str(source.dropna().iloc[0])!r}); "
+            f"write both as {ISO}, or {suggest_drop([name])}"
         )
 
 
 def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:
     """Raise InputError for text and infinity in numeric columns. Missing values are imputed."""
     for name in names:
-        _check_magnitude(_numbers(table[name], path, role), locate(role, path, name))
+        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name))
 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
     try:
         return as_numbers(column, fix)
     except InputError as error:
-        raise InputError(f"{locate(role, path)}, {error}") from error
+        raise InputError(f"{describe_file(role, path)}, {error}") from error
 
 
 def _check_magnitude(values: Any, where: str, fix: str = "correct the values, or leave them empty") -> None:

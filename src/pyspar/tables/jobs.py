@@ -73,9 +73,9 @@ def adapt_files(
     progress.start("write", "predicting and writing")
     with report_write_errors(output or save), ExitStack() as files:
         path = None if output is None else files.enter_context(whole_file(output))
-        scored = inputs.target.predict((plain, model), path, progress)
+        scored = inputs.target.predict_and_score((plain, model), path, progress)
         if save is not None:
-            pipeline = Pipeline([("columns", inputs.encoder()), ("regressor", model)])
+            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
             save_model(pipeline, files.enter_context(whole_file(save)))
     progress.finish("write")
     return AdaptAccount(
@@ -219,7 +219,7 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
     with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
         forecaster = plain._forecaster(target)
         before, after = (
-            forecaster.of(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
+            forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
     directions, removed, shrunk = _count_directions(adaptation, model)
     return Expected(directions, removed, shrunk, before, after, outside=adaptation.outside_energy)

@@ -22,8 +22,8 @@ from pyspar.sources.files.header import (
     MISSING_MARKS,
     check_file,
     check_names,
+    describe_file,
     expected_separator,
-    locate,
     open_text,
     separator_of,
     shorten_error,
@@ -57,7 +57,7 @@ def read_table(
     In delimited text, the columns ``as_text`` stay text even if they look like numbers, so that ``007`` stays ``007``.
     The column ``verbatim`` is kept unchanged, including the marks of missing values.
     """
-    where, suffix = locate(role, path), suffix_of(path)
+    where, suffix = describe_file(role, path), suffix_of(path)
     notes: tuple[str, ...] = ()
     if suffix == ".parquet":
         frame = _read_parquet(path, role)
@@ -93,7 +93,7 @@ def _read_delimited(
 
     pandas silently pads short records and shifts long ones, so the fields of each record are counted first.
     """
-    where = locate(role, path)
+    where = describe_file(role, path)
     try:
         separator = separator_of(path)
         header = _read_header(path, role, separator)
@@ -122,7 +122,7 @@ def _read_delimited(
 
 def _read_header(path: Path, role: str, separator: str) -> list[str]:
     """Return the header; raise InputError for a file without rows, and for the first record of another width."""
-    where = locate(role, path)
+    where = describe_file(role, path)
     header: list[str] = []
     records, line = 0, 1
     limit = csv.field_size_limit(_MAX_FIELD)
@@ -153,7 +153,7 @@ def _read_parquet(path: Path, role: str) -> pd.DataFrame:
     arrow: Any = need("pyarrow", "cli")
     try:
         file = parquet.ParquetFile(path)
-        check_names(file.schema_arrow.names, locate(role, path))
+        check_names(file.schema_arrow.names, describe_file(role, path))
         frame = file.read().to_pandas()
     except (arrow.ArrowException, OSError) as error:
         raise unreadable_file_error(path, role, error, "Parquet") from error
@@ -176,7 +176,7 @@ def _read_arrays(path: Path, role: str) -> dict[str, Any]:
         raise array_file_error(path, role, error) from error
     if array.ndim != 2:
         raise InputError(
-            f"{locate(role, path)}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it"
+            f"{describe_file(role, path)}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it"
         )
     return {"X": array}
 

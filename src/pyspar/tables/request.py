@@ -20,8 +20,8 @@ Features = Literal["all", "num"]
 DEFAULT_ALPHA = 0.999
 """The confidence of the paper's rule."""
 
-_MEMORY_SHARE = 4
-"""Reading and encoding a table takes several times the size of its file."""
+_MEMORY_DIVISOR = 4
+"""A file is streamed if it is larger than 1/4 of free memory, because encoding takes several times its size."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def contains_moments(path: Path) -> bool:
 def exceeds_memory(path: Path) -> bool:
     """Return whether a file is larger than a quarter of the free memory."""
     free = free_memory()
-    return free is not None and path.is_file() and path.stat().st_size > free // _MEMORY_SHARE
+    return free is not None and path.is_file() and path.stat().st_size > free // _MEMORY_DIVISOR
 
 
 def free_memory() -> int | None:

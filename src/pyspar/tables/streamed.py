@@ -20,7 +20,7 @@ from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.io.moments import read_moments, read_outputs
 from pyspar.progress import Progress
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.sources.files.header import locate
+from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import ProgressCallback, RowFile
@@ -66,7 +66,7 @@ class MomentsTarget:
     def moments(self) -> Moments:
         return self.z.without_outputs()
 
-    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
         if self.z.n_outputs == 0:
             return None
         errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
@@ -83,7 +83,7 @@ class StreamedTarget(MomentsTarget):
     identity: str | None
     has_rows: ClassVar[bool] = True
 
-    def predict(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
         if output is None:
             return None if self.label is None else self._predict_batches(models, None, progress)
         with prediction_file(output, self.identity) as write:
@@ -132,7 +132,7 @@ class InputFile:
 
     @property
     def where(self) -> str:
-        return locate(self.role, self.path)
+        return describe_file(self.role, self.path)
 
     def compute_moments(self, features: Sequence[str], label: str | None, progress: Progress) -> Moments:
         """Return the Moments of some features, with the label as output unless it is None."""
@@ -246,7 +246,7 @@ def _check_source(source: InputFile, label: str, x: Moments, constant: bool) -> 
     if x.rows < 2:
         raise InputError(f"{source.where}: a fit needs at least two rows, got one")
     if constant:
-        where = locate(source.role, source.path, label)
+        where = describe_file(source.role, source.path, label)
         raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
 
 

@@ -23,10 +23,10 @@ _MAX_DROP_OPTIONS = 20
 """The largest number of ``--drop`` options in a message."""
 
 
-def locate(role: str, path: Path, column: str | None = None) -> str:
+def describe_file(role: str, path: Path, column: str | None = None) -> str:
     """Return the start of a message about a file.
 
-    >>> locate("source", Path("homes.csv"), "price")
+    >>> describe_file("source", Path("homes.csv"), "price")
     "source 'homes.csv', column 'price'"
     """
     where = f"{role} {str(path)!r}"
@@ -35,7 +35,7 @@ def locate(role: str, path: Path, column: str | None = None) -> str:
 
 def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
     """Raise InputError if a file does not exist, is empty, or has an unknown suffix. Nothing is read."""
-    where = locate(role, path)
+    where = describe_file(role, path)
     if path.is_dir():
         raise InputError(f"{where} is a folder; pass a file, or a folder of .parquet files with --stream")
     if not path.is_file():
@@ -73,7 +73,7 @@ def expected_separator(path: Path) -> str:
 
 
 def separator_of(path: Path) -> str:
-    """Return the separator of the suffix, or the one that the header contains if it does not contain that one."""
+    """Return the separator implied by the suffix. If it does not split the header, return the separator that does."""
     expected = expected_separator(path)
     with open_text(path) as file:
         header = next((line for line in file if line.strip()), "")
@@ -124,6 +124,6 @@ def shorten_error(error: BaseException) -> str:
 def unreadable_file_error(path: Path, role: str, error: BaseException, format_name: str) -> InputError:
     """Return an InputError for a file that a library or the operating system cannot read."""
     if isinstance(error, PermissionError):
-        return InputError(f"cannot read {locate(role, path)}: {(error.strerror or 'permission denied').lower()}")
+        return InputError(f"cannot read {describe_file(role, path)}: {(error.strerror or 'permission denied').lower()}")
     reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
-    return InputError(f"{locate(role, path)}: damaged or not a {format_name} file ({reason}); save it again")
+    return InputError(f"{describe_file(role, path)}: damaged or not a {format_name} file ({reason}); save it again")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import locate, unreadable_file_error
+from pyspar.sources.files.header import describe_file, unreadable_file_error
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
 
@@ -42,7 +42,7 @@ class ArrayFile(RowFile):
 def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
     """Read the header of an array file."""
     array = _map_array(path, role)
-    where = locate(role, path)
+    where = describe_file(role, path)
     if array.ndim != 2:
         raise InputError(f"{where}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it")
     if array.dtype.kind not in "biuf":
@@ -65,8 +65,8 @@ def array_file_error(path: Path, role: str, error: BaseException) -> InputError:
     """Return an InputError for a file that numpy cannot read, or refuses to read."""
     if isinstance(error, ValueError) and ("object" in str(error).lower() or "allow_pickle" in str(error)):
         return InputError(
-            f"{locate(role, path)}: the array holds Python objects, which can run code when read; save it as float64, "
-            "or as Parquet"
+            f"{describe_file(role, path)}: the array holds Python objects, which can run code when read; save it as "
+            "float64, or as Parquet"
         )
     return unreadable_file_error(path, role, error, path.suffix)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import check_names, locate, suggest_drop, unreadable_file_error
+from pyspar.sources.files.header import check_names, describe_file, suggest_drop, unreadable_file_error
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 from pyspar.wording import list_some
 
@@ -44,12 +44,12 @@ class ParquetFile(RowFile):
                 column = file.columns.get(name)
                 if column is None:
                     raise InputError(
-                        f"{locate(self.role, file.path)}: no column {name!r}, which {first!r} has; add it, or choose "
-                        "other columns"
+                        f"{describe_file(self.role, file.path)}: no column {name!r}, which {first!r} has; add it, or "
+                        "choose other columns"
                     )
                 if column.dtype is None and name != plan.identity:
                     raise InputError(
-                        f"{locate(self.role, file.path, name)}: the column must be numeric as in {first!r}, got "
+                        f"{describe_file(self.role, file.path, name)}: the column must be numeric as in {first!r}, got "
                         f"{column.type_name}; write the file again"
                     )
 
@@ -79,7 +79,7 @@ def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetFile:
     files = tuple(_read_footer(file, role) for file in _list_files(path, role))
     n_rows = sum(file.n_rows for file in files)
     if n_rows == 0:
-        raise InputError(f"{locate(role, path)}: the file has {len(files[0].columns)} columns and no rows")
+        raise InputError(f"{describe_file(role, path)}: the file has {len(files[0].columns)} columns and no rows")
     columns = tuple(_join_column(name, files) for name in files[0].columns)
     return ParquetFile(path, role, columns, n_rows, sum(file.n_bytes for file in files), batch_bytes, files)
 
@@ -104,7 +104,7 @@ def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int,
     if incomplete:
         missing = columns[incomplete[0]].is_null().to_numpy(zero_copy_only=False)
         row = first + int(np.flatnonzero(missing)[0])
-        where = locate(role, path, incomplete[0])
+        where = describe_file(role, path, incomplete[0])
         raise InputError(f"{where}: missing value in row {row} (the first row is 0){fix}")
     X = np.empty((batch.num_rows, len(plan.features)), plan.dtype, order="F")
     for j, name in enumerate(plan.features):
@@ -123,20 +123,22 @@ def _list_files(path: Path, role: str) -> list[Path]:
     if not files:
         deeper = next(path.glob("*/*.parquet"), None)
         hint = "" if deeper is None else f"; its folder {deeper.parent.name!r} has some"
-        raise InputError(f"{locate(role, path)}: the folder has no .parquet files{hint}; pass a file or another folder")
+        raise InputError(
+            f"{describe_file(role, path)}: the folder has no .parquet files{hint}; pass a file or another folder"
+        )
     return files
 
 
 def _read_footer(path: Path, role: str) -> _Footer:
     parquet: Any = need("pyarrow.parquet", "cli")
     if path.stat().st_size == 0:
-        raise InputError(f"{locate(role, path)}: the file is empty (0 bytes)")
+        raise InputError(f"{describe_file(role, path)}: the file is empty (0 bytes)")
     try:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
     except (need("pyarrow", "cli").ArrowException, OSError) as error:
         raise unreadable_file_error(path, role, error, "Parquet") from error
-    check_names(schema.names, locate(role, path))
+    check_names(schema.names, describe_file(role, path))
     return _Footer(path, n_rows, path.stat().st_size, {field.name: convert_field(field) for field in schema})
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.sources.files.header import locate, suggest_column
+from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.sources.stream import read_ahead
 
 BATCH_BYTES = 16_000_000
@@ -144,7 +144,7 @@ class RowFile(ABC):
             column = self.column(name)
             if column.dtype is None:
                 raise InputError(
-                    f"{locate(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; "
+                    f"{describe_file(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; "
                     "convert it, or choose other columns"
                 )
         if identity is not None:
@@ -178,7 +178,7 @@ class RowFile(ABC):
 
     @property
     def _where(self) -> str:
-        return locate(self.role, self.path)
+        return describe_file(self.role, self.path)
 
 
 def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
@@ -195,6 +195,6 @@ def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(
-                f"{locate(role, batch.path, name)}: values must be finite and below {MAX_MAGNITUDE:g}, got "
+                f"{describe_file(role, batch.path, name)}: values must be finite and below {MAX_MAGNITUDE:g}, got "
                 f"{values[row]:g} in row {batch.first + row} (the first row is 0); correct it, or drop such rows"
             )

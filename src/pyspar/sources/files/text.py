@@ -22,7 +22,7 @@ from pyspar.errors import InputError, need
 from pyspar.sources.files.header import (
     MISSING_MARKS,
     check_names,
-    locate,
+    describe_file,
     open_text,
     separator_of,
     shorten_error,
@@ -64,7 +64,7 @@ def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
         decimal_point, schema = _infer_schema(path, separator, batch_bytes)
     except _read_errors() as error:
         raise _text_file_error(error, path, role, ()) from error
-    check_names([name for name in schema.names if name], locate(role, path))
+    check_names([name for name in schema.names if name], describe_file(role, path))
     columns = tuple(_widen(convert_field(field)) for field in schema)
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
@@ -142,7 +142,7 @@ def _check_quotes(path: Path, role: str, separator: str) -> None:
         except csv.Error as error:
             if "unexpected end" in str(error):
                 raise InputError(
-                    f"{locate(role, path)}: a quote after line {line} is never closed; remove or close it"
+                    f"{describe_file(role, path)}: a quote after line {line} is never closed; remove or close it"
                 ) from error
 
 
@@ -152,7 +152,7 @@ def _read_errors() -> tuple[type[Exception], ...]:
 
 def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, ...]) -> InputError:
     """Return an InputError for an error of Arrow, gzip or the operating system."""
-    where, reason = locate(role, path), shorten_error(error)
+    where, reason = describe_file(role, path), shorten_error(error)
     if isinstance(error, UnicodeDecodeError):
         return InputError(f"{where}: the text is not UTF-8 ({reason}); save the file as UTF-8")
     if "Empty CSV" in reason:
@@ -168,7 +168,7 @@ def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, 
         name = names[int(column)] if int(column) < len(names) else column
         record = f" in record {row}" if row else ""
         return InputError(
-            f"{locate(role, path, name)}: the column must be numeric as in the first rows, got {value}{record} (the "
-            "header is record 1); correct the value, or choose other columns"
+            f"{describe_file(role, path, name)}: the column must be numeric as in the first rows, got {value}{record} "
+            "(the header is record 1); correct the value, or choose other columns"
         )
     return unreadable_file_error(path, role, error, "gzip" if path.suffix.lower() == ".gz" else "delimited text")

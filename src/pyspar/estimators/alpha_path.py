@@ -26,7 +26,7 @@ class AlphaPath:
     alpha : array of shape (directions, K)
         The rule removes a direction at this alpha and above.
     doubt : array of shape (directions, K)
-        ``1 - alpha`` without rounding, so directions far beyond 0.999 remain distinguishable.
+        ``1 - alpha`` without cancellation, so directions far beyond 0.999 remain distinguishable.
     terms : Terms
         The belief along each direction.
     directions : array of shape (D, directions)
