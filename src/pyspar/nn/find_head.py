@@ -54,7 +54,7 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     if head is not None and head not in layers:
         kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
         raise InputError(
-            f"{model} has no {kind} named {head!r}; pass one of its linear layers, the last one first: {list_some(names)}"
+            f"{model} has no {kind} named {head!r}; pass one of its linear layers, last first: {list_some(names)}"
         )
 
     def forward() -> list[Tensor]:
