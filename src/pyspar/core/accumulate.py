@@ -262,17 +262,19 @@ def _cholesky(unit: Matrix) -> tuple[Matrix | None, float]:
 def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], scatter: Matrix) -> Matrix | None:
     """Return a root of the scatter from further products in preconditioned coordinates; None if QR is needed.
 
-    ``read(P)`` reads the rows once more. It yields the roots of the weights and the weighted rows ``[X | Y] - mean``
-    times P. With ``P = V / max(lambda, floor)`` from the scatter so far, the product of the rows times P is well
-    conditioned down to the floor, so the second product is as accurate as QR over ten decades. Null directions need a
-    third product, after which they contain the rounding error of the rows. QR is more accurate for a direction that is
-    smaller than this but not null.
+    Let A be the weighted rows ``[X | Y] - mean``, so that the scatter is A'A. For any invertible P, a root F of
+    (AP)'(AP) gives the root ``F P^-1`` of A'A. ``read(P)`` reads the rows once more and yields the roots of the weights
+    and the blocks of AP.
+
+    With ``P = V / max(lambda, floor)`` from the scatter so far, AP is well conditioned down to the floor, so the second
+    product is as accurate as QR over ten decades. Null directions need a third product, after which they contain the
+    rounding error of the rows. QR is more accurate for a direction that is smaller than this but not null.
     """
     empty = np.diag(scatter) == 0.0
     # The columns are scaled to unit length only once. Scaling again would amplify the rounding error in null
     # directions, which differs between products.
     lengths, scatter = _equilibrate(scatter)
-    precondition, undo = np.diag(1.0 / lengths), np.diag(lengths)
+    precondition, undo = np.diag(1.0 / lengths), np.diag(lengths)  # P and its inverse
     for _ in range(2):
         lam, V = _eigen_root(scatter)
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))

@@ -90,7 +90,18 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
 
     ``column_lengths`` are those of the data as measured, before centring, because the measured data were rounded.
-    ``blur`` is the share of a column's length in the root below which the root is inaccurate.
+    ``blur`` is the share of a column's length in the root below which the root is inaccurate. The fastest method that
+    keeps the digits is used:
+
+    ==========================================================  ======================
+    root                                                        method
+    ==========================================================  ======================
+    at least as many rows as columns, smallest singular value   eigenproblem of R'R
+    at least 1e-3 of the largest
+    fewer rows than columns, likewise, no constant column       eigenproblem of RR'
+    otherwise, or if a direction may be rounding                SVD, with the rank
+                                                                decided column by column
+    ==========================================================  ======================
     """
     size = power_of_two(float(np.maximum.reduce(column_lengths, initial=0.0)))
     size = 1.0 if 1e-100 < size < 1e100 else size  # squares in this range are safe, so no scaled copy is needed
