@@ -35,8 +35,8 @@ class Average:
 def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
     """Return the logarithm of the evidence of a drift relative to none, for many residuals (n, B) at once.
 
-    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns (1, q), ``n`` is the
-    number of labels and ``length2`` are the squared lengths of the residuals.
+    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns
+    (1, q), ``n`` is the number of labels and ``length2`` are the squared lengths of the residuals.
     """
     directions = _directions(features)
     along = features @ directions
