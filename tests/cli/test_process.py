@@ -73,7 +73,7 @@ def test_a_stop_while_writing_leaves_neither_output(spar, files, source, target,
 
     paths = files(source, target)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(jobs, "save_model", stop)
+    monkeypatch.setattr(jobs, "write_model", stop)
     arguments = ("-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     result = spar("adapt", *paths, "--label", "price", *arguments)
     assert result.exit_code == 130
@@ -85,11 +85,11 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
     def fail(model, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, "save_model", fail)
+    monkeypatch.setattr(jobs, "write_model", fail)
     paths = files(source, target)
     result = spar("adapt", *paths, "--label", "price", "-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     assert result.exit_code == 2
-    assert "p.csv: no space left on device" in result.stderr
+    assert "m.skops: no space left on device" in result.stderr
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -321,7 +321,7 @@ def test_ctrl_c_during_a_stream_leaves_no_file(files, source, target, tmp_path, 
     )
     assert [running.stdout.readline() for _ in range(2)] == ["working\n"] * 2
     if stage == "predicting":
-        assert [path for path in tmp_path.iterdir() if path.name.startswith(".out-")]
+        assert [path for path in tmp_path.iterdir() if path.name.startswith(".out.pyspar-")]
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=30)
     assert running.returncode == 130

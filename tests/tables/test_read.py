@@ -239,7 +239,7 @@ def test_arrays_of_one_dimension_and_of_different_lengths_are_refused(tmp_path):
 def test_a_file_that_may_not_be_read_is_refused(source, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"s{suffix}"
     path.write_text("x")
-    reader = {".csv": "separator_of", ".npy": "Path.open", ".npz": "zipfile.is_zipfile", ".parquet": ""}[suffix]
+    reader = {".csv": "separator_of", ".npy": "Path.open", ".npz": "zipfile.ZipFile", ".parquet": ""}[suffix]
 
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
