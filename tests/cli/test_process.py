@@ -288,6 +288,39 @@ def test_sigterm_leaves_no_partial_file(tables):
     assert codes <= {0, 130, -signal.SIGTERM}
 
 
+LONG = """
+import hashlib, sys
+import pyspar.terminal as terminal
+import pyspar.tables.jobs as jobs
+terminal.GRACE_SECONDS = 0.3
+
+def write(model, path):
+    path.write_bytes(b"half")
+    print("working", file=sys.stderr, flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # one operation of minutes, in which no handler runs
+
+jobs.write_model = write
+from pyspar.__main__ import main
+main()
+"""
+
+
+def test_sigterm_ends_a_single_long_operation_and_leaves_no_file(tables):
+    (tables / "out").mkdir()
+    arguments = ["adapt", "s.csv", "t.csv", "--label", "y", "-o", "out/p.csv", "--save", "out/m.skops"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", LONG, *arguments],
+        cwd=tables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stderr.readline() == "working\n"
+    assert len(os.listdir(tables / "out")) == 2
+    running.send_signal(signal.SIGTERM)
+    _, stderr = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert stderr.count("\n") == 1
+    assert os.listdir(tables / "out") == []
+
+
 SLOW = """
 import sys, time
 from functools import partial

@@ -15,12 +15,16 @@ from pathlib import Path
 from types import ModuleType
 
 from pyspar.errors import InputError
+from pyspar.terminal import CLEANUPS
 
 fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # Windows: the files of killed processes are not removed
     fcntl = None
+
+_temporaries: set[Path] = set()
+"""The temporary files of this process, for a command that is ended during an operation."""
 
 
 @contextmanager
@@ -92,6 +96,7 @@ class _Draft:
                 error.filename = str(self.requested)
                 raise
             if not _lock(self._handle, wait=True) or self._is_at(self.temporary):
+                _temporaries.add(self.temporary)
                 return self
             os.close(self._handle)  # another process took it for abandoned before it was locked
 
@@ -99,6 +104,7 @@ class _Draft:
         os.close(self._handle)
         with suppress(OSError):  # after a rename it does not exist; on a failed disk the next write removes it
             self.temporary.unlink()
+        _temporaries.discard(self.temporary)
 
     def sync(self) -> None:
         """Wait until the content is on the disk. A full or broken disk may be reported only now."""
@@ -135,6 +141,14 @@ class _Draft:
                             self.path.with_name(name).unlink()
                     finally:
                         os.close(handle)
+
+
+def _remove_temporaries() -> None:
+    for temporary in list(_temporaries):
+        temporary.unlink(missing_ok=True)
+
+
+CLEANUPS.append(_remove_temporaries)
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
