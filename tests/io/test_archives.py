@@ -110,3 +110,20 @@ def test_an_array_that_is_replaced_while_it_is_read_is_an_error(tmp_path):
     np.save(path, np.ones((40, 2)))
     with pytest.raises(InputError, match="replaced"):
         moments_of_file(rows)
+
+
+def test_a_flipped_bit_in_the_directory_never_hides_an_array(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, X=np.ones((3, 2)), y=np.arange(3.0))
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        start = archive.start_dir
+    for bit in range(8 * start, 8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << (bit % 8)
+        path.write_bytes(changed)
+        try:
+            names = list(read_table(path, "source")[0].columns)
+        except InputError:
+            continue
+        assert names == ["x0", "x1", "y"]

@@ -102,7 +102,9 @@ def _open_entries(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, dict[
             missing = [key for key in _REQUIRED if key not in entries]
             if missing:
                 raise InputError(f"{where} is not a file of Moments: it has no {', '.join(missing)}")
-            entries = {key: entries[key] for key in _DTYPE_KINDS if key in entries}
+            unknown = [name for name in stored if name.removesuffix(".npy") not in _DTYPE_KINDS]
+            if unknown:  # perhaps a damaged name
+                raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
             for key, info in entries.items():
                 shape, dtype = read_array_header(archive, info, where)
                 dimensions = {"root": 2, "eps": 1, "names": 1, "outputs": 1}.get(key, 0)

@@ -149,12 +149,13 @@ def _read_header(path: Path, role: str, separator: str) -> list[str]:
 
 def _read_parquet(path: Path, role: str) -> pd.DataFrame:
     parquet: Any = need("pyarrow.parquet", "cli")
-    arrow: Any = need("pyarrow", "cli")
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_names(file.schema_arrow.names, describe_file(role, path))
         frame = file.read().to_pandas()
-    except (arrow.ArrowException, OSError) as error:
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
         raise unreadable_file_error(path, role, error, "Parquet") from error
     # pandas stores a named index as a column; an index without a name only counts the rows.
     named = [name for name in frame.index.names if name is not None]
