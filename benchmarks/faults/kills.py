@@ -95,6 +95,7 @@ def kill_command(command: Command, trials: int) -> Row:
         for file, values in allowed.items():
             values.append(identify(folder / file))
         counts: Counter[str] = Counter()
+        left: set[str] = set()
         for number in range(trials):
             for file, content in old.items():
                 (folder / file).write_bytes(content)
@@ -102,12 +103,12 @@ def kill_command(command: Command, trials: int) -> Row:
             found = {file: _index(allowed[file], folder / file) for file in command.outputs}
             counts["lost"] += -1 in found.values()
             counts["replaced"] += 1 in found.values()
-            counts["left"] += len(list(folder.glob(".*")))
+            left |= {path.name for path in folder.glob(".*")}
         assert run(lambda: command.run_in(folder, "new.csv"), folder).code == 0
         not_removed = len(list(folder.glob(".*")))
     outcome = (
         f"{counts['killed']} killed, {counts['finished']} finished before; a new file in {counts['replaced']}, only "
-        f"old files in the others; {counts['left']} temporary files were left, and {not_removed} after the next run"
+        f"old files in the others; {len(left)} temporary files were left, {not_removed} of them after the next run"
     )
     return Row("SIGKILL at a random moment", command.name, trials, counts["lost"] + not_removed, outcome)
 
