@@ -1,7 +1,9 @@
 """The fault injection with a few trials each, and its ability to detect failures."""
 
+import errno
 import json
 import os
+import resource
 import signal
 import time
 
@@ -13,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 from benchmarks.faults import __main__ as command  # noqa: E402
 from benchmarks.faults import damage, disks, kills  # noqa: E402
-from benchmarks.faults.trials import map_in_children  # noqa: E402
+from benchmarks.faults.trials import map_in_children, run, run_command  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 
@@ -98,3 +100,18 @@ def test_the_page_has_the_stored_counts(tmp_path):
     assert text.endswith("after\n")
     assert "old\n" not in text.partition(command.END)[0].partition(command.BEGIN)[2][:6]
     assert rows[0]["where"] in text
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+def test_a_file_that_cannot_grow_is_reported_with_the_reason_of_the_system(tmp_path, suffix):
+    kills.write_inputs(tmp_path)
+    output = tmp_path / f"p.{suffix}"
+
+    def adapt():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # the system refuses larger files, as on a full disk
+        return run_command("adapt", tmp_path / "old.csv", tmp_path / "target.csv", "--label", "y", "-o", output)
+
+    end = run(adapt, tmp_path)
+    assert end.code == 2
+    assert f"p.{suffix}: {os.strerror(errno.EFBIG).lower()}" in end.text
+    assert not list(tmp_path.glob("*p.*"))
