@@ -24,6 +24,12 @@ def _kills(scale: float) -> Iterator[Row]:
     return kill_commands(round(60 * scale))
 
 
+def _signals(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.kills import stop_streams
+
+    return stop_streams(max(2, round(12 * scale)))
+
+
 def _disks(scale: float) -> Iterator[Row]:
     from benchmarks.faults.disks import fail_disks
 
@@ -44,6 +50,7 @@ def _clusters(scale: float) -> Iterator[Row]:
 
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "kills": _kills,
+    "signals": _signals,
     "disks": _disks,
     "damage": _damage,
     "clusters": _clusters,
