@@ -21,6 +21,7 @@ import pyspar
 from benchmarks.faults.damage import train_with_checkpoint
 from benchmarks.faults.trials import Child, Row, last_line, run, run_command
 from pyspar.io import atomic
+from pyspar.tables import streamed
 from pyspar.terminal import STOPPED
 
 MOST_SECONDS = 5.0
@@ -58,6 +59,7 @@ COMMANDS = (
         ("r.html", "r.json"),
     ),
 )  # fmt: skip
+STREAM = COMMANDS[3]
 SLOW_COMMANDS = ("spar inspect --report --json",)
 
 
@@ -171,14 +173,17 @@ def kill_reproduction(trials: int) -> Row:
 
 def stop_streams(trials: int) -> Iterator[Row]:
     """Send SIGTERM to streaming commands; with many columns one operation takes seconds."""
-    yield _stop_stream("spar adapt --stream, 60 columns", (60_000, 60), trials, within=1.5)
+    yield _stop_stream("spar adapt --stream, 60 columns", (60_000, 60), trials, within=0.4)
     yield _stop_stream("spar adapt --stream, 2,000 columns", (4_100, 2_000), max(2, trials // 4), within=8.0)
 
 
 def _stop_stream(where: str, shape: tuple[int, int], trials: int, *, within: float) -> Row:
-    """Stop a command at random moments of the first ``within`` seconds."""
+    """Stop a command at random moments of the first ``within`` seconds after it begins to read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        write_inputs(folder)
+        with redirect_stdout(None):
+            STREAM.run_in(folder, "old.csv")  # in this process, so that the children do not import again
         np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=shape).astype(np.float32))
         return _stop_in(folder, where, trials, within)
 
@@ -191,8 +196,10 @@ def _stop_in(folder: Path, where: str, trials: int, within: float) -> Row:
     lost, slowest, codes, message = 0, 0.0, Counter[int](), ""
     for _ in range(trials):
         (out / "p.csv").unlink(missing_ok=True)
-        child = Child(lambda: run_command(*arguments), folder / "log.txt")
-        time.sleep(0.2 + random_number.uniform(0, within))
+        child, reader = _start_watched(lambda: run_command(*arguments), folder, streamed, "_start_reading")
+        os.read(reader, 1)
+        os.close(reader)
+        time.sleep(random_number.uniform(0, within))
         child.kill(signal.SIGTERM)
         end = child.wait()
         slowest = max(slowest, end.seconds)
@@ -234,18 +241,20 @@ def _kill_once(
     return "killed" if child.wait().code == -signal.SIGKILL else "finished"
 
 
-def _start_watched(action: Callable[[], object], folder: Path) -> tuple[Child, int]:
-    """Start a run, and return it with a pipe that receives a byte when it begins to write."""
+def _start_watched(
+    action: Callable[[], object], folder: Path, owner: Any = atomic._Draft, name: str = "__enter__"
+) -> tuple[Child, int]:
+    """Start a run, and return it with a pipe that receives a byte when a function is called, by default to write."""
     reader, writer = os.pipe()
 
     def watched() -> object:
-        enter = atomic._Draft.__enter__
+        function = getattr(owner, name)
 
-        def report(draft: Any) -> Any:
+        def report(*arguments: Any) -> Any:
             os.write(writer, b"w")
-            return enter(draft)
+            return function(*arguments)
 
-        atomic._Draft.__enter__ = report  # type: ignore[method-assign]
+        setattr(owner, name, report)
         return action()
 
     child = Child(watched, folder / "log.txt")
