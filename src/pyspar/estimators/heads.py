@@ -107,6 +107,8 @@ def fit_head(
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise).fit_moments(fitted)
     if rotate:
         _restore_features(estimator, kept, source)
+        if hasattr(estimator, "_adapted_to") and target is not None:
+            estimator._adapted_to = project_features(target, kept)  # like the restored source
     if method == "spar" and target is not None:
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         estimator.adapt(target)
