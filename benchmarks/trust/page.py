@@ -69,7 +69,7 @@ def write_tables(tables: Mapping[str, Table]) -> None:
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         text = re.sub(
             rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)",
-            lambda found, body=body: f"{found[1]}{body}\n{found[2]}",
+            lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}",
             text,
             flags=re.DOTALL,
         )

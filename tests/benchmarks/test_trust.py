@@ -82,5 +82,5 @@ def test_tables_replace_only_their_own_place(tmp_path, monkeypatch):
     for old in ("", "old\n"):
         page.write_text(f"before\n<!-- table one -->\n{old}<!-- end -->\nafter\n{other}", encoding="utf-8")
         write_tables({"one": (["a"], [["1"]]), "three": (["b"], [])})
-        new = "<!-- table one -->\n| a |\n| --- |\n| 1 |\n<!-- end -->\n"
+        new = "<!-- table one -->\n\n| a |\n| --- |\n| 1 |\n\n<!-- end -->\n"
         assert page.read_text() == f"before\n{new}after\n{other}"
