@@ -63,6 +63,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         with use_device_of(X):
             folds = self._read_groups(GroupFolds(), X, y, sample_weight, groups)
             self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2), folds)
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -84,6 +85,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                 names = getattr(self, "feature_names_in_", None)
                 source = Source(self.moments_ + source.moments, source.y_ndim, names)
             self._learn(source, folds)
+        self._are_weights_unchecked = True  # a batch may have small weights; adapt checks their sum
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -106,6 +108,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                 yield batch
 
         self._learn(read_batches(without_groups() if is_batches(batches) else batches, solver=self.solver), folds[0])
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -116,6 +119,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         self._learn(read_moments(moments))
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -171,12 +175,15 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         }
         if source.names is not None:
             attributes["feature_names_in_"] = source.names
-        for stale in (*ADAPTED, "feature_names_in_"):
+        for stale in (*ADAPTED, "feature_names_in_", "_are_weights_unchecked"):
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 
+    def _warn_of_weights(self) -> None:
+        """Warn about the weights of the source's rows. It is called once, by fit, or after partial_fit by adapt."""
+
     def _warn_of_limits(self) -> None:
-        """Warn about limitations of the source."""
+        """Warn about limitations of the source. It is called by fit and by adapt."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -48,6 +48,8 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
             f"the summary of {rows.shape[0]:,} sparse rows with {rows.shape[1]:,} columns needs {n_bytes / 1e9:,.2g} "
             "GB several times; select or project columns first, for example with sklearn's TruncatedSVD"
         ) from None
+    if not np.isfinite(root).all():
+        raise ValueError("the sums of X or y overflow float64; rescale them")
     return replace(border, root=root, n_features=X.shape[1], eps=eps, blur=BLUR if solver == "gram" else 0.0)
 
 
