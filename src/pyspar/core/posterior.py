@@ -53,11 +53,11 @@ class Posterior:
         because of them.
     kappa : array of shape (grid,)
         Candidate ratios of noise to signal.
-    weight : array of shape (grid, K)
+    probability : array of shape (grid, K)
         The probability of each candidate; sums to one.
     log_evidence : array of shape (K,)
         The log evidence of the labels, up to a constant that does not depend on the units of the features.
-    mean_share : float
+    relative_mean_variance : float
         As for a belief.
     """
 
@@ -67,9 +67,9 @@ class Posterior:
     data: Coordinates
     labels: Vector
     kappa: Vector
-    weight: Matrix
+    probability: Matrix
     log_evidence: Vector
-    mean_share: float
+    relative_mean_variance: float
 
     @property
     def unseen(self) -> bool:
@@ -91,18 +91,40 @@ class Posterior:
 
     def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Draw weights (features x draws) and noise levels."""
-        which = rng.choice(self.kappa.size, size=size, p=self.weight[:, output])
+        along, sigma, tau = self._draw_along(output, size, rng)
+        V = self.fit.x.V
+        weights = V @ along
+        if self.unseen:
+            free = rng.standard_normal((len(V), size)) * tau
+            weights += free - V @ (V.T @ free)
+        return weights, sigma
+
+    def draw_predictions(
+        self, rows: Matrix, output: int, size: int, rng: np.random.Generator, outside_rng: np.random.Generator
+    ) -> tuple[Matrix, Vector]:
+        """Draw predictions for few rows (rows x draws), and noise levels, without the weights.
+
+        The weights outside the span of the source are independent normal variables, so their predictions have the
+        covariance ``R'R`` with R a root of the rows' part outside the span. Only as many numbers as rows are drawn.
+        """
+        along, sigma, tau = self._draw_along(output, size, rng)
+        V = self.fit.x.V
+        inside = rows @ V
+        predictions = inside @ along
+        if self.unseen:
+            R = np.asarray(np.linalg.qr((rows - inside @ V.T).T, mode="r"))
+            predictions += R.T @ (outside_rng.standard_normal((len(R), size)) * tau)
+        return predictions, sigma
+
+    def _draw_along(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector, Vector]:
+        """Draw weights along the source's directions (directions x draws), noise levels, and the prior's spreads."""
+        which = rng.choice(self.kappa.size, size=size, p=self.probability[:, output])
         # Given kappa, q / sigma^2 is chi-squared with as many degrees of freedom as there are labels.
         sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees(output), size=size))
         kappa, lam = self.kappa[which], self.data.lam[:, None]
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
-        V = self.fit.x.V
-        weights = V @ along
-        if self.unseen:
-            free = rng.standard_normal((len(V), size)) * (sigma / np.sqrt(kappa))
-            weights += free - V @ (V.T @ free)
-        return weights, sigma
+        return along, sigma, sigma / np.sqrt(kappa)
 
 
 def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:
@@ -116,7 +138,7 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
     energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
     labels = _different_labels(data) if labels is None else labels
-    plausibility, log_evidence = _plausibility(data, labels, kappa, odds)
+    probability, log_evidence = _compute_probability(data, labels, kappa, odds)
     return Posterior(
         lam_max=float(fit.x.lam[0]) if fit.x.rank else 1.0,
         label_length=label_length,
@@ -124,13 +146,13 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
         data=data,
         labels=labels,
         kappa=kappa,
-        weight=plausibility,
+        probability=probability,
         log_evidence=log_evidence,
-        mean_share=1.0 / weight if fit_intercept else 0.0,
+        relative_mean_variance=1.0 / weight if fit_intercept else 0.0,
     )
 
 
-def evidence_shares(posteriors: Sequence[Posterior], output: int) -> Vector:
+def prior_probabilities(posteriors: Sequence[Posterior], output: int) -> Vector:
     """Return the posterior probability of each prior, for equal prior probabilities."""
     evidence = np.array([posterior.log_evidence[output] for posterior in posteriors])
     share = np.exp(evidence - evidence.max())
@@ -156,7 +178,7 @@ def _different_labels(data: Coordinates) -> Vector:
     return np.where(limit == "repeated-rows", float(data.lam.size), data.n)
 
 
-def _plausibility(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
+def _compute_probability(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
     """Return the probability of each kappa, per output, and the logarithm of the normalising constant."""
     low, high = _SHARE_POWERS
     prior = -low * np.logaddexp(0.0, -odds) - high * np.logaddexp(0.0, odds)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast, Forecaster
-from pyspar.core.moments import Moments, Weights
+from pyspar.core.moments import Moments, WeightMeaning
 from pyspar.core.posterior import posteriors_of
 from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
 from pyspar.core.prior import Prior, Units, inverse, units_of_features
@@ -52,12 +52,11 @@ class AdaptableRegressor(MomentsRegressor):
     The expectations assume that labels are linear in the features with noise of constant variance, in both source and
     target. The intervals do not: they come from experience with real shifts.
 
-    A subclass sets ``_belief`` and ``_weights`` (the meaning of a row's weight) in ``_solve``, and defines the abstract
-    methods.
+    A subclass sets ``_belief`` and ``_weight_meaning`` in ``_solve``, and defines the abstract methods.
     """
 
     _belief: Belief
-    _weights: Weights
+    _weight_meaning: WeightMeaning
     _units: Units = "target"
     _adapted_to: Moments
     _separation: Separation
@@ -248,7 +247,7 @@ class AdaptableRegressor(MomentsRegressor):
         return factor * per_output(np.sqrt(1.0 + between / self._model_home_rmse() ** 2), self._y_ndim)
 
     def _warn_of_weights(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
+        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weight_meaning)
 
     def _warn_of_limits(self) -> None:
         warn_if_nothing_left_for_noise(self._belief)
@@ -257,14 +256,14 @@ class AdaptableRegressor(MomentsRegressor):
     @property
     def _source(self) -> Moments:
         """The source's moments, with weights that sum to the effective number of rows."""
-        return self.moments_.counted(self._weights)
+        return self.moments_.counted(self._weight_meaning)
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target, with the same meaning of the row weights as in the source."""
         target = target_moments(self, Z, sample_weight, solver=self.solver)
         if sample_weight is not None:
-            warn_if_weights_do_not_count(target.weight, target.rows, self._weights, role="target")
-        return target.counted(self._weights)
+            warn_if_weights_do_not_count(target.weight, target.rows, self._weight_meaning, role="target")
+        return target.counted(self._weight_meaning)
 
     def _spread_of(self, target: Moments) -> Vector:
         """Return the root mean square of each target feature about the source mean, or zero without an intercept."""
