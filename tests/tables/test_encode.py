@@ -137,3 +137,9 @@ def test_a_table_without_columns_of_the_fit_is_refused_and_they_are_named():
         encoder.transform(pd.DataFrame({"Area": [1.0], "garden": [2.0]}))
     with pytest.raises(InputError, match=r"'area', 'garden', got ndarray"):
         encoder.transform(np.ones((1, 2)))
+
+
+def test_an_error_from_python_does_not_name_options_of_the_command_line():
+    with pytest.raises(InputError, match="'area'.*drop the column") as error:
+        as_numbers(pd.Series([1.0, "large"], name="area"))
+    assert "--" not in str(error.value)

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import suggest_column, suggest_drop
+from pyspar.sources.files.header import suggest_column
 from pyspar.wording import list_some
 
 Kind = Literal["numeric", "categorical", "date"]
@@ -284,5 +284,6 @@ def _value_error(
     row = int(np.flatnonzero(invalid)[0])
     name = str(column.name)
     count = f"{int(invalid.sum())} of {len(column)} values; the first row is 0"
-    fix = fix or f"correct the values, or {suggest_drop([name])}"
+    # A saved model is also used from Python, where the command line's --drop does not exist.
+    fix = fix or "correct the values, or drop the column before fitting"
     return InputError(f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}); {fix}")
