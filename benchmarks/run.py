@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 
-ALL = ("imports", "floor", "regressors", "bayes", "growth", "cluster", "streaming", "cmixup", "seeds")
+ALL = ("imports", "floor", "regressors", "bayes", "wide", "growth", "cluster", "streaming", "cmixup", "seeds")
 
 
 def main() -> None:

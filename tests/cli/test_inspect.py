@@ -183,3 +183,11 @@ def test_unseen_categories_are_a_finding_in_the_page_and_in_the_verdict(spar, fi
     card = page[page.index('<section class="first') : page.index("Expected error on the target")]
     assert "SPAR014" in card
     assert "Hof" in card
+
+
+def test_long_names_of_columns_are_cut_in_the_terminal(spar, files, source, target):
+    name = "x" * 10_000
+    paths = files(source.rename(columns={"garden": name}), target.rename(columns={"garden": name}))
+    out = spar("inspect", *paths, *LABEL, "--id", "home").stdout
+    assert "xxx" in out
+    assert len(out) < 10_000

@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pyspar.terminal import printable
-from pyspar.wording import describe_new_categories, format_interval, format_number, format_percent, replace_powers
+from pyspar.wording import (
+    describe_new_categories,
+    format_interval,
+    format_number,
+    format_percent,
+    replace_powers,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
@@ -113,7 +120,7 @@ class _Lines:
         self._grid.add_column(overflow="fold")
 
     def add(self, label: str, text: str) -> None:
-        self._grid.add_row(Text(label), Text(_encodable(printable(text))))
+        self._grid.add_row(Text(label), Text(_encodable(printable(shorten(text)))))
 
     def add_all(self, label: str, texts: list[str]) -> None:
         for text in texts[:_MAX_LINES]:
@@ -143,7 +150,7 @@ def _print_directions(output: OutputInspection, top: int) -> None:
         table.add_row(
             str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
             f"{100.0 * share:.1f} %", _whole_percent(direction.removed), Text("remove" if direction.goes else "keep"),
-            Text(printable(loads + outside)),
+            Text(printable(shorten(loads + outside))),
         )  # fmt: skip
     console = Console(highlight=False)
     console.print()
