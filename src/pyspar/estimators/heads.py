@@ -139,7 +139,7 @@ def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions:
     belief = estimator._belief
     x = restore_spectrum(belief.x, directions, moments)
     estimator.moments_, estimator.n_features_in_ = moments, moments.n_features
-    estimator._belief = replace(  # type: ignore[assignment]  # each class keeps its kind of belief
+    estimator._belief = replace(
         belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions
     )
     estimator.coef_ = np.asarray(estimator.coef_) @ directions
