@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 
-ALL = ("imports", "floor", "regressors", "bayes", "growth", "cluster", "streaming", "cmixup", "seeds")
+ALL = ("imports", "floor", "regressors", "bayes", "growth", "cluster", "streaming", "cmixup", "seeds", "wide_heads")
 
 
 def main() -> None:

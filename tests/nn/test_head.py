@@ -64,6 +64,7 @@ def test_float64_features_have_the_accuracy_of_a_fit_in_memory(mlp, make_problem
     np.testing.assert_allclose(weights(adapted)[0][0], expected.coef_, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:the new head has a larger error on the source")
 def test_each_of_several_outputs_has_its_own_directions(mlp, make_problem, features_of):
     problem = make_problem(outputs=3, dtype="float64")
     model = mlp(outputs=3, bias=True).double()

@@ -6,7 +6,7 @@ All numbers come from the moments of the features, so no batch is read again.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyspar.core.cutoff import default_cutoff, directions_above, rotate_features
 from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, SparWarning
+from pyspar.estimators.heads import NewHead
 from pyspar.wording import format_number
 
 MAX_ERROR = 1.5
@@ -65,6 +66,14 @@ class HeadAccount:
         """Whether the error on the source grew by more than 10 %."""
         return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
 
+    def replace_head(self, source: Moments, target: Moments | None, new: NewHead) -> HeadAccount:
+        """Return the account with another new head."""
+        return replace(
+            self,
+            adapted=_source_rmse(source, new.coef, new.intercept),
+            adapted_spread=None if target is None else _prediction_spread(target, new.coef),
+        )
+
     def __str__(self) -> str:
         parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
         return "RMSE on the source: " + ", ".join(
@@ -94,21 +103,21 @@ def compare_heads(
     source: Moments,
     target: Moments | None,
     trained: tuple[Matrix, Vector],
-    new: tuple[Matrix, Vector],
+    new: NewHead,
     *,
     fit_intercept: bool,
     cutoff: float | None,
 ) -> HeadAccount:
-    """Return the account of two heads, each as weights (K, D) and biases (K,), from the moments of the features."""
+    """Return the account of a trained head, weights (K, D) and biases (K,), and a new one."""
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
     refit = least_squares(rotate_features(source, kept), fit_intercept=fit_intercept)
     return HeadAccount(
         trained=_source_rmse(source, *trained),
         refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
-        adapted=_source_rmse(source, *new),
+        adapted=_source_rmse(source, new.coef, new.intercept),
         label_spread=_label_spread(source),
         trained_spread=None if target is None else _prediction_spread(target, trained[0]),
-        adapted_spread=None if target is None else _prediction_spread(target, new[0]),
+        adapted_spread=None if target is None else _prediction_spread(target, new.coef),
     )
 
 
@@ -133,7 +142,7 @@ def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
             f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
             f"model has an RMSE of {format_number(error[output])} on the source, the labels a standard deviation of "
             f"{format_number(spread[output])}{line}; pass labels=, a function of the batch that returns labels as the "
-            "model predicts them, for example standardised, or labels_scale='ignore' if the model is meant to be wrong"
+            "model predicts them, for example standardised, or labels_scale='ignore' if the head was never trained"
         )
 
 

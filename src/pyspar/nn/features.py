@@ -14,6 +14,7 @@ from pyspar.errors import InputError
 from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.running import ModelRunner
+from pyspar.nn.target_rows import TargetRows
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.stream import BatchBuffer
 from pyspar.sources.torch import TensorSums
@@ -31,13 +32,15 @@ def moments_of_features(
     *,
     ndim: int | None = None,
     allow_padding: bool = False,
+    keep: TargetRows | None = None,
     progress: Progress = SILENT,
     total: int | None = None,
 ) -> tuple[Moments, int]:
     """Return the moments of the head's inputs over the batches of a loader, and the number of dimensions of an input.
 
     The source is read with its labels, the target without. ``ndim`` is the number of dimensions that each input must
-    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``total`` is the number of batches for the progress bar, if it is known.
+    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep``
+    receives the rows. ``total`` is the number of batches for the progress bar, if it is known.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
     sums = _FeatureSums(run.eps)
@@ -62,7 +65,10 @@ def moments_of_features(
                 labels = _reshape_labels(labels, features, layer.out_features, head, where)
                 if weights is None and features.ndim > 2 and not allow_padding:
                     _refuse_padding(labels, where)
-            sums.add(*_select_rows(features, labels, weights, head, where))
+            rows = _select_rows(features, labels, weights, head, where)
+            sums.add(*rows)
+            if keep is not None:
+                keep.add(rows[0])
             progress.advance(role, number + 1)
     if ndim is None or sums.rows == 0:
         raise InputError(f"{role}_loader must yield at least one row, got none; it is empty or an exhausted iterator")

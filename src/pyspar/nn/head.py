@@ -20,8 +20,9 @@ from pyspar.core.arrays import Matrix
 from pyspar.core.belief import Noise
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, fit_head
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, correct_head, fit_head
 from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
@@ -29,8 +30,10 @@ from pyspar.nn.features import moments_of_features
 from pyspar.nn.find_head import describe_layer, find_head
 from pyspar.nn.models import check_model, check_not_tied, copy_model, strip_wrapper_prefix, unwrap
 from pyspar.nn.running import prepare_runner
+from pyspar.nn.target_rows import TargetRows, check_order
 from pyspar.progress import show_progress
 from pyspar.sources.kinds import use_device_of
+from pyspar.wording import format_number
 
 LabelsScale = Literal["check", "ignore"]
 
@@ -57,7 +60,12 @@ class AdaptedHead:
     account : HeadAccount
         The errors of the given head, of least squares and of the new head on the source rows, and how much their
         predictions vary on the target. ``account.is_constant`` and ``account.is_worse`` mark outputs of which a warning
-        was issued.
+        was issued. After a correction with target labels a larger error on the source is expected.
+    drift : TargetDrift, a list with one per output of several, or None without target labels
+        What the labels show: offset, slope and weights, each with an interval and a test.
+    forecast : LabelForecast, a list with one per output of several, or None without target labels
+        The expected RMSE of the new model on the target, with intervals; ``forecast.rmse_uncorrected`` is that without
+        the correction.
     """
 
     model: nn.Module
@@ -67,9 +75,22 @@ class AdaptedHead:
     head_name: str
     estimator: BayesSpARRegressor | SpARRegressor
     account: HeadAccount
+    drift: TargetDrift | list[TargetDrift] | None = None
+    forecast: LabelForecast | list[LabelForecast] | None = None
 
     def __repr__(self) -> str:
-        result = str(self.changed) + ("" if self.changed.directions else ": the model is unchanged")
+        result = str(self.changed)
+        if self.forecast is not None:
+            forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
+            result += (
+                f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target "
+                + ", ".join(
+                    f"{format_number(one.rmse)} (uncorrected {format_number(one.rmse_uncorrected)})"
+                    for one in forecasts
+                )
+            )
+        elif not self.changed.directions:
+            result += ": the model is unchanged"
         return (
             f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result}; "
             f"{self.account})"
@@ -81,6 +102,7 @@ def adapt_head(
     source_loader: Any,
     target_loader: Any = None,
     *,
+    target_labels: Any = None,
     alpha: float = 0.999,
     method: HeadMethod = "bayes",
     noise: Noise = "mle",
@@ -111,7 +133,12 @@ def adapt_head(
         as features. The model fits its training rows better than new ones. Their labels therefore show less noise than
         there is, and hide errors of the head.
     target_loader : iterable of batches
-        Labels in it are ignored. Not needed with ``method="ols"``.
+        Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
+    target_labels : array of shape (m,) or (m, K), or mapping, optional
+        Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
+        label}``. The head is adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`,
+        with the head's inputs as features. A head without bias gets one. ``target_loader`` must not shuffle, and the
+        head must have one input row per label.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
@@ -172,7 +199,14 @@ def adapt_head(
     check_model(model, autocast)
     check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
     check_choice("labels_scale", labels_scale, get_args(LabelsScale))
-    _check_loaders(source_loader, target_loader, method)
+    uses_target = method != "ols" or target_labels is not None
+    _check_loaders(source_loader, target_loader, uses_target)
+    keep = None
+    if target_labels is not None:
+        check_order(target_loader)
+        if mask is not None or sample_weight is not None:
+            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
+        keep = TargetRows(target_labels)
     original = unwrap(model)
     adapted = copy_model(original)
     reader = BatchReader.of(adapted, inputs, labels, mask, sample_weight)
@@ -192,29 +226,48 @@ def adapt_head(
         trained = coef, np.zeros(len(coef)) if bias is None else bias
         if labels_scale == "check":
             check_label_scale(x, *trained)
+        if keep is not None and ndim != 2:
+            raise InputError(
+                f"target_labels requires a head with one input row per label, got inputs with {ndim} dimensions; pool "
+                "the features before the head"
+            )
         z = None
-        if method != "ols":
+        if uses_target:
             z, _ = moments_of_features(
                 run, name, iter(target_loader), reader, "target",
-                ndim=ndim, progress=reporter, total=length_hint(target_loader) or None,
+                ndim=ndim, keep=keep, progress=reporter, total=length_hint(target_loader) or None,
             )  # fmt: skip
     with use_device_of(layer.weight):
-        new = fit_head(x, z, method, coef=coef, intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff)
-        pair = new.coef, new.intercept
-        account = compare_heads(x, z, trained, pair, fit_intercept=bias is not None, cutoff=cutoff)
+        new = fit_head(
+            x,
+            None if method == "ols" else z,
+            method,
+            coef=coef,
+            intercept=bias,
+            alpha=alpha,
+            noise=noise,
+            cutoff=cutoff,
+        )
+        account = compare_heads(x, z, trained, new, fit_intercept=bias is not None, cutoff=cutoff)
+        account.warn()
+        if keep is not None:
+            new = correct_head(new, *keep.select())
+            account = account.replace_head(x, z, new)
     _write_weights(new, layer, name)
-    account.warn()
     adaptation = getattr(new.estimator, "adaptation_", None)
-    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account)
+    several = len(new.coef) > 1
+    drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
+    forecast: Any = (list(new.forecasts) if several else new.forecasts[0]) if new.forecasts else None
+    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account, drift, forecast)
 
 
 def _as_float64(parameter: Tensor) -> Matrix:
     return parameter.detach().to("cpu", torch.float64).numpy().copy()
 
 
-def _check_loaders(source_loader: Any, target_loader: Any, method: HeadMethod) -> None:
+def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) -> None:
     check_loader(source_loader, "source_loader")
-    if method == "ols":
+    if not uses_target:
         return
     if target_loader is None:
         raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
@@ -228,7 +281,9 @@ def _check_loaders(source_loader: Any, target_loader: Any, method: HeadMethod) -
 
 
 def _write_weights(new: NewHead, layer: nn.Linear, name: str) -> None:
-    """Write new weights into a layer, in its dtype and on its device."""
+    """Write new weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
+    if layer.bias is None and new.intercept.any():
+        layer.bias = nn.Parameter(layer.weight.new_zeros(len(new.intercept)), layer.weight.requires_grad)
     with torch.no_grad():
         layer.weight.copy_(torch.as_tensor(new.coef))
         if layer.bias is not None:
