@@ -82,14 +82,14 @@ class HeadAccount:
 
     def warn(self) -> None:
         """Warn of a head that became constant on the target, or worse on the source."""
-        for output in np.flatnonzero(self.is_constant):
+        for output in np.flatnonzero(self.is_constant).tolist():
             warnings.warn(
                 f"the new head predicts a constant on the target{_name_output(output, self.trained)}: the labels prove "
                 "none of its weights there; use the trained model, or pass more source rows",
                 SparWarning,
                 stacklevel=3,
             )
-        for output in np.flatnonzero(self.is_worse & ~self.is_constant):
+        for output in np.flatnonzero(self.is_worse & ~self.is_constant).tolist():
             warnings.warn(
                 f"the new head has a larger error on the source than the trained one"
                 f"{_name_output(output, self.trained)}: RMSE {format_number(self.adapted[output])}, trained "
@@ -130,7 +130,7 @@ def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     size = root_sum_squares(predicted) / np.sqrt(source.weight)
     overlap = np.einsum("ij,ij->j", predicted, labels) / source.weight
     mean = source.mean[:d] @ coef.T + intercept
-    for output in np.flatnonzero(spread > 0.0):
+    for output in np.flatnonzero(spread > 0.0).tolist():
         correlation = overlap[output] / (spread[output] * size[output]) if size[output] > 0.0 else 0.0
         slope = spread[output] / size[output] * correlation if size[output] > 0.0 else 0.0
         related = correlation >= MIN_CORRELATION

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pyspar.core.arrays import Matrix, Vector
@@ -36,14 +37,14 @@ class TargetRows:
             self._known = np.flatnonzero(np.isfinite(values).any(axis=1))
         self._rng = np.random.default_rng(0)
         self._labelled: list[Matrix] = []
-        self._positions: list[Vector] = []
+        self._positions: list[NDArray[np.int64]] = []
         self._others, self._keys = np.empty((0, 0)), np.empty(0)
         self.rows = 0
 
     def add(self, features: Tensor) -> None:
         """Add the features of the next rows of the loader."""
         values = features.detach().to("cpu", torch.float64).numpy()
-        positions = np.arange(self.rows, self.rows + len(values))
+        positions = np.arange(self.rows, self.rows + len(values), dtype=np.int64)
         self.rows += len(values)
         known = np.isin(positions, self._known)
         self._labelled.append(values[known])

@@ -39,7 +39,7 @@ class OwnRandomNumbers(TorchDispatchMode):
         tensor = next((value for value in args if isinstance(value, Tensor)), None)
         generator = self._generator_for(kwargs.get("device") or (tensor.device if tensor is not None else "cpu"))
         if func is torch.ops.aten.native_dropout.default:  # the only common operation without a generator
-            return _drop_out(*args, generator=generator)
+            return _drop_out(generator, *args)
         if "generator" in {argument.name for argument in func._schema.arguments}:
             return func(*args, **{**kwargs, "generator": generator})
         # Some operations have a second version with a generator, such as aten.rand.generator.
@@ -56,7 +56,7 @@ class OwnRandomNumbers(TorchDispatchMode):
         return self._generators[device]
 
 
-def _drop_out(values: Tensor, p: float, train: bool | None, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _drop_out(generator: torch.Generator, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Return the values after dropout, and the mask of the kept ones, as ``aten.native_dropout`` does."""
     if not train:
         return values.clone(), torch.ones_like(values, dtype=torch.bool)
