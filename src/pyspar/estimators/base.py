@@ -32,7 +32,7 @@ from pyspar.estimators.moments_regressor import (
     per_output,
     weights_of,
 )
-from pyspar.estimators.target_labels import check_counts
+from pyspar.estimators.target_labels import TargetDrift, check_counts
 from pyspar.estimators.validation import (
     check_boolean,
     check_choice,
@@ -301,7 +301,9 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _correct_weights(self, rows: Matrix, y: Any, sample_weight: Any) -> None:
         """Correct the adapted weights with the labels of some target rows."""
-        correction, reports = fit_linear_correction(self, weights_of(self), rows, y, sample_weight)
+        self._set_correction(*fit_linear_correction(self, weights_of(self), rows, y, sample_weight))
+
+    def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction
         self.drift_ = reports[0] if self._y_ndim == 1 else reports
         self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
