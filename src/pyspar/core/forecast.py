@@ -62,6 +62,9 @@ class Forecast:
     variance: float
     bias: float
     noise: float
+    between_groups: float = 0.0
+    interval80_if_linear: Interval | None = None
+    interval95_if_linear: Interval | None = None
 
     def __float__(self) -> float:
         return self.rmse
