@@ -24,7 +24,7 @@ from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pipelines import last_step, output_names
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection.compare import Comparison, Weights, add_weights, compare_weights
+from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
 from pyspar.inspection.findings import (
     SERIOUS_OUTSIDE_SHARE,
@@ -65,7 +65,7 @@ def inspect(
     *,
     y: Any = None,
     groups: Any = None,
-    weights: Weights | None = None,
+    weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,

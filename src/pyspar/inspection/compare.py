@@ -18,7 +18,7 @@ from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.validation import read_moments
 
-Weights = Mapping[str, Any]
+NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
 Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
@@ -119,7 +119,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
     )
 
 
-def add_weights(comparison: Comparison, weights: Weights | None) -> Comparison:
+def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Comparison:
     """Return a comparison that includes the caller's weights."""
     if weights is None:
         return comparison
