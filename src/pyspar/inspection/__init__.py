@@ -53,7 +53,7 @@ from pyspar.inspection.unseen_categories import (
 )
 from pyspar.wording import format_percent
 
-__all__ = ["Inspection", "OutputInspection", "build_inspection", "inspect"]
+__all__ = ["Inspection", "OutputInspection", "build_inspection", "describe_gaps", "inspect"]
 
 TargetErrors = Mapping[str, Sequence[SquaredErrors]]
 """For each set of weights, the errors on the labelled target rows, one summary per output."""
@@ -154,12 +154,13 @@ def build_inspection(
     on_target: Forecaster = estimator._forecaster(comparison.target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = _correct_centre(estimator, on_target.best()[0]) * comparison.units[:, None]
-    predicted = {name: predict_rows(Z, candidates[name]) for name in candidates}
+    used = (comparison.before, comparison.adapted, *comparison.alternatives)
+    predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     label_std = root_sum_squares(source.root_about(None)[:, d:]) / np.sqrt(source.weight)
     leaders = find_leading_columns(comparison, columns)
     separation = measure_separation(source, comparison.target)
     homes = _forecast_at_home(estimator)
-    gap, not_covered = _describe_gaps(unseen, comparison.outside)
+    gap, not_covered = describe_gaps(unseen, comparison.outside)
 
     def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
         return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
@@ -241,6 +242,7 @@ def describe_output(judgement: Judgement, **details: Any) -> OutputInspection:
         recommended=judgement.recommended,
         headline=judgement.headline,
         comparison=judgement.comparison,
+        not_covered=judgement.not_covered,
         experience=judgement.experience,
         next_step=judgement.next_step,
         verdict=judgement.verdict,
@@ -278,7 +280,7 @@ def _correct_centre(estimator: Any, coef: Any) -> Any:
     return coef - estimator._fitted_prior.coef if isinstance(estimator, BayesSpARRegressor) else coef
 
 
-def _describe_gaps(unseen: UnseenRows, outside: float) -> tuple[str, str]:
+def describe_gaps(unseen: UnseenRows, outside: float) -> tuple[str, str]:
     """Return why the error is unknown, and a sentence about the rows that the forecast does not cover."""
     columns = describe_columns(unseen.columns)
     if is_serious(unseen):

@@ -12,6 +12,7 @@ import numpy as np
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
+from pyspar.core.prior import in_units_of
 from pyspar.errors import InputError
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
@@ -40,8 +41,10 @@ class Comparison:
     adapted : str
         The name of the candidate that adapting the estimator gives.
     adaptation : Adaptation
-        The adaptation of the estimator. Its directions are those of the features divided by ``units``.
+        The adaptation of the estimator if it has a rule, otherwise that of SpAR. Its directions are those of the
+        features divided by ``units``.
     units : array of shape (D,)
+        For an estimator without a rule, the units that it was fitted in if it is a model in use.
     removed : array of shape (directions, outputs)
         The share of the weight along each direction that adapting the estimator removed.
     outside : float
@@ -86,32 +89,37 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         "solver": estimator.solver,
     }
     unadapted, adapted = copy.copy(estimator).reset(), _adapt(estimator, target)
+    units, centre, own = np.ones(estimator.n_features_in_), None, {}
     if isinstance(estimator, SpARRegressor):
         least_squares, spar = unadapted, adapted
         ridge = _fit(BayesSpARRegressor(**settings), estimator, estimator._source)
-        bayes, centre, own = _adapt(ridge, target), None, {}
+        bayes, adaptation = _adapt(ridge, target), adapted.adaptation_
     else:
         least_squares = _fit(SpARRegressor(**settings), estimator, estimator._source)
         spar, ridge, bayes = _adapt(least_squares, target), unadapted, adapted
+        adaptation = spar.adaptation_
+        if estimator.rule == "chi2":
+            units, adaptation = adapted.units_, adapted.adaptation_
+        elif has_model:
+            units = unadapted.units_
+            scaled = _fit(SpARRegressor(**settings), estimator, in_units_of(estimator._source, units))
+            adaptation = _adapt(scaled, in_units_of(target, units)).adaptation_
         centre = estimator._fitted_prior if estimator.centre is not None else None
         own = {"not adapted": weights_of(unadapted)} if centre is None else {"centre": (centre.coef, centre.intercept)}
     candidates = {"OLS": weights_of(least_squares), "SpAR": weights_of(spar), "Bayes-SpAR": weights_of(bayes)}
     if has_model:
-        candidates = {**candidates, **own}
-    units = getattr(adapted, "units_", np.ones(estimator.n_features_in_))
+        candidates = {**own, **candidates}
     origin = 0.0 if centre is None else centre.coef
+    before, after = ((weights_of(fitted)[0] - origin) * units[:, None] for fitted in (unadapted, adapted))
     return Comparison(
         estimator=estimator,
         target=target,
         candidates=candidates,
         before=next(iter(own), "OLS") if has_model else "OLS",
         adapted="SpAR" if adapted is spar else "Bayes-SpAR",
-        adaptation=adapted.adaptation_,
+        adaptation=adaptation,
         units=units,
-        removed=removed_shares(
-            adapted.adaptation_.z.V,
-            *((weights_of(fitted)[0] - origin) * units[:, None] for fitted in (unadapted, adapted)),
-        ),
+        removed=removed_shares(adaptation.z.V, before, after),
         outside=spar.adaptation_.outside_energy,
         ridge=weights_of(ridge),
         limits=ridge.evidence_.limit,

@@ -1,7 +1,7 @@
 r"""The directions of a target: the cost of keeping and of removing each one, and the alpha from which it is removed.
 
-The directions are those of the method in use: least squares for ``SpARRegressor``, the posterior for
-``BayesSpARRegressor``. Errors add along them. Let :math:`m_j` be the weight along direction j before the rule and
+If the method in use has a rule, weights and costs are its own, otherwise those of least squares. Errors add along the
+target's directions. Let :math:`m_j` be the weight along direction j before the rule and
 :math:`\mu_j` the posterior mean. Removing the direction changes the expected squared error by
 :math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is a gain if :math:`m_j` is more than twice :math:`\mu_j`.
 """
@@ -41,7 +41,7 @@ class Direction:
     inflation : float
         Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it is ``1 / N``.
     goes : bool
-        Whether the estimator's rule removes it.
+        Whether the rule removes it at the estimator's confidence; the paper's rule if the estimator has none.
     alpha, doubt : float
         The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without cancellation.
     outside : float

@@ -19,7 +19,7 @@ from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Outcome, Severity, name_weights
 from pyspar.inspection.target_rows import AbsurdRows
-from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
+from pyspar.wording import format_factor, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
@@ -276,7 +276,8 @@ def _describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
         f"{absurd.n_absurd:,} of {absurd.n_rows:,} predictions of {weights} ({format_percent(share)}) are implausible: "
         f"{', and '.join(kinds)}. All predictions are between {' and '.join(map(format_number, absurd.extremes))}. The "
         f"worst are in rows {', '.join(map(str, absurd.rows))} (the first row is 0).",
-        "Check these rows before relying on their predictions. Label such rows, or fit the logarithm of the label.",
+        "Check these rows before relying on their predictions. Label such rows"
+        + (", or fit the logarithm of the label." if absurd.n_negative else "."),
     )
 
 
@@ -287,7 +288,7 @@ def _describe_cost(judgement: Judgement) -> Finding:
         "info",
         f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} ({name_weights(before.name)}) to "
         f"{format_number(after.rmse)} ({after.name}).",
-        judgement.next_step,
+        f"{judgement.advice}.",
     )
 
 

@@ -13,8 +13,8 @@ from typing import Literal
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.experience import BaseRate, base_rate
-from pyspar.inspection.labels import ROWS_TO_LABEL, TOLERATED_RATIO, LabelEvidence
-from pyspar.wording import format_factor, format_interval, format_number, format_percent
+from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
+from pyspar.wording import format_interval, format_number, format_percent
 
 Outcome = Literal["no-shift", "unverified", "unknown", "hurts"]
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
@@ -144,11 +144,14 @@ class Judgement:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome by the forecast, unless labels show or exclude harm."""
+        """The outcome by the forecast, unless labels show harm or show none."""
         if self.labels_show_harm:
             return "hurts"
         outcome = choose_outcome(self.shift_ratio, found=self.separation.found, is_covered=not self.gap)
-        return "unverified" if self.is_confirmed and outcome != "no-shift" else outcome
+        if outcome != "no-shift" and self.labels is not None and self.labels.n >= MIN_LABELS:
+            ratio = self._compare_with_home(self.labels.rmse)
+            return "hurts" if outcome == "hurts" and ratio >= HARM_RATIO else "unverified"
+        return outcome
 
     @property
     def severity(self) -> Severity:
@@ -189,7 +192,7 @@ class Judgement:
         before = format_number(self.forecasts[self.before].rmse)
         text = (
             f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
-            f"{format_factor(self.shift_ratio)} times the {home}"
+            f"{_format_ratio(self.shift_ratio)} times the {home}"
         )
         if self.recommended != self.before:
             text += f"; with {name_weights(self.recommended)} it is {format_number(self.expected.rmse)}"
@@ -203,7 +206,7 @@ class Judgement:
         forecast, true = self.expected, self.labels.rmse
         (low, high), ratio = forecast.interval95, true / forecast.rmse if forecast.rmse > 0.0 else math.nan
         interval = f"its 95 % interval, {format_interval((low, high))},"
-        size = f"{format_number(true)} is {format_factor(ratio)} times the forecast of {format_number(forecast.rmse)}"
+        size = f"{format_number(true)} is {_format_ratio(ratio)} times the forecast of {format_number(forecast.rmse)}"
         if low <= true <= high:
             return f"The true error {size}, and {interval} contains it."
         side = "above" if true > high else "below"
@@ -217,37 +220,45 @@ class Judgement:
             return ""
         share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
         return (
-            f"In {rate.n_tasks:,} real shifts where this was said, the error was more than {rate.threshold:g} times the "
-            f"error at home in {share}."
+            f"In {rate.n_tasks:,} real shifts where this was said, the error was more than {rate.threshold:g} times "
+            f"the error at home in {share}."
         )
+
+    @property
+    def advice(self) -> str:
+        """The weights to use, as an instruction."""
+        verb = "Keep" if self.recommended == self.before else "Use"
+        return f"{verb} {name_weights(self.recommended)}"
 
     @property
     def next_step(self) -> str:
         """One sentence: what to do."""
-        model = name_weights(self.recommended)
-        verb = "Keep" if self.recommended == self.before else "Use"
-        n_rows = f"{min(ROWS_TO_LABEL, self.n_target):,.0f} target rows"
+        known = 0 if self.labels is None else self.labels.n
+        rows = f"{min(max(ROWS_TO_LABEL, 2 * known), self.n_target):,.0f} target rows"
         choose = "pyspar.rows_to_label or spar label chooses them"
-        correct = "pyspar.TargetCorrection or spar label"
         if self.is_confirmed:
-            return f"{verb} {model}; nothing else has to be done while the target stays as it is."
-        if self.labels is not None:
-            if self.labels_show_harm:
-                return f"{verb} {model}, and correct it with these labels ({correct})."
-            return f"{verb} {model}, and label more rows, {n_rows} in all, to verify it ({choose})."
+            return f"{self.advice}; nothing else has to be done while the target stays as it is."
+        if self.labels_show_harm:
+            return f"{self.advice}, and correct it with these labels (pyspar.TargetCorrection or spar label)."
+        if known >= self.n_target:
+            return f"{self.advice}; every target row has a label."
+        if known:
+            return f"{self.advice}, and label more rows, {rows} in all, to verify it ({choose})."
         if self.outcome == "unknown":
-            return f"Label {n_rows} first, above all rows that the source does not cover ({choose})."
+            return f"Label {rows} first, above all rows that the source does not cover ({choose})."
         if self.outcome == "no-shift":
             return (
-                f"{verb} {model}; the relation between features and label may still have changed, which only labels "
-                f"show: label {n_rows} to verify it ({choose})."
+                f"{self.advice}; the relation between features and label may still have changed, so label {rows} to "
+                f"verify it ({choose})."
             )
-        return f"{verb} {model}, and label {n_rows} to verify it ({choose})."
+        return f"{self.advice}, and label {rows} to verify it ({choose})."
 
     @property
     def verdict(self) -> str:
         """The sentences above as one text."""
-        return " ".join(filter(None, (self.headline, self.comparison, self.not_covered, self.experience, self.next_step)))
+        return " ".join(
+            filter(None, (self.headline, self.comparison, self.not_covered, self.experience, self.next_step))
+        )
 
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):
@@ -260,7 +271,7 @@ class Judgement:
         measured = (
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
             f"{name_weights(self.recommended)} is {format_number(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval)}), {format_factor(self._compare_with_home(labels.rmse))} times the "
+            f"{format_interval(labels.interval)}), {_format_ratio(self._compare_with_home(labels.rmse))} times the "
             f"{format_number(self.home)} at home"
         )
         if labels.confirmed:
@@ -277,3 +288,7 @@ def name_weights(name: str) -> str:
     ('least squares', 'Bayes-SpAR')
     """
     return _NAMES.get(name, name)
+
+
+def _format_ratio(ratio: float) -> str:
+    return format_number(ratio, 3)

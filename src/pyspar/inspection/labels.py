@@ -1,4 +1,4 @@
-"""What labels of target rows show: the RMSE of given weights with its interval, and whether it confirms the forecast."""
+"""What labels of target rows show: the RMSE with its interval, and whether it confirms the forecast."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ class LabelEvidence:
 def weigh_evidence(errors: SquaredErrors, home: float) -> LabelEvidence:
     """Return what the errors of labelled rows show, given the error at home."""
     low, high = errors.interval()
-    return LabelEvidence(
-        errors.n, errors.rmse, (low, high), errors.n >= MIN_LABELS and high <= TOLERATED_RATIO * home
-    )
+    return LabelEvidence(errors.n, errors.rmse, (low, high), errors.n >= MIN_LABELS and high <= TOLERATED_RATIO * home)
 
 
 def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Any:

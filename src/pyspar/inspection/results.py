@@ -39,9 +39,10 @@ class OutputInspection:
         The expected RMSE on rows like those of the source.
     recommended : str
         The name of the weights to use.
-    headline, comparison, experience, next_step : str
+    headline, comparison, not_covered, experience, next_step : str
         One sentence each: what is known about the error; the forecast compared with the labels ("" without labels);
-        how often this outcome was wrong on real shifts ("" if labels tell); what to do.
+        the rows that the forecast does not cover ("" if it covers all); how often the error was large on real shifts
+        with this outcome ("" if labels tell); what to do.
     verdict : str
         These sentences as one text.
     base_rate : BaseRate or None
@@ -74,6 +75,7 @@ class OutputInspection:
     recommended: str
     headline: str
     comparison: str
+    not_covered: str
     experience: str
     next_step: str
     verdict: str
@@ -137,25 +139,21 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         """Return the verdict and the findings for a notebook."""
-        parts = []
-        for output in self.outputs:
-            colour = _COLOURS[output.severity]
-            findings = [finding for finding in self.findings if finding.output in (output.name, None)]
-            listed = "".join(
-                f"<li><b>{finding.code}</b> {finding.severity}: {escape(finding.text)} {escape(finding.advice)}</li>"
-                for finding in findings
-                if finding not in output.findings[:1]
-            )
-            parts.append(
-                f'<div style="border-left: 4px solid {colour}; padding-left: 0.8em">'
-                f"<p><small>{escape(output.name)}</small><br><b>{escape(output.headline)}</b></p>"
-                + "".join(
-                    f"<p>{escape(text)}</p>" for text in (output.comparison, output.experience, output.next_step) if text
-                )
-                + (f"<ul>{listed}</ul>" if listed else "")
-                + "</div>"
-            )
-        return "".join(parts)
+        return "".join(map(self._write_output_html, self.outputs))
+
+    def _write_output_html(self, output: OutputInspection) -> str:
+        sentences = (output.comparison, output.not_covered, output.experience, output.next_step)
+        findings = [f for f in self.findings if f.output in (output.name, None) and f not in output.findings[:1]]
+        listed = "".join(
+            f"<li><b>{f.code}</b> {f.severity}: {escape(f.text)} {escape(f.advice)}</li>" for f in findings
+        )
+        return (
+            f'<div style="border-left: 4px solid {_COLOURS[output.severity]}; padding-left: 0.8em">'
+            f"<p><small>{escape(output.name)}</small><br><b>{escape(output.headline)}</b></p>"
+            + "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
+            + (f"<ul>{listed}</ul>" if listed else "")
+            + "</div>"
+        )
 
 
 def find_worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:

@@ -77,8 +77,8 @@ def describe_unseen(unseen: UnseenRows) -> Finding | None:
         "serious" if is_serious(unseen) else "warning",
         f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
         f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
-        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the forecasts "
-        "do not cover these rows.",
+        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
+        "forecasts do not cover these rows.",
         "Label some of these rows first, or handle them with a separate model.",
     )
 
@@ -89,6 +89,7 @@ def is_serious(unseen: UnseenRows) -> bool:
 
 
 def count_unseen(unseen: UnseenRows) -> str:
+    """Return the number of rows with unseen categories as text."""
     return f"{unseen.rows:,} of {unseen.n_target:,} target rows"
 
 
