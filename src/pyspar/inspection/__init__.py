@@ -5,7 +5,6 @@ A module imports only from modules to its left: compare, target_rows, directions
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,16 +17,13 @@ from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.linalg import root_sum_squares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pipelines import last_step, output_names
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
 from pyspar.inspection.findings import (
-    SERIOUS_OUTSIDE_SHARE,
     derive_label_findings,
     find_leading_columns,
     list_feature_findings,
@@ -51,7 +47,6 @@ from pyspar.inspection.unseen_categories import (
     find_unseen,
     is_serious,
 )
-from pyspar.wording import format_percent
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "describe_gaps", "inspect"]
 
@@ -158,9 +153,8 @@ def build_inspection(
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     label_std = root_sum_squares(source.root_about(None)[:, d:]) / np.sqrt(source.weight)
     leaders = find_leading_columns(comparison, columns)
-    separation = measure_separation(source, comparison.target)
-    homes = _forecast_at_home(estimator)
-    gap, not_covered = describe_gaps(unseen, comparison.outside)
+    separation, homes = on_target.separation, np.atleast_1d(estimator.home_rmse()).tolist()
+    gap, not_covered = describe_gaps(unseen)
 
     def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
         return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
@@ -177,6 +171,7 @@ def build_inspection(
             alternatives=comparison.alternatives,
             separation=separation,
             n_target=comparison.target.rows,
+            outside=comparison.outside,
             gap=gap,
             not_covered=not_covered,
             evidence={
@@ -269,29 +264,18 @@ def _measure_errors(comparison: Comparison, Z: Any, y: Any, sample_weight: Any) 
     return errors
 
 
-def _forecast_at_home(estimator: Any) -> list[float]:
-    """Return the expected RMSE on rows like those of the source, before adapting, for each output."""
-    forecaster = estimator._forecaster(estimator._source.without_outputs())
-    coef, intercept = weights_of(copy.copy(estimator).reset())
-    return [forecaster.forecast("home", coef, intercept, k).rmse for k in range(coef.shape[1])]
-
-
 def _correct_centre(estimator: Any, coef: Any) -> Any:
     return coef - estimator._fitted_prior.coef if isinstance(estimator, BayesSpARRegressor) else coef
 
 
-def describe_gaps(unseen: UnseenRows, outside: float) -> tuple[str, str]:
+def describe_gaps(unseen: UnseenRows) -> tuple[str, str]:
     """Return why the error is unknown, and a sentence about the rows that the forecast does not cover."""
-    columns = describe_columns(unseen.columns)
+    if not unseen.rows:
+        return "", ""
+    count, columns = count_unseen(unseen), describe_columns(unseen.columns)
     if is_serious(unseen):
-        return f"{count_unseen(unseen)} have categories that do not occur in the source ({columns})", ""
-    not_covered = ""
-    if unseen.rows:
-        not_covered = f"The forecast does not cover {count_unseen(unseen)} with unseen categories ({columns})."
-    if outside >= SERIOUS_OUTSIDE_SHARE:
-        share = format_percent(outside)
-        return f"{share} of the target's variation is in directions that do not occur in the source", not_covered
-    return "", not_covered
+        return f"{count} have categories that do not occur in the source ({columns})", ""
+    return "", f"The forecast does not cover {count} with unseen categories ({columns})."
 
 
 def _get_label_range(estimator: Any, output: int) -> tuple[float, float] | None:

@@ -12,39 +12,22 @@ from typing import Literal
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import BaseRate, base_rate
+from pyspar.estimators.experience import HURTS_RATIO, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 
-Outcome = Literal["no-shift", "unverified", "unknown", "hurts"]
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
 """The outcomes, from the mildest to the worst."""
 Severity = Literal["good", "info", "warning", "serious"]
 SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "info", "good")
 """The severities in the order in which findings are listed."""
-HARM_RATIO, SERIOUS_HARM_RATIO = 1.1, 2.0
-"""A shift hurts if the error on the target is this many times the error at home."""
+SERIOUS_HARM_RATIO = 2.0
+"""Harm is serious if the error on the target is this many times the error at home."""
 WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
 is worth it. Above the inverse of the second, it increases the error."""
 
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
-
-
-def choose_outcome(ratio: float, *, found: bool, is_covered: bool) -> Outcome:
-    """Return the outcome for an expected error relative to that at home.
-
-    ``found`` is whether source and target rows can be told apart, and ``is_covered`` whether the forecast holds for
-    all target rows.
-
-    >>> choose_outcome(1.0, found=False, is_covered=True), choose_outcome(1.5, found=True, is_covered=True)
-    ('no-shift', 'hurts')
-    """
-    if not is_covered or math.isnan(ratio):
-        return "unknown"
-    if not found:
-        return "no-shift"
-    return "hurts" if ratio >= HARM_RATIO else "unverified"
 
 
 @dataclass(frozen=True)
@@ -66,8 +49,10 @@ class Judgement:
     kind : {"linear", "any"}
         Whether the model is one of pyspar's regressors or any other.
     n_target : float
+    outside : float
+        The share of the target's variation outside the span of the source.
     gap : str
-        Why the error on the target is unknown; "" if the forecast covers nearly all of it.
+        Why the forecast does not cover the target; "" if it covers nearly all of it.
     not_covered : str
         A sentence about the few rows that the forecast does not cover; "" if it covers all.
     evidence : dict of name to LabelEvidence
@@ -80,8 +65,9 @@ class Judgement:
     adapted: str
     separation: Separation
     alternatives: tuple[str, ...] = ()
-    kind: Literal["linear", "any"] = "linear"
+    kind: Kind = "linear"
     n_target: float = math.inf
+    outside: float = 0.0
     gap: str = ""
     not_covered: str = ""
     evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
@@ -140,18 +126,30 @@ class Judgement:
 
     @property
     def labels_show_harm(self) -> bool:
-        return self.labels is not None and self.labels.interval[0] > HARM_RATIO * self.home
+        return self.labels is not None and self.labels.interval[0] > HURTS_RATIO * self.home
+
+    def judge_forecast(self, name: str) -> Outcome:
+        """Return the outcome by the forecast of one set of weights."""
+        return judge_outcome(
+            expected=self.forecasts[name].rmse,
+            home=self.home,
+            separation=self.separation,
+            outside=self.outside,
+            unseen=bool(self.gap),
+        )
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome by the forecast, unless labels show harm or show none."""
+        """The outcome: "hurts" if this holds for the weights in use or for the recommended weights.
+
+        At least ten labels overrule the forecasts.
+        """
         if self.labels_show_harm:
             return "hurts"
-        outcome = choose_outcome(self.shift_ratio, found=self.separation.found, is_covered=not self.gap)
-        if outcome != "no-shift" and self.labels is not None and self.labels.n >= MIN_LABELS:
-            ratio = self._compare_with_home(self.labels.rmse)
-            return "hurts" if outcome == "hurts" and ratio >= HARM_RATIO else "unverified"
-        return outcome
+        outcome = self.judge_forecast(self.recommended)
+        if self.labels is not None and self.labels.n >= MIN_LABELS:
+            return "no-shift" if outcome == "no-shift" else "unverified"
+        return "hurts" if self.judge_forecast(self.before) == "hurts" else outcome
 
     @property
     def severity(self) -> Severity:
@@ -166,10 +164,10 @@ class Judgement:
 
     @property
     def base_rate(self) -> BaseRate | None:
-        """How often the error was much larger than at home on real shifts with this outcome; None if labels tell."""
+        """How often the error was much larger than at home on real shifts with such a forecast; None if labels tell."""
         if self.is_confirmed or self.labels_show_harm:
             return None
-        return base_rate(self.outcome, self.separation, self.kind)
+        return base_rate(self.judge_forecast(self.recommended), self.separation, self.kind)
 
     @property
     def headline(self) -> str:
@@ -178,7 +176,7 @@ class Judgement:
             return self._describe_labels(self.labels)
         home, expected = f"{format_number(self.home)} at home", f"{format_number(self.expected.rmse)} on the target"
         if self.outcome == "unknown":
-            return f"The error on the target is unknown: {self.gap or 'the expected error is too large to compute'}."
+            return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift":
             return (
                 "No covariate shift found: the rows of source and target cannot be told apart, and the expected RMSE "
@@ -219,9 +217,12 @@ class Judgement:
         if rate is None or not rate.n_tasks:
             return ""
         share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
+        said = "this was said"
+        if self.judge_forecast(self.recommended) != self.outcome:
+            said = "no harm was expected of the recommended weights"
         return (
-            f"In {rate.n_tasks:,} real shifts where this was said, the error was more than {rate.threshold:g} times "
-            f"the error at home in {share}."
+            f"In {rate.n_tasks:,} real shifts where {said}, the error was more than {rate.threshold:g} times the error "
+            f"at home in {share}."
         )
 
     @property
@@ -259,6 +260,14 @@ class Judgement:
         return " ".join(
             filter(None, (self.headline, self.comparison, self.not_covered, self.experience, self.next_step))
         )
+
+    def _describe_gap(self) -> str:
+        if self.gap:
+            return self.gap
+        if not math.isfinite(self.expected.rmse):
+            return "the expected error is too large to compute"
+        share = format_percent(self.outside)
+        return f"{share} of the target's variation is in directions that do not occur in the source"
 
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):

@@ -9,12 +9,11 @@ import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError
+from pyspar.estimators.experience import EXCESS
 from pyspar.sources.kinds import kind_of
 
 MIN_LABELS = 10
 """Fewer labels never confirm a forecast."""
-TOLERATED_RATIO = 1.3
-"""Labels confirm if the upper end of the interval of the RMSE is at most this many times the error at home."""
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
@@ -45,7 +44,7 @@ class LabelEvidence:
 def weigh_evidence(errors: SquaredErrors, home: float) -> LabelEvidence:
     """Return what the errors of labelled rows show, given the error at home."""
     low, high = errors.interval()
-    return LabelEvidence(errors.n, errors.rmse, (low, high), errors.n >= MIN_LABELS and high <= TOLERATED_RATIO * home)
+    return LabelEvidence(errors.n, errors.rmse, (low, high), errors.n >= MIN_LABELS and high <= EXCESS * home)
 
 
 def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Any:

@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, SparWarning
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
@@ -232,13 +231,9 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
         before, after = (
             forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
-        unadapted = copy.copy(model).reset() if hasattr(model, "reset") else model
-        source = plain._source.without_outputs()
-        home = plain._forecaster(source).forecast("home", *weights_of(unadapted)).rmse
+        home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
     directions, removed, shrunk = _count_directions(adaptation, model)
-    return Expected(
-        directions, removed, shrunk, before, after, adaptation.outside_energy, home, measure_separation(source, target)
-    )
+    return Expected(directions, removed, shrunk, before, after, adaptation.outside_energy, home, forecaster.separation)
 
 
 def _judge(
@@ -251,7 +246,7 @@ def _judge(
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     name, home = METHOD_NAMES[method], expected.home
-    gap, not_covered = describe_gaps(data.unseen, expected.outside)
+    gap, not_covered = describe_gaps(data.unseen)
     names = ("OLS", name)
     return Judgement(
         forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
@@ -260,6 +255,7 @@ def _judge(
         adapted=name,
         separation=expected.separation,
         n_target=target.rows,
+        outside=expected.outside,
         gap=gap,
         not_covered=not_covered,
         evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
