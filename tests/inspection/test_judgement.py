@@ -89,15 +89,30 @@ def test_the_text_of_verdicts_and_their_findings(golden):
     golden("verdicts", "\n".join(lines))
 
 
+NAMES = (
+    "least squares",
+    "the model before adapting",
+    "the given model",
+    "Bayes-SpAR",
+    "SpAR",
+    "PCR",
+    "ridge",
+    "in use",
+)
+
+
 def named_in_advice(text):
-    """Return what a text tells the reader to use or to keep."""
-    return set(re.findall(r"\b(?:[Uu]se|[Kk]eep) ((?:[\w-]+ )*?[\w-]+)(?=[,.;:]|$| \(|, )", text))
+    """Return the weights that a text tells the reader to use or to keep."""
+    return set(re.findall(rf"\b(?:[Uu]se|[Kk]eep) ({'|'.join(NAMES)})(?![\w-])", text))
 
 
 def assert_one_advice(judgement, texts):
-    expected = name_weights(judgement.recommended)
     for text in texts:
-        assert named_in_advice(text) <= {expected}, text
+        assert named_in_advice(text) <= {name_weights(judgement.recommended)}, text
+
+
+def test_the_weights_in_an_advice_are_recognised():
+    assert named_in_advice("Use Bayes-SpAR, or keep least squares. Use more rows.") == {"Bayes-SpAR", "least squares"}
 
 
 errors = st.floats(0.01, 100.0)
@@ -134,7 +149,7 @@ def make_inspections():
     estimators = (
         SpARRegressor(), BayesSpARRegressor(), BayesSpARRegressor(rule="chi2", units="common", centre=true_weights)
     )  # fmt: skip
-    cases = itertools.product([1.0, 3.0, 30.0], [12, 400], range(3))
+    cases = itertools.product([1.0, 30.0], [12, 400], range(3))
     for estimator, (i, (shift, rows, seed)) in itertools.product(estimators, enumerate(cases)):
         rng = np.random.default_rng(seed)
         X, Z = rng.normal(size=(rows, 6)), rng.normal(size=(80, 6))
@@ -157,7 +172,7 @@ def test_terminal_json_and_page_give_the_advice_of_the_judgement():
         assert data["outputs"][0]["recommended"] == output.recommended
         others = [part for f in data["findings"] for part in (f["text"], f["advice"])]
         texts = [output.verdict, repr(inspection), *others]
-        if i % 6 == 0:
+        if i == 19:
             html = Report(inspection).html()
             body = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>", "", html, flags=re.S)
             page = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", body))).replace("\xa0", " ")

@@ -27,6 +27,7 @@ WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
 is worth it. Above the inverse of the second, it increases the error."""
 
+_DIGITS = 3
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
@@ -174,7 +175,7 @@ class Judgement:
         """One sentence: what is known about the error on the target."""
         if self.labels is not None:
             return self._describe_labels(self.labels)
-        home, expected = f"{format_number(self.home)} at home", f"{format_number(self.expected.rmse)} on the target"
+        home, expected = f"{_show(self.home)} at home", f"{_show(self.expected.rmse)} on the target"
         if self.outcome == "unknown":
             return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift":
@@ -187,13 +188,13 @@ class Judgement:
                 f"There is a shift, no harm is expected, and this is not verified: the expected RMSE is {expected} "
                 f"({home})."
             )
-        before = format_number(self.forecasts[self.before].rmse)
+        before = _show(self.forecasts[self.before].rmse)
         text = (
             f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
-            f"{_format_ratio(self.shift_ratio)} times the {home}"
+            f"{_show(self.shift_ratio)} times the {home}"
         )
         if self.recommended != self.before:
-            text += f"; with {name_weights(self.recommended)} it is {format_number(self.expected.rmse)}"
+            text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
         return f"{text}."
 
     @property
@@ -203,8 +204,8 @@ class Judgement:
             return ""
         forecast, true = self.expected, self.labels.rmse
         (low, high), ratio = forecast.interval95, true / forecast.rmse if forecast.rmse > 0.0 else math.nan
-        interval = f"its 95 % interval, {format_interval((low, high))},"
-        size = f"{format_number(true)} is {_format_ratio(ratio)} times the forecast of {format_number(forecast.rmse)}"
+        interval = f"its 95 % interval, {format_interval((low, high), _DIGITS)},"
+        size = f"{_show(true)} is {_show(ratio)} times the forecast of {_show(forecast.rmse)}"
         if low <= true <= high:
             return f"The true error {size}, and {interval} contains it."
         side = "above" if true > high else "below"
@@ -279,9 +280,9 @@ class Judgement:
     def _describe_labels(self, labels: LabelEvidence) -> str:
         measured = (
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
-            f"{name_weights(self.recommended)} is {format_number(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval)}), {_format_ratio(self._compare_with_home(labels.rmse))} times the "
-            f"{format_number(self.home)} at home"
+            f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
+            f"{format_interval(labels.interval, _DIGITS)}), {_show(self._compare_with_home(labels.rmse))} times the "
+            f"{_show(self.home)} at home"
         )
         if labels.confirmed:
             return f"The labels confirm the model: {measured}."
@@ -299,5 +300,5 @@ def name_weights(name: str) -> str:
     return _NAMES.get(name, name)
 
 
-def _format_ratio(ratio: float) -> str:
-    return format_number(ratio, 3)
+def _show(value: float) -> str:
+    return format_number(value, _DIGITS)

@@ -93,7 +93,7 @@ def _list_errors(
         rows.append(
             {
                 "kind": "expected" if name == recommended else "before",
-                "label": f"expected, {name_weights(name)}",
+                "label": f"expected, {name_weights(name) if name == 'OLS' else name}",
                 "value": forecast["rmse"],
                 "interval80": forecast["interval80"],
                 "interval95": forecast["interval95"],
