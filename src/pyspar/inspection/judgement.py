@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import HURTS_RATIO, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 
@@ -127,7 +127,7 @@ class Judgement:
 
     @property
     def labels_show_harm(self) -> bool:
-        return self.labels is not None and self.labels.interval[0] > HURTS_RATIO * self.home
+        return self.labels is not None and self.labels.interval[0] > EXCESS * self.home
 
     def judge_forecast(self, name: str) -> Outcome:
         """Return the outcome by the forecast of one set of weights."""
