@@ -24,7 +24,7 @@ from pyspar.sources.kinds import is_batches, kind_of, use_device_of
 
 Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""
-ADAPTED = ("adaptation_", "_adapted_to", "_separation")
+ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""
 
 
