@@ -13,6 +13,7 @@ import typer
 
 from pyspar import __version__
 from pyspar.cli import show
+from pyspar.cli import watch as watch_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -212,6 +213,7 @@ def summarize(
         show.print_summary(account)
 
 
+app.command(epilog=watch_command.EPILOG)(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
 app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
 
