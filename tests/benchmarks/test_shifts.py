@@ -123,9 +123,7 @@ def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part
     assert not tables(True) & tables(False)
 
 
-@pytest.mark.parametrize(
-    ("words", "parts"), [([], set(HALVES)), (["--part", "last"], {"last"}), (["--part", "new"], {"new"})]
-)
+@pytest.mark.parametrize("part", [None, "last", "new"])
 def test_the_command_runs_all_parts_of_the_page_or_the_given_one(part, monkeypatch):
     run_tasks = []
     monkeypatch.setattr("benchmarks.shifts.run.run", lambda chosen, *_, **__: run_tasks.extend(chosen))
