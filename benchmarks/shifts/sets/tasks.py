@@ -38,7 +38,7 @@ class Task:
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return X, y, Z and the labels of Z, which may only be used for the score."""
-        path = _cache() / f"{self.shift.name}-{self.map}.npz"
+        path = cache_folder() / f"{self.shift.name}-{self.map}.npz"
         if not path.exists():
             X, y, Z, yz, _ = self.shift.arrays()
             X, Z = MAPS[self.map](X, y, Z)
@@ -60,7 +60,7 @@ def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Itera
             yield from (Task(REGISTER[name], m) for m in maps)
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
     """Return a folder named by a hash of the code, so that a change of a rule does not use old arrays."""
     folder = Path(__file__).parents[1]
     files = sorted([*folder.glob("sets/*.py"), folder / "features.py", folder / "raw.py"])

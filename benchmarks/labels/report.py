@@ -1,0 +1,176 @@
+"""Write the tables of ``docs/labels.md`` and the figure. All numbers come from the records."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.labels.bases import BASES
+from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
+from benchmarks.labels.peers import PEERS
+from benchmarks.labels.run import CHOOSE_ROWS, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
+from benchmarks.report import table
+from benchmarks.shifts.sets import NEW
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "labels.md"
+FIGURE = DOCS / "figures" / "labels.png"
+
+Records = dict[Key, Record]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The ratios of a method's error to the error without labels, one per data set."""
+
+    sets: int
+    geometric_mean: float
+    low: float
+    median: float
+    high: float
+    worst: float
+
+    @classmethod
+    def of(cls, ratios: Iterable[float]) -> Summary:
+        """Summarise ratios; ``low`` and ``high`` contain the middle 80 % of the sets."""
+        values = np.array(list(ratios))
+        if not len(values):
+            return cls(0, *(math.nan,) * 5)
+        low, median, high = np.quantile(values, [0.1, 0.5, 0.9])
+        mean = float(np.exp(np.log(values).mean()))
+        return cls(len(values), mean, float(low), float(median), float(high), float(values.max()))
+
+    def __str__(self) -> str:
+        return f"{self.geometric_mean:.3f} ({self.worst:.2f})" if self.sets else "-"
+
+
+def ratio(record: Record) -> float:
+    """Return the mean RMSE over the draws divided by the mean RMSE of the model without labels, on the same rows."""
+    return float(np.mean(record["rmse"]) / np.mean(record["without"]))
+
+
+def of_part(records: Records, part: str) -> list[Record]:
+    """Return the records of the part ``new``, or of all others for ``design``."""
+    return [r for r in records.values() if (r["part"] == NEW) == (part == NEW)]
+
+
+def summarise(records: Iterable[Record], base: str, method: str, n: int) -> Summary:
+    return Summary.of(ratio(r) for r in records if (r["base"], r["method"], r["n"]) == (base, method, n))
+
+
+def compare_methods(records: list[Record], n: int) -> str:
+    """Return a table of methods by models for one number of labels."""
+    names = [m for m in (*METHODS, *PEERS) if any(r["method"] == m and r["n"] == n for r in records)]
+    rows = [[m, *(str(summarise(records, base, m, n)) for base in BASES)] for m in names]
+    return table([f"{n} labels", *BASES], rows)
+
+
+def compare_numbers(records: list[Record]) -> str:
+    """Return a table of models by numbers of labels, for the correction."""
+    counts = [[str(n), *(str(summarise(records, base, CORRECTION, n)) for base in BASES)] for n in LABELS]
+    for row, n in zip(counts, LABELS, strict=True):
+        row.insert(1, str(max(summarise(records, base, CORRECTION, n).sets for base in BASES)))
+    return table(["labels", "sets", *BASES], counts)
+
+
+def compare_rows(records: list[Record]) -> str:
+    """Return a table of ways to choose the labelled rows."""
+    rows = []
+    for method in (CORRECTION, *CHOOSE_ROWS):
+        cells = [str(summarise(records, base, method, n)) for n in (10, 30) for base in BASES if base in _fast(records)]
+        rows.append([method.removeprefix(f"{CORRECTION}, rows by ").replace(CORRECTION, "random"), *cells])
+    header = [f"{n} labels, {base}" for n in (10, 30) for base in BASES if base in _fast(records)]
+    return table(["rows", *header], rows)
+
+
+def compare_coverage(records: list[Record], n: int = 30) -> str:
+    """Return a table of the shares of rows inside their 90 % interval."""
+    rows = []
+    for base in BASES:
+        found = [r for r in records if (r["base"], r["method"], r["n"]) == (base, CORRECTION, n) and r["coverage"]]
+        if found:
+            shares = np.array([np.mean(r["coverage"]) for r in found])
+            low, high = np.quantile(shares, [0.1, 0.9])
+            rows.append([base, len(shares), f"{shares.mean():.3f}", f"{low:.2f} to {high:.2f}"])
+    return table(["model", "sets", f"rows inside, {n} labels", "middle 80 % of the sets"], rows)
+
+
+def _fast(records: list[Record]) -> set[str]:
+    return {r["base"] for r in records if r["method"] in CHOOSE_ROWS}
+
+
+def tables(records: Records) -> dict[str, str]:
+    """Return the generated parts of the page by name."""
+    new, design = of_part(records, NEW), of_part(records, "design")
+    found: dict[str, str] = {}
+    for n in (10, 30):
+        found[f"methods-{n}"] = compare_methods(new, n)
+        found[f"design-{n}"] = compare_methods(design, n)
+    return found | {"numbers": compare_numbers(new), "rows": compare_rows(new), "coverage": compare_coverage(new)}
+
+
+def write_page() -> None:
+    """Replace the tables of the page, which are enclosed in comments, and draw the figure."""
+    records = read(RECORDS, PEER_RECORDS)
+    text = PAGE.read_text(encoding="utf-8")
+    for name, content in tables(records).items():
+        text, count = re.subn(
+            rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", rf"\g<1>{content}\g<2>", text, flags=re.DOTALL
+        )
+        if not count:
+            raise SystemExit(f"no place for the table {name!r} in {PAGE}; add <!-- table: {name} --> and <!-- end -->")
+    PAGE.write_text(text, encoding="utf-8")
+    draw_figure(of_part(records, NEW), FIGURE)
+    print(f"wrote {PAGE} and {FIGURE}")
+
+
+CURVES = {
+    CORRECTION: ("#0b5394", "-", 2.4),
+    "line": ("#cc6600", "--", 1.4),
+    "offset": ("#888888", "--", 1.4),
+    "target-only ridge": ("#38761d", ":", 1.6),
+}
+
+
+def draw_figure(records: list[Record], path: Path) -> None:
+    """Draw the error against the number of labels: median of the sets and, for the correction, the middle 80 %."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = [b for b in ("HistGradientBoosting", "BayesSpAR", "MLP") if any(r["base"] == b for r in records)]
+    figure, axes = plt.subplots(1, len(shown), figsize=(3.7 * len(shown), 3.6), sharey=True, layout="constrained")
+    for axis, base in zip(np.atleast_1d(axes), shown, strict=True):
+        _draw_model(axis, records, base)
+    first: Any = np.atleast_1d(axes)[0]
+    first.set_ylabel("error relative to the model without labels")
+    first.legend(frameon=False, fontsize=8, loc="lower left")
+    figure.savefig(path, dpi=160)
+    plt.close(figure)
+
+
+def _draw_model(axis: Any, records: list[Record], base: str) -> None:
+    for method, (colour, style, width) in CURVES.items():
+        name = HEAD_CORRECTION if base == "MLP" and method == CORRECTION else method
+        summaries = [(n, summarise(records, base, name, n)) for n in LABELS]
+        points = [(n, s) for n, s in summaries if s.sets]
+        numbers = [n for n, _ in points]
+        axis.plot(numbers, [s.median for _, s in points], style, color=colour, lw=width, label=method, marker="o", ms=3)
+        if method == CORRECTION:
+            band = ([s.low for _, s in points], [s.high for _, s in points])
+            axis.fill_between(numbers, *band, color=colour, alpha=0.15, lw=0, label="80 % of the data sets")
+    axis.axhline(1.0, color="black", lw=0.8)
+    axis.set_xscale("log")
+    axis.set_xticks(LABELS, [str(n) for n in LABELS])
+    axis.minorticks_off()
+    axis.set_ylim(0.3, 1.35)
+    axis.set_xlabel("labels of the target")
+    axis.set_title(f"around {base}", fontsize=10)
+    axis.spines[["top", "right"]].set_visible(False)
