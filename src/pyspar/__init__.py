@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.bayes import BayesSpARRegressor
+    from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline
     from pyspar.estimators.spar import SpARRegressor
@@ -40,6 +41,7 @@ _HOME = {
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
+    "TargetCorrection": "pyspar.estimators.correction",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
     "alpha_path": "pyspar.estimators.alpha_path",
@@ -64,6 +66,7 @@ __all__ = [
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
+    "TargetCorrection",
     "TargetWatch",
     "__version__",
     "adapt_pipeline",
