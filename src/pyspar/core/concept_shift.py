@@ -104,10 +104,7 @@ def ratio_tail(values: Vector, degrees: float, ratio: float) -> float:
     if weights.max() <= 1e-12 * largest:
         return 0.0
     weights = weights / np.sqrt(copies @ np.square(weights))
-    total, steps = 0.0, np.arange(-_LOG_RANGE, DRAWS = 4999
-"""Residuals without drift for the p-value of any change, which is at least 1 / (DRAWS + 1)."""
-
-_LOG_RANGE, _LOG_STEP)
+    total, steps = 0.0, np.arange(-_LOG_RANGE, _LOG_RANGE, _LOG_STEP)
     for u in np.exp(steps.reshape(-1, 100)):
         products = np.multiply.outer(u, weights)
         angle = 0.5 * (np.arctan(products) @ copies)
@@ -150,8 +147,8 @@ def _evidence_test(line: Matrix, features: Matrix, r: Vector, n: float) -> float
 def _quadratic_test(columns: Matrix, r: Vector, degrees: float) -> float:
     """Return the p-value of r' H H' r / r'r, for columns H and whitened residuals r."""
     wide = len(columns) < columns.shape[1]
-    values = np.linalg.eigvalsh(columns @ columns.T if wide else columns.T @ columns)
-    values = np.asarray(values[values > 1e-12 * max(values, default=0.0)], dtype=np.float64)
+    spectrum = np.linalg.eigvalsh(columns @ columns.T if wide else columns.T @ columns)
+    values = np.array(spectrum[spectrum > 1e-12 * max(spectrum, default=0.0)], dtype=np.float64)
     if not values.size:
         return 1.0
     length = float(r @ r)

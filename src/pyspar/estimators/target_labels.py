@@ -118,8 +118,8 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
         raise ValueError(f"y must contain numbers, or NaN where a label is unknown ({error})") from None
     if len(labels) != rows:
         raise ValueError(
-            f"y must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; if only "
-            "the labelled rows are passed, pass the others as unlabelled=, or pass y as {row position: label}"
+            f"y must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; if Z "
+            "has only the labelled rows, pass the others as unlabelled=, or pass y as {row position: label}"
         )
     if np.isinf(labels).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
