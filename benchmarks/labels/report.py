@@ -22,7 +22,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
-Records = dict[Key, Record]
+Groups = dict[tuple[str, str, int], list[Record]]
+"""Records by model, method and number of labels."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,31 @@ def ratio(record: Record) -> float:
     return float(np.mean(record["rmse"]) / np.mean(record["without"]))
 
 
-def of_part(records: Records, part: str) -> list[Record]:
+def group(records: Iterable[Record]) -> Groups:
+    """Return the records by model, method and number of labels."""
+    found: Groups = {}
+    for record in records:
+        found.setdefault((record["base"], record["method"], record["n"]), []).append(record)
+    return found
+
+
+def of_part(records: dict[Key, Record], part: str) -> Groups:
     """Return the records of the part ``new``, or of all others for ``design``."""
-    return [r for r in records.values() if (r["part"] == NEW) == (part == NEW)]
+    return group(r for r in records.values() if (r["part"] == NEW) == (part == NEW))
 
 
-def summarise(records: Iterable[Record], base: str, method: str, n: int) -> Summary:
-    return Summary.of(ratio(r) for r in records if (r["base"], r["method"], r["n"]) == (base, method, n))
+def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
+    return Summary.of(ratio(r) for r in records.get((base, method, n), ()))
 
 
-def compare_methods(records: list[Record], n: int) -> str:
+def compare_methods(records: Groups, n: int) -> str:
     """Return a table of methods by models for one number of labels."""
-    names = [m for m in (*METHODS, *PEERS) if any(r["method"] == m and r["n"] == n for r in records)]
+    names = [m for m in (*METHODS, *PEERS) if any((base, m, n) in records for base in BASES)]
     rows = [[m, *(str(summarise(records, base, m, n)) for base in BASES)] for m in names]
     return table([f"{n} labels", *BASES], rows)
 
 
-def compare_numbers(records: list[Record]) -> str:
+def compare_numbers(records: Groups) -> str:
     """Return a table of models by numbers of labels, for the correction."""
     counts = [[str(n), *(str(summarise(records, base, CORRECTION, n)) for base in BASES)] for n in LABELS]
     for row, n in zip(counts, LABELS, strict=True):
@@ -79,7 +88,7 @@ def compare_numbers(records: list[Record]) -> str:
     return table(["labels", "sets", *BASES], counts)
 
 
-def compare_rows(records: list[Record]) -> str:
+def compare_rows(records: Groups) -> str:
     """Return a table of ways to choose the labelled rows."""
     rows = []
     for method in (CORRECTION, *CHOOSE_ROWS):
@@ -89,11 +98,11 @@ def compare_rows(records: list[Record]) -> str:
     return table(["rows", *header], rows)
 
 
-def compare_coverage(records: list[Record], n: int = 30) -> str:
+def compare_coverage(records: Groups, n: int = 30) -> str:
     """Return a table of the shares of rows inside their 90 % interval."""
     rows = []
     for base in BASES:
-        found = [r for r in records if (r["base"], r["method"], r["n"]) == (base, CORRECTION, n) and r["coverage"]]
+        found = [r for r in records.get((base, CORRECTION, n), ()) if r["coverage"]]
         if found:
             shares = np.array([np.mean(r["coverage"]) for r in found])
             low, high = np.quantile(shares, [0.1, 0.9])
@@ -101,11 +110,11 @@ def compare_coverage(records: list[Record], n: int = 30) -> str:
     return table(["model", "sets", f"rows inside, {n} labels", "middle 80 % of the sets"], rows)
 
 
-def _fast(records: list[Record]) -> set[str]:
-    return {r["base"] for r in records if r["method"] in CHOOSE_ROWS}
+def _fast(records: Groups) -> set[str]:
+    return {base for base, method, _ in records if method in CHOOSE_ROWS}
 
 
-def tables(records: Records) -> dict[str, str]:
+def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
     new, design = of_part(records, NEW), of_part(records, "design")
     found: dict[str, str] = {}
@@ -138,14 +147,14 @@ CURVES = {
 }
 
 
-def draw_figure(records: list[Record], path: Path) -> None:
+def draw_figure(records: Groups, path: Path) -> None:
     """Draw the error against the number of labels: median of the sets and, for the correction, the middle 80 %."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    shown = [b for b in ("HistGradientBoosting", "BayesSpAR", "MLP") if any(r["base"] == b for r in records)]
+    shown = [b for b in ("HistGradientBoosting", "BayesSpAR", "MLP") if any(b == base for base, _, _ in records)]
     figure, axes = plt.subplots(1, len(shown), figsize=(3.7 * len(shown), 3.6), sharey=True, layout="constrained")
     for axis, base in zip(np.atleast_1d(axes), shown, strict=True):
         _draw_model(axis, records, base)
@@ -156,7 +165,7 @@ def draw_figure(records: list[Record], path: Path) -> None:
     plt.close(figure)
 
 
-def _draw_model(axis: Any, records: list[Record], base: str) -> None:
+def _draw_model(axis: Any, records: Groups, base: str) -> None:
     for method, (colour, style, width) in CURVES.items():
         name = HEAD_CORRECTION if base == "MLP" and method == CORRECTION else method
         summaries = [(n, summarise(records, base, name, n)) for n in LABELS]
