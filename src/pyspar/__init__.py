@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.bayes import BayesSpARRegressor
     from pyspar.estimators.correction import TargetCorrection
+    from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline
     from pyspar.estimators.spar import SpARRegressor
@@ -48,6 +49,7 @@ _HOME = {
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
     "report": "pyspar.reporting",
+    "rows_to_label": "pyspar.estimators.label_choice",
     "save": "pyspar.io.models",
 }
 
@@ -74,6 +76,7 @@ __all__ = [
     "inspect",
     "load",
     "report",
+    "rows_to_label",
     "save",
 ]
 

@@ -266,7 +266,7 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
     overlap, residual_overlap = along.T @ line, along.T @ residuals
     pairs, pair_prior = _line_ratios()
     root = np.sqrt(pairs)
-    terms = []
+    total = np.full(len(length2), -np.inf)
     for delta in RATIOS:
         gain = (delta / (1.0 + delta * lam2))[:, None]
         A = line.T @ line - overlap.T @ (gain * overlap)
@@ -280,10 +280,9 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
             + np.outer(covariance[:, 1, 1], y * y)
         )
         misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
-        volume = np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1]
-        terms.append(-0.5 * (volume[:, None] + n * np.log(misfit)) + pair_prior[:, None] - np.log1p(delta))
-    log_prior = logsumexp([pair_prior - np.log1p(delta) for delta in RATIOS])
-    return np.asarray(logsumexp(np.concatenate(terms), axis=0) - log_prior)
+        log_size = pair_prior - np.log1p(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
+        total = np.logaddexp(total, logsumexp(log_size[:, None] - 0.5 * n * np.log(misfit), axis=0))
+    return np.asarray(total - logsumexp(pair_prior) - logsumexp(-np.log1p(RATIOS)))
 
 
 def _line_ratios() -> tuple[Matrix, Vector]:

@@ -6,16 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
+from pyspar.estimators.row_features import check_model, compute_features, fit_features
 from pyspar.estimators.source_belief import predict_from_source
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -27,9 +22,6 @@ from pyspar.estimators.target_labels import (
     read_predictions,
 )
 from pyspar.estimators.validation import check_level
-
-MAX_CATEGORIES = 50
-"""Per column of a data frame. The rarest other categories share one feature."""
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,7 +113,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         -------
         self
         """
-        _check_model(self.model)
+        check_model(self.model)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         Z = new._read(Z, reset=True)
         labels, y_ndim = read_labels(y, len(Z), type(self).__name__)
@@ -134,8 +126,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             prediction = np.vstack([prediction, read_predictions(self.model, more, len(more))])
             labels = np.vstack([labels, np.full((len(more), labels.shape[1]), np.nan)])
             counts = np.append(counts, np.ones(len(more)))
-        new.features_ = new._fit_features(blocks)
-        features = np.vstack([new._features(block) for block in blocks])
+        new.features_ = fit_features(self.features, self.model, blocks)
+        features = np.vstack([compute_features(new.features_, block) for block in blocks])
         reference, roots = predict_from_source(self.model, blocks)
         reference = prediction if reference is None else reference
         outputs = [
@@ -169,7 +161,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_is_fitted(self)
         Z = self._read(Z)
-        before, features = read_predictions(self.model, Z, len(Z)), self._features(Z)
+        before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
         prediction = self._shape([drift.correct(features, before[:, k]) for k, drift in enumerate(self._drifts)])
         if not return_std:
             return prediction
@@ -218,24 +210,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             self, Z, reset=reset, dtype="numeric", ensure_all_finite="allow-nan" if allow_nan else True
         )
 
-    def _fit_features(self, blocks: list[Any]) -> Any:
-        """Return the fitted transformer of the features."""
-        if self.features is None and isinstance(self.model, Pipeline) and len(self.model.steps) > 1:
-            return self.model[:-1]
-        transformer = _default_features(blocks[0]) if self.features is None else self.features
-        if self.features is not None and _is_fitted(transformer):
-            return transformer
-        return clone(transformer).fit(_stack(blocks))
-
-    def _features(self, Z: Any) -> Matrix:
-        features = self.features_.transform(Z)
-        features = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)
-        if features.ndim != 2 or len(features) != len(Z):
-            raise ValueError(f"features must be numbers of shape ({len(Z)}, D), got shape {features.shape}")
-        if not np.isfinite(features).all():
-            raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
-        return features
-
     def _shape(self, outputs: list[Any]) -> Any:
         return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)
 
@@ -247,41 +221,3 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         if isinstance(self.model, BaseEstimator):
             tags.input_tags.allow_nan = get_tags(self.model).input_tags.allow_nan
         return tags
-
-
-def _check_model(model: Any) -> None:
-    if not hasattr(model, "predict"):
-        raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
-    if isinstance(model, BaseEstimator):
-        check_is_fitted(model)
-
-
-def _is_fitted(transformer: Any) -> bool:
-    try:
-        check_is_fitted(transformer)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _default_features(Z: Any) -> Any:
-    """Return the unfitted encoding of the rows' own columns."""
-    numbers = SimpleImputer(keep_empty_features=True)
-    if not hasattr(Z, "select_dtypes"):
-        return numbers
-    numeric = list(Z.select_dtypes(include=["number", "bool"]).columns)
-    dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
-    words = [name for name in Z.columns if name not in numeric and name not in dates]
-    encode = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False, drop="if_binary"
-    )
-    return ColumnTransformer([("numbers", numbers, numeric), ("words", encode, words)], sparse_threshold=0.0)
-
-
-def _stack(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    if hasattr(blocks[0], "select_dtypes"):
-        pandas = __import__(type(blocks[0]).__module__.partition(".")[0])
-        return pandas.concat(blocks, ignore_index=True)
-    return np.vstack(blocks)
