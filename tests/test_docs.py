@@ -32,7 +32,8 @@ def run_block(code: str, namespace: dict) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/scale.md", "docs/networks.md", "docs/forecasts.md", "docs/report.md"]
+    "page",
+    ["README.md", "docs/scale.md", "docs/networks.md", "docs/forecasts.md", "docs/labels.md", "docs/report.md"],
 )
 def test_the_code_of_a_page_runs(page):
     blocks, namespace = python_blocks(ROOT / page), {}

@@ -59,7 +59,7 @@ def stages(part: str) -> list[Stage]:
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
         Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1),
-        Stage(part, SLOW_BASES, CHEAP, labels),
+        Stage(part, SLOW_BASES if part == NEW else (NETWORK,), CHEAP, labels),
         Stage(part, (NETWORK,), NETWORK_METHODS, labels),
         Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if part == NEW else 2),
         Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2 if part == NEW else 1),
@@ -111,7 +111,7 @@ def choose_rows(problem: Problem, base: str, n: int, strategy: str) -> np.ndarra
     from pyspar import rows_to_label
 
     Z = problem.arrays[2]
-    return np.asarray(rows_to_label(Lookup(Z, problem.base(base)["prediction"]), Z, n=n, strategy=strategy))
+    return rows_to_label(Lookup(Z, problem.base(base)["prediction"]), Z, n=n, strategy=strategy).rows
 
 
 def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS) -> Record:
