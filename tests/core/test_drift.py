@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pyspar.core.drift import RATIOS, fit_drift
+from pyspar.core.drift import fit_drift
+from pyspar.core.drift_models import RATIOS
 
 
 def make_rows(n=12, m=40, d=3, seed=0):

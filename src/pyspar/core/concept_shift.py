@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.drift import log_bayes_factors
+from pyspar.core.drift_models import log_bayes_factors
 
 DRAWS = 1999
 """Residuals without drift for the p-value of any change, which is at least 1 / (DRAWS + 1)."""

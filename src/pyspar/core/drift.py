@@ -6,9 +6,9 @@ The residuals r = y - f(z) of n labelled target rows follow
 
 with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
 divided by the root of the number of features, so that each component has the mean variance 1. Each of alpha, beta and
-delta takes the values ``RATIOS`` with the prior weights ``1 / (1 + ratio)``: a drift that is larger than the noise is
-less probable in proportion to its variance. The noise variance has the prior 1 / s^2 and is integrated out. The
-posterior is averaged over all models, each weighted by its evidence
+delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``: a drift
+that is larger than the noise is less probable in proportion to its variance. The noise variance has the prior 1 / s^2
+and is integrated out. The posterior is averaged over all models, each weighted by its evidence
 
 .. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
 
@@ -18,19 +18,22 @@ One singular value decomposition of the features serves all models. The posterio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import t as student
 
 from pyspar.core.arrays import Matrix, Vector
-
-RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""The variances of a component relative to the noise: half decades, from none to a hundred times the noise."""
+from pyspar.core.drift_models import ModelGrid
 
 MIN_LABELS = 3
 """With fewer labels offset, slope and noise cannot be distinguished."""
+
+MIN_KURTOSIS = 6.0
+"""Residuals are assumed to have at least the tails of a Laplace distribution when the error is forecast."""
+
+OUTLIER_LEVEL = 1e-5
+"""The p-value below which a label that dominates all others is an outlier."""
 
 DRAWS = 2000
 _NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
@@ -98,6 +101,12 @@ class Drift:
         Mean squared length of the target's features outside the directions.
     shares : array of shape (3, ratios)
         Posterior probabilities of ``RATIOS`` for offset, slope and weights.
+    sizes : array of shape (3, 3)
+        5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square over the target of features @ weights.
+    rows : float
+        The number of target rows, by their counts.
+    kurtosis : float
+        Of the labels about the corrected model, at least ``MIN_KURTOSIS``.
     """
 
     units: TargetUnits
@@ -110,6 +119,14 @@ class Drift:
     moment: Matrix
     outside_moment: float
     shares: Matrix
+    sizes: Matrix
+    rows: float
+    kurtosis: float
+
+    def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
+        """Return the same posterior for a target of other rows, for the expected error."""
+        moment, outside_moment, rows = _moment(*self._basis(features, prediction), counts)
+        return replace(self, moment=moment, outside_moment=outside_moment, rows=rows)
 
     def correct(self, features: Matrix, prediction: Vector) -> Vector:
         """Return the corrected predictions of rows."""
@@ -146,28 +163,24 @@ class Drift:
         error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
         return max(error2, 0.0) + self.outside_variance * self.outside_moment + self.noise2
 
-    def draw(self, draws: int = DRAWS, seed: int = 0) -> tuple[Matrix, Vector]:
-        """Draw (offset, slope, weights along the directions) and factors of all variances from the posterior."""
+    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> Vector:
+        """Draw the mean squared error of the corrected model on the target from its posterior.
+
+        The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
+        """
         rng = np.random.default_rng(seed)
-        factor = self.degrees / rng.chisquare(self.degrees, draws)
+        share = 2.0 / (self.kurtosis - 1.0)
+        factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        normal = rng.standard_normal((draws, len(values))) @ root.T
-        return self.mean + normal * np.sqrt(factor)[:, None], factor
-
-    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> Vector:
-        """Draw the mean squared error of the corrected model on the target from its posterior."""
-        true, factor = self.draw(draws, seed)
-        error = true - self.mean
-        error2 = np.einsum("ij,ij->i", error @ self.moment, error)
-        return np.asarray(error2 + factor * (self.outside_variance * self.outside_moment + self.noise2))
+        error = rng.standard_normal((draws, len(values))) @ root.T
+        error2 = np.einsum("ij,ij->i", error @ self.moment, error) + self.outside_variance * self.outside_moment
+        noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
+        return np.asarray(factor * (error2 + self.noise2 * noise))
 
     def _basis(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
         """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
-        rows, q = self.units.standardise(features, prediction)
-        along = rows @ self.directions
-        outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
-        return np.column_stack([np.ones(len(q)), q, along]), outside
+        return _split(*self.units.standardise(features, prediction), self.directions)
 
 
 def fit_drift(
@@ -195,150 +208,70 @@ def fit_drift(
     rows, q = at.standardise(features, prediction)
     residual = labels - prediction
     counts = np.ones(len(residual)) if counts is None else counts
-    n, unit = float(counts.sum()), float(np.abs(residual).max())
-    average = _average_models(rows, q, residual / (unit or 1.0), counts)
-    everything, q_target = at.standardise(target_features, target_prediction)
-    along = everything @ average.directions
-    basis = np.column_stack([np.ones(len(q_target)), q_target, along])
-    weights = np.ones(len(basis)) if target_counts is None else target_counts
-    weights = weights / weights.sum()
-    outside = np.maximum(np.square(everything).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
+    unit = float(np.abs(residual).max()) or 1.0
+    weight = np.sqrt(counts)[:, None]
+    line = np.column_stack([np.ones_like(q), q])
+    grid = ModelGrid(rows * weight, line * weight, residual / unit * weight[:, 0], float(counts.sum()))
+    average = grid.average()
+    target_rows, target_q = at.standardise(target_features, target_prediction)
+    moment, outside_moment, total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
+    left = residual / unit - np.column_stack([line, rows @ grid.directions]) @ average.mean
     return Drift(
         units=at,
-        directions=average.directions,
+        directions=grid.directions,
         mean=average.mean * unit,
         covariance=average.covariance * unit**2,
         outside_variance=average.outside_variance * unit**2,
         noise2=average.noise2 * unit**2,
-        degrees=n,
-        moment=(basis * weights[:, None]).T @ basis,
-        outside_moment=float(weights @ outside),
+        degrees=float(counts.sum()),
+        moment=moment,
+        outside_moment=outside_moment,
         shares=average.shares,
+        sizes=grid.draw_sizes(moment, outside_moment) * unit,
+        rows=total,
+        kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Average:
-    """The average over all models; the fields are those of ``Drift``."""
+def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
+    """Return the position of a residual that dominates all others and is incompatible with them, or None.
 
-    directions: Matrix
-    mean: Vector
-    covariance: Matrix
-    outside_variance: float
-    noise2: float
-    shares: Matrix
-
-
-def _average_models(rows: Matrix, q: Vector, residual: Vector, counts: Vector) -> _Average:
-    """Average the posterior over all models by their evidence."""
-    n, weight = float(counts.sum()), np.sqrt(counts)[:, None]
-    grid = _Grid(rows * weight, np.column_stack([np.ones_like(q), q]) * weight, residual * weight[:, 0], n)
-    probability = grid.probability()
-    r = len(grid.lam2)
-    mean, second = np.zeros(2 + r), np.zeros((2 + r, 2 + r))
-    outside = noise = 0.0
-    for j, delta in enumerate(RATIOS):
-        p, s2 = probability[j], grid.noise2[j]
-        gain = delta / (1.0 + delta * grid.lam2)
-        # Given offset and slope theta, the weights have the mean gain * overlap_r - (gain * overlap_line) theta.
-        map_theta = np.vstack([np.eye(2), -gain[:, None] * grid.overlap[:, :2]])
-        means = grid.theta[j] @ map_theta.T + np.concatenate([[0.0, 0.0], gain * grid.overlap[:, 2]])
-        within = np.einsum("m,mij->ij", p * s2, grid.spread[j])
-        mean += p @ means
-        second += map_theta @ within @ map_theta.T + (means * p[:, None]).T @ means
-        second[2:, 2:][np.diag_indices(r)] += float(p @ s2) * gain
-        outside += float(p @ s2) * delta
-        noise += float(p @ s2)
-    cube = probability.reshape((len(RATIOS),) * 3)  # delta, alpha, beta
-    shares = np.array([cube.sum(axis=(0, 2)), cube.sum(axis=(0, 1)), cube.sum(axis=(1, 2))])
-    return _Average(grid.directions, mean, second - np.outer(mean, mean), outside, noise, shares)
-
-
-def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
-    """Return the logarithm of the evidence of a drift relative to none, for many residuals (n, B) at once.
-
-    The evidence of a drift is the average over all models by their prior. ``line`` has the columns (1, q), ``n`` is the
-    number of labels and ``length2`` are the squared lengths of the residuals.
+    It dominates if its squared distance from the mean of the others exceeds the sum of theirs, so that it alone would
+    determine the noise. It is incompatible if the t-test of one row against the others has a p-value below
+    ``OUTLIER_LEVEL``, which takes about 50 spreads for 5 labels and 10 spreads for 10.
     """
-    directions = _directions(features)
-    along = features @ directions
-    lam2 = np.square(along).sum(axis=0)
-    overlap, residual_overlap = along.T @ line, along.T @ residuals
-    pairs, pair_prior = _line_ratios()
-    root = np.sqrt(pairs)
-    total = np.full(len(length2), -np.inf)
-    for delta in RATIOS:
-        gain = (delta / (1.0 + delta * lam2))[:, None]
-        A = line.T @ line - overlap.T @ (gain * overlap)
-        x, y = line.T @ residuals - overlap.T @ (gain * residual_overlap)
-        rest = length2 - (gain * np.square(residual_overlap)).sum(axis=0)
-        inner = np.eye(2) + root[:, :, None] * A * root[:, None, :]
-        covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
-        explained = (
-            np.outer(covariance[:, 0, 0], x * x)
-            + np.outer(2.0 * covariance[:, 0, 1], x * y)
-            + np.outer(covariance[:, 1, 1], y * y)
-        )
-        misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
-        log_size = pair_prior - np.log1p(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
-        total = np.logaddexp(total, logsumexp(log_size[:, None] - 0.5 * n * np.log(misfit), axis=0))
-    return np.asarray(total - logsumexp(pair_prior) - logsumexp(-np.log1p(RATIOS)))
+    counts = np.ones(len(residual)) if counts is None else counts
+    others = float(counts.sum()) - 1.0
+    if others <= 2.0:
+        return None
+    unit = float(np.abs(residual).max()) or 1.0
+    row = int(np.argmax(np.abs(residual / unit - counts @ (residual / unit) / counts.sum())))
+    left = counts.copy()
+    left[row] -= 1.0
+    mean = left @ (residual / unit) / others
+    distance2 = float(residual[row] / unit - mean) ** 2
+    squares = float(left @ np.square(residual / unit - mean))
+    if distance2 <= squares or left[row] < 0.0:
+        return None
+    ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
+    return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
 
 
-def _line_ratios() -> tuple[Matrix, Vector]:
-    """Return all pairs (alpha, beta), and the logarithms of their prior weights."""
-    ratios = np.array(RATIOS)
-    pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
-    return pairs, -np.log1p(pairs).sum(axis=1)
+def _split(rows: Matrix, q: Vector, directions: Matrix) -> tuple[Matrix, Vector]:
+    """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
+    along = rows @ directions
+    outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
+    return np.column_stack([np.ones(len(q)), q, along]), outside
 
 
-class _Grid:
-    """Evidence and posterior of offset and slope for all models; one decomposition of the features serves all."""
-
-    def __init__(self, features: Matrix, line: Matrix, residual: Vector, n: float) -> None:
-        self.directions = _directions(features)
-        along = features @ self.directions
-        self.lam2 = np.square(along).sum(axis=0)
-        columns = np.column_stack([line, residual])
-        gram = columns.T @ columns
-        self.overlap = along.T @ columns  # (r, 3)
-        self.exact = gram[2, 2] == 0.0
-        pairs, pair_prior = _line_ratios()
-        root = np.sqrt(pairs)
-        self.log_prior = pair_prior - np.log1p(RATIOS)[:, None]
-        self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
-        self.theta, self.spread = [], []
-        for j, delta in enumerate(RATIOS):
-            # [1 q r]' (I + delta Phi Phi')^-1 [1 q r]
-            A = gram - self.overlap.T @ ((delta / (1.0 + delta * self.lam2))[:, None] * self.overlap)
-            inner = np.eye(2) + root[:, :, None] * A[:2, :2] * root[:, None, :]
-            covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
-            mean = covariance @ A[:2, 2]
-            misfit = np.maximum(A[2, 2] - mean @ A[:2, 2], np.finfo(float).eps * gram[2, 2])
-            volume = np.log1p(delta * self.lam2).sum() + np.linalg.slogdet(inner)[1]
-            with np.errstate(divide="ignore"):
-                self.log_evidence[j] = -0.5 * (volume + n * np.log(misfit))
-            self.noise2[j] = misfit / n
-            self.theta.append(mean)
-            self.spread.append(covariance)
-
-    def probability(self) -> Matrix:
-        """Return the posterior probability of each model."""
-        if self.exact:  # the model predicts all labels: no drift
-            probability = np.zeros_like(self.log_prior)
-            probability[0, 0] = 1.0
-            return probability
-        log_posterior = self.log_evidence + self.log_prior
-        probability = np.exp(log_posterior - log_posterior.max())
-        return np.asarray(probability / probability.sum())
+def _moment(basis: Matrix, outside: Vector, counts: Vector | None) -> tuple[Matrix, float, float]:
+    """Return the mean of h h', the mean squared length outside the directions, and the number of rows."""
+    counts = np.ones(len(basis)) if counts is None else counts
+    total = float(counts.sum())
+    share = counts / total
+    return (basis * share[:, None]).T @ basis, float(share @ outside), total
 
 
-def _directions(rows: Matrix) -> Matrix:
-    """Return orthonormal directions (D, r) of rows, without those along which the rows are zero up to rounding."""
-    if len(rows) < rows.shape[1]:
-        _, lam, transposed = np.linalg.svd(rows, full_matrices=False)
-        directions = transposed.T
-    else:  # the square has no more columns, and is much faster for many rows
-        lam2, directions = np.linalg.eigh(rows.T @ rows)
-        lam = np.sqrt(np.maximum(lam2, 0.0))
-    return np.asarray(directions[:, lam > 1e-7 * max(lam, default=0.0)])
+def _kurtosis(residual: Vector, counts: Vector) -> float:
+    square = counts @ np.square(residual) / counts.sum()
+    return float(counts @ residual**4 / counts.sum() / square**2) if square > 0.0 else 0.0

@@ -12,13 +12,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
-from pyspar.core.drift import MIN_LABELS, Drift, fit_drift
+from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.errors import SparWarning
 from pyspar.wording import format_interval, format_number, list_some
 
 Interval = tuple[float, float]
-LEVEL = 0.9
-"""The probability of the intervals of drift components."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,7 @@ class TargetDrift:
         The relative change of differences between predictions: 0.2 makes them 20 % larger.
     weights : DriftPart
         The root mean square, over the target, of the part that is linear in the features; in the unit of the label.
+        The size is the posterior median, which is zero if no such part is more probable than not.
     p_value : float
         Of the test that no component differs from zero: the relation between features and label is the model's.
     n_labels : float
@@ -176,6 +175,8 @@ def fit_output(
         The uncertainty of the reference relative to the noise, see :func:`pyspar.core.concept_shift.run_shift_test`.
     """
     known = np.isfinite(labels) & (counts > 0.0)
+    if int(known.sum()) > MIN_LABELS:
+        known = _drop_outlier(labels, prediction, counts, known)
     n = int(known.sum())
     if n < MIN_LABELS:
         raise ValueError(
@@ -215,21 +216,34 @@ def forecast_error(drift: Drift, name: str) -> LabelForecast:
     )
 
 
+def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any) -> Any:
+    """Return the mask of known labels without a label that is far from all others, and warn about it."""
+    rows = np.flatnonzero(known)
+    outlier = find_outlier((labels - prediction)[rows], counts[rows])
+    if outlier is None:
+        return known
+    row = int(rows[outlier])
+    warnings.warn(
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
+        "than all others together. Check the label.",
+        SparWarning,
+        stacklevel=5,
+    )
+    left = known.copy()
+    left[row] = False
+    return left
+
+
 def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:
-    half = drift.quantile(LEVEL) * np.sqrt(np.maximum(np.diag(drift.covariance)[:2], 0.0))
-    scale = drift.units.prediction_scale
-    parts = []
-    for j, (unit, p_value) in enumerate(((1.0, test.offset), (scale, test.slope))):
-        size = float(drift.mean[j])
-        parts.append(DriftPart(size * unit, ((size - half[j]) * unit, (size + half[j]) * unit), p_value))
-    draws, factor = drift.draw()
-    moment = drift.moment[2:, 2:]
-    squares = np.einsum("ij,ij->i", draws[:, 2:] @ moment, draws[:, 2:])
-    squares = squares + factor * drift.outside_variance * drift.outside_moment
-    low, high = np.sqrt(np.quantile(squares, [0.5 - LEVEL / 2.0, 0.5 + LEVEL / 2.0]))
-    size = float(np.sqrt(np.maximum(drift.mean[2:] @ moment @ drift.mean[2:], 0.0)))
-    weights = DriftPart(size, (float(low), float(high)), test.weights)
-    return TargetDrift(parts[0], parts[1], weights, test.p_value, drift.degrees)
+    units = 1.0, drift.units.prediction_scale, 1.0
+    middles = float(drift.mean[0]), float(drift.mean[1]), float(drift.sizes[2, 1])
+    offset, slope, weights = (
+        DriftPart(middle * unit, (float(low) * unit, float(high) * unit), p_value)
+        for middle, (low, _, high), unit, p_value in zip(
+            middles, drift.sizes, units, (test.offset, test.slope, test.weights), strict=True
+        )
+    )
+    return TargetDrift(offset, slope, weights, test.p_value, drift.degrees)
 
 
 def _from_mapping(y: Mapping[Any, Any], rows: int) -> Matrix:

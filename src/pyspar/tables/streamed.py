@@ -148,42 +148,68 @@ class InputFile:
 def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = _open_file(request.source, "source"), _open_file(request.target, "target")
-    label, identity = _find_label(source, request.label), request.identity
-    _check_request(target, method, output)
-    check_identity(identity, label)
+    label = _find_label(source, request.label)
     target = _rename_arrays(target, source, label)
-    check_drop(request.drop, (*source.names, *target.names), label=label, identity=identity)
-    features, ignored = choose_features(source, label=label, identity=identity, drop=request.drop)
-    check_features(target.names, features, target.where)
-    if target.rows is not None:
-        target.rows.read(features, identity=identity)  # checks the columns before the source is read
+    features, ignored = _check_columns(request, source, target, label)
+    _check_request(target, method, output)
 
-    x = source.compute_moments(features, label, progress)
-    _, constant = measure_spread(x)
-    _check_source(source, label, x, bool(constant[-1]))
-    ignored += [Ignored(features[j], f"constant in the source ({x.mean[j]:g})") for j in np.flatnonzero(constant[:-1])]
-    features = [name for name, is_constant in zip(features, constant[:-1]) if not is_constant]
-    if not features:
-        raise no_features_error(source.where, ignored)
-    x = select_moments(x, features)
+    all_moments = source.compute_moments(features, label, progress)
+    varying, constant = _split_constant(source, label, all_moments)
+    x = select_moments(all_moments, varying)
     scale = measure_scale(x)
-    standard = standardise(x, scale)
     has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
-    z = standardise(target.compute_moments(features, label if has_output else None, progress), scale)
-    extra = list_extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
+    z = standardise(target.compute_moments(varying, label if has_output else None, progress), scale)
+
+    extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
     account = DataAccount(
-        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(features), n_categorical=0, n_date=0,
-        n_encoded=len(features), imputed=(), ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
+        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
+        n_encoded=len(varying), imputed=(), ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
-    known_label = label if target.rows is not None and label in target.rows.numeric else None
+    standard = standardise(x, scale)
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        MomentsTarget(z) if target.rows is None else StreamedTarget(z, target.rows, scale, known_label, identity),
+        _make_target(target, z, scale, label, request.identity),
         scale.names,
         account,
-        _list_notes(request, source, target, label, features),
+        _list_notes(request, source, target, label, varying),
         lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
     )
+
+
+def _check_columns(
+    request: Request, source: InputFile, target: InputFile, label: str
+) -> tuple[list[str], list[Ignored]]:
+    """Return the features and the ignored columns of the source, after checking that the target has the features."""
+    identity, drop = request.identity, request.drop
+    check_identity(identity, label)
+    check_drop(drop, (*source.names, *target.names), label=label, identity=identity)
+    features, ignored = choose_features(source, label=label, identity=identity, drop=drop)
+    check_features(target.names, features, target.where)
+    if target.rows is not None:
+        target.rows.read(features, identity=identity)  # checks the types of the columns and reads no rows yet
+    return features, ignored
+
+
+def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str], list[Ignored]]:
+    """Return the features that vary in the source, and the constant ones as ignored columns."""
+    *constant, constant_label = measure_spread(x)[1]
+    _check_source(source, label, x, bool(constant_label))
+    names = feature_names(x)
+    varying = [name for name, is_constant in zip(names, constant, strict=True) if not is_constant]
+    ignored = [
+        Ignored(name, f"constant in the source ({mean:g})")
+        for name, mean, is_constant in zip(names, x.mean, constant)
+        if is_constant
+    ]
+    if not varying:
+        raise no_features_error(source.where, ignored)
+    return varying, ignored
+
+
+def _make_target(target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None) -> MomentsTarget:
+    if target.rows is None:
+        return MomentsTarget(z)
+    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity)
 
 
 def choose_features(
