@@ -100,6 +100,14 @@ def append_record(path: Path, record: Record) -> None:
         os.close(handle)
 
 
+def tidy(path: Path) -> None:
+    """Sort the records and drop those that were replaced."""
+    records = read(path)
+    part = path.with_suffix(".part")
+    part.write_text("".join(json.dumps(records[key], ensure_ascii=False) + "\n" for key in sorted(records)), "utf-8")
+    os.replace(part, path)
+
+
 def draw_rows(problem: Problem, n: int, draw: int) -> np.ndarray:
     """Return n random rows of the target; the rows of a smaller n are among those of a larger n."""
     seed = [zlib.crc32(problem.shift.name.encode()), draw]
@@ -169,6 +177,8 @@ def run(
                 append_record(path, measure(problem, base, method, n, stage.draws))
                 bar.advance(row)
                 made += 1
+    if made:
+        tidy(path)
     return made
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from benchmarks.shifts.sets import NEW, REGISTER
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
+from pyspar.errors import SparWarning
 
 
 def make_rows(m: int = 120):
@@ -35,11 +37,15 @@ def problem(monkeypatch, tmp_path) -> Problem:
     return Problem(Shift("tiny", "y", "early → late", "made here", "none", make_rows, NEW))
 
 
-def test_the_correction_that_is_measured_is_that_of_the_library(problem):
+@pytest.mark.parametrize("outlier", [False, True])
+def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier):
     case = Case(problem, "RidgeCV", draw_rows(problem, 12, 0))
+    if outlier:
+        problem.arrays[3][case.rows[4]] = 1e6
     labels = np.full(len(case.Z), np.nan)
     labels[case.rows] = case.labels
-    fixed = TargetCorrection(Lookup(case.Z, case.prediction)).fit(case.Z, labels)
+    with pytest.warns(SparWarning) if outlier else nullcontext():
+        fixed = TargetCorrection(Lookup(case.Z, case.prediction)).fit(case.Z, labels)
     answer = METHODS[CORRECTION](case)
     np.testing.assert_allclose(answer.prediction, fixed.predict(case.Z), rtol=1e-10)
     np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), rtol=1e-10)
