@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.labels.bases import BASES
+from benchmarks.labels.bases import BASES, NETWORK, OURS
 from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
@@ -88,6 +88,13 @@ def compare_numbers(records: Groups) -> str:
     return table(["labels", "sets", *BASES], counts)
 
 
+def compare_curves(records: Groups, base: str) -> str:
+    """Return a table of the methods that were run for all numbers of labels, around one model."""
+    names = [m for m in METHODS if (base, m, 5) in records]
+    rows = [[m, *(str(summarise(records, base, m, n)) for n in LABELS)] for m in names]
+    return table([f"around {base}", *(f"{n} labels" for n in LABELS)], rows)
+
+
 def compare_rows(records: Groups) -> str:
     """Return a table of ways to choose the labelled rows."""
     rows = []
@@ -121,6 +128,8 @@ def tables(records: dict[Key, Record]) -> dict[str, str]:
     for n in (10, 30):
         found[f"methods-{n}"] = compare_methods(new, n)
         found[f"design-{n}"] = compare_methods(design, n)
+    for base in ("HistGradientBoosting", OURS, NETWORK):
+        found[f"curves-{base}"] = compare_curves(new, base)
     return found | {"numbers": compare_numbers(new), "rows": compare_rows(new), "coverage": compare_coverage(new)}
 
 
