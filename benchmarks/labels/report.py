@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.labels.bases import BASES, NETWORK, OURS
 from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
-from benchmarks.labels.run import CHOOSE_ROWS, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
+from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
 from benchmarks.shifts.sets import NEW
 
@@ -96,13 +96,20 @@ def compare_curves(records: Groups, base: str) -> str:
 
 
 def compare_rows(records: Groups) -> str:
-    """Return a table of ways to choose the labelled rows."""
+    """Return a table of ways to choose the labelled rows: mean ratios, and how often a way is better than random."""
     rows = []
     for method in (CORRECTION, *CHOOSE_ROWS):
-        cells = [str(summarise(records, base, method, n)) for n in (10, 30) for base in BASES if base in _fast(records)]
+        cells = []
+        for n in (10, 30):
+            for base in FAST_BASES:
+                random, chosen = (
+                    {r["set"]: ratio(r) for r in records.get((base, m, n), ())} for m in (CORRECTION, method)
+                )
+                both = sorted(random.keys() & chosen.keys())
+                better = f" ({np.mean([chosen[s] < random[s] for s in both]):.0%})" if method != CORRECTION else ""
+                cells.append(f"{Summary.of(chosen[s] for s in both).geometric_mean:.3f}{better}" if both else "-")
         rows.append([method.removeprefix(f"{CORRECTION}, rows by ").replace(CORRECTION, "random"), *cells])
-    header = [f"{n} labels, {base}" for n in (10, 30) for base in BASES if base in _fast(records)]
-    return table(["rows", *header], rows)
+    return table(["rows", *(f"{n} labels, {base}" for n in (10, 30) for base in FAST_BASES)], rows)
 
 
 def compare_coverage(records: Groups, n: int = 30) -> str:
@@ -115,10 +122,6 @@ def compare_coverage(records: Groups, n: int = 30) -> str:
             low, high = np.quantile(shares, [0.1, 0.9])
             rows.append([base, len(shares), f"{shares.mean():.3f}", f"{low:.2f} to {high:.2f}"])
     return table(["model", "sets", f"rows inside, {n} labels", "middle 80 % of the sets"], rows)
-
-
-def _fast(records: Groups) -> set[str]:
-    return {base for base, method, _ in records if method in CHOOSE_ROWS}
 
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
