@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
-    from pyspar.estimators.pipelines import adapt_pipeline
+    from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import SpARRegressor
     from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
@@ -46,8 +46,10 @@ _HOME = {
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
     "alpha_path": "pyspar.estimators.alpha_path",
+    "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
+    "predict_interval": "pyspar.estimators.pipelines",
     "report": "pyspar.reporting",
     "rows_to_label": "pyspar.estimators.label_choice",
     "save": "pyspar.io.models",
@@ -73,8 +75,10 @@ __all__ = [
     "__version__",
     "adapt_pipeline",
     "alpha_path",
+    "expected_rmse",
     "inspect",
     "load",
+    "predict_interval",
     "report",
     "rows_to_label",
     "save",

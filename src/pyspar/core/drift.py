@@ -158,13 +158,13 @@ class Drift:
         offset, slope, weights = self.linear_correction()
         return coef * (1.0 + slope) + weights, intercept * (1.0 + slope) + offset
 
-    def expected_mse(self) -> float:
-        """Return the expected mean squared error of the corrected model on the target."""
+    def expected_variance(self) -> float:
+        """Return the mean over the target of the squared uncertainty of the correction, without noise."""
         error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
-        return max(error2, 0.0) + self.outside_variance * self.outside_moment + self.noise2
+        return max(error2, 0.0) + self.outside_variance * self.outside_moment
 
-    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> Vector:
-        """Draw the mean squared error of the corrected model on the target from its posterior.
+    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> tuple[Vector, Vector]:
+        """Draw the mean squared error of the corrected model on the target, on labels with and without noise.
 
         The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
         """
@@ -176,7 +176,7 @@ class Drift:
         error = rng.standard_normal((draws, len(values))) @ root.T
         error2 = np.einsum("ij,ij->i", error @ self.moment, error) + self.outside_variance * self.outside_moment
         noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
-        return np.asarray(factor * (error2 + self.noise2 * noise))
+        return factor * (error2 + self.noise2 * noise), factor * error2
 
     def _basis(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
         """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""

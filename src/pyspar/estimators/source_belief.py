@@ -36,7 +36,7 @@ def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
     along = rows @ belief.x.V
     largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
     kappa = float(belief.evidence.kappa[output])
-    parts = [np.full((len(rows), 1), np.sqrt(belief.mean_share))]
+    parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
     if np.isfinite(kappa):
         parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
         if kappa > 0.0 and belief.x.rank < rows.shape[1]:

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_array, column_or_1d
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
+from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import SparWarning
 from pyspar.wording import format_interval, format_number, list_some
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -72,31 +71,22 @@ class TargetDrift:
 
 
 @dataclass(frozen=True)
-class LabelForecast:
+class LabelForecast(Forecast):
     """The expected error of a corrected model on its target, for one output.
+
+    The intervals contain the error with probability 80 % and 95 %, if the drift is linear; the labels may have heavier
+    tails than normal noise. ``variance`` is the uncertainty of the correction, ``bias`` is zero.
 
     Attributes
     ----------
-    name : str
-        The name of the model.
-    rmse : float
-        Expected root mean squared error on labels with noise. ``float(forecast)`` returns it.
-    interval80, interval95 : pairs of float
-        Intervals that contain the error with probability 80 % and 95 %, if the drift is linear and the noise normal.
     rmse_uncorrected : float
-        The same expectation for the model without correction.
+        The expected error of the model without correction.
     n_labels : float
+        The number of labels, by their weights.
     """
 
-    name: str
-    rmse: float
-    interval80: Interval
-    interval95: Interval
-    rmse_uncorrected: float
-    n_labels: float
-
-    def __float__(self) -> float:
-        return self.rmse
+    rmse_uncorrected: float = np.nan
+    n_labels: float = 0.0
 
 
 def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
@@ -203,17 +193,28 @@ def fit_output(
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:
     """Return the expected error of the corrected model on the target."""
-    mse = drift.draw_mse()
-    low80, high80, low95, high95 = np.sqrt(np.quantile(mse, [0.1, 0.9, 0.025, 0.975]))
-    before2 = drift.expected_mse() + float(drift.mean @ drift.moment @ drift.mean)
+    noisy, noiseless = drift.draw_mse()
+    variance = drift.expected_variance()
+    before2 = variance + drift.noise2 + float(drift.mean @ drift.moment @ drift.mean)
     return LabelForecast(
         name=name,
-        rmse=float(np.sqrt(drift.expected_mse())),
-        interval80=(float(low80), float(high80)),
-        interval95=(float(low95), float(high95)),
+        rmse=float(np.sqrt(variance + drift.noise2)),
+        interval80=_root_interval(noisy, 0.8),
+        interval95=_root_interval(noisy, 0.95),
+        rmse_noiseless=float(np.sqrt(variance)),
+        interval80_noiseless=_root_interval(noiseless, 0.8),
+        interval95_noiseless=_root_interval(noiseless, 0.95),
+        variance=variance,
+        bias=0.0,
+        noise=drift.noise2,
         rmse_uncorrected=float(np.sqrt(before2)),
         n_labels=drift.degrees,
     )
+
+
+def _root_interval(squares: Vector, level: float) -> Interval:
+    low, high = np.sqrt(np.quantile(squares, [0.5 - level / 2.0, 0.5 + level / 2.0]))
+    return float(low), float(high)
 
 
 def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any) -> Any:
