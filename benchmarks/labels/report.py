@@ -22,6 +22,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
+HARM = 1.05
+"""The ratio above which a set is counted as harmed."""
+
 Groups = dict[tuple[str, str, int], list[Record]]
 """Records by model, method and number of labels."""
 
@@ -81,11 +84,13 @@ def compare_methods(records: Groups, n: int) -> str:
 
 
 def compare_numbers(records: Groups) -> str:
-    """Return a table of models by numbers of labels, for the correction."""
-    counts = [[str(n), *(str(summarise(records, base, CORRECTION, n)) for base in BASES)] for n in LABELS]
-    for row, n in zip(counts, LABELS, strict=True):
-        row.insert(1, str(max(summarise(records, base, CORRECTION, n).sets for base in BASES)))
-    return table(["labels", "sets", *BASES], counts)
+    """Return a table of models by numbers of labels, for the correction: geometric mean, median and worst."""
+    rows = []
+    for n in LABELS:
+        found = [summarise(records, base, CORRECTION, n) for base in BASES]
+        cells = [f"{s.geometric_mean:.3f}, {s.median:.3f} ({s.worst:.2f})" if s.sets else "-" for s in found]
+        rows.append([str(n), str(max(s.sets for s in found)), *cells])
+    return table(["labels", "sets", *BASES], rows)
 
 
 def compare_curves(records: Groups, base: str) -> str:
@@ -93,6 +98,18 @@ def compare_curves(records: Groups, base: str) -> str:
     names = [m for m in METHODS if (base, m, 5) in records]
     rows = [[m, *(str(summarise(records, base, m, n)) for n in LABELS)] for m in names]
     return table([f"around {base}", *(f"{n} labels" for n in LABELS)], rows)
+
+
+def list_harm(records: Groups) -> str:
+    """Return a table of the number of sets on which the correction increases the error, and the worst sets."""
+    rows = []
+    for base in BASES:
+        for n in (10, 30):
+            ratios = sorted(((ratio(r), r["set"]) for r in records.get((base, CORRECTION, n), ())), reverse=True)
+            above = [sum(q > limit for q, _ in ratios) for limit in (1.0, HARM)]
+            worst = ", ".join(f"{name} {q:.2f}" for q, name in ratios[:3])
+            rows.append([base, n, len(ratios), *above, worst])
+    return table(["model", "labels", "sets", "above 1", f"above {HARM}", "worst three"], rows)
 
 
 def compare_rows(records: Groups) -> str:
@@ -133,7 +150,12 @@ def tables(records: dict[Key, Record]) -> dict[str, str]:
         found[f"design-{n}"] = compare_methods(design, n)
     for base in ("HistGradientBoosting", OURS, NETWORK):
         found[f"curves-{base}"] = compare_curves(new, base)
-    return found | {"numbers": compare_numbers(new), "rows": compare_rows(new), "coverage": compare_coverage(new)}
+    return found | {
+        "harm": list_harm(new),
+        "numbers": compare_numbers(new),
+        "rows": compare_rows(new),
+        "coverage": compare_coverage(new),
+    }
 
 
 def write_page() -> None:
@@ -166,32 +188,41 @@ def draw_figure(records: Groups, path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    shown = [b for b in ("HistGradientBoosting", "BayesSpAR", "MLP") if any(b == base for base, _, _ in records)]
-    figure, axes = plt.subplots(1, len(shown), figsize=(3.7 * len(shown), 3.6), sharey=True, layout="constrained")
+    shown = [b for b in ("HistGradientBoosting", OURS, NETWORK) if any(b == base for base, _, _ in records)]
+    figure, axes = plt.subplots(1, len(shown), figsize=(3.7 * len(shown), 3.9), sharey=True, layout="constrained")
     for axis, base in zip(np.atleast_1d(axes), shown, strict=True):
         _draw_model(axis, records, base)
     first: Any = np.atleast_1d(axes)[0]
     first.set_ylabel("error relative to the model without labels")
-    first.legend(frameon=False, fontsize=8, loc="lower left")
+    handles, names = first.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=9)
     figure.savefig(path, dpi=160)
     plt.close(figure)
 
 
 def _draw_model(axis: Any, records: Groups, base: str) -> None:
+    """Draw the curves of one model. More labels than all sets have are drawn apart, because fewer sets are left."""
     for method, (colour, style, width) in CURVES.items():
-        name = HEAD_CORRECTION if base == "MLP" and method == CORRECTION else method
-        summaries = [(n, summarise(records, base, name, n)) for n in LABELS]
-        points = [(n, s) for n, s in summaries if s.sets]
-        numbers = [n for n, _ in points]
-        axis.plot(numbers, [s.median for _, s in points], style, color=colour, lw=width, label=method, marker="o", ms=3)
+        name = HEAD_CORRECTION if base == NETWORK and (base, HEAD_CORRECTION, 10) in records else method
+        name = name if method == CORRECTION else method
+        points = [(n, s) for n in LABELS if (s := summarise(records, base, name, n)).sets]
+        most = max((s.sets for _, s in points), default=0)
+        joined = [(n, s) for n, s in points if s.sets == most]
+        apart = [(n, s) for n, s in points if s.sets < most]
+        numbers, medians = [n for n, _ in joined], [s.median for _, s in joined]
+        axis.plot(numbers, medians, style, color=colour, lw=width, label=method, marker="o", ms=3)
+        for n, s in apart:
+            axis.plot(n, s.median, "o", color=colour, mfc="white", ms=5, zorder=3)
         if method == CORRECTION:
-            band = ([s.low for _, s in points], [s.high for _, s in points])
+            band = ([s.low for _, s in joined], [s.high for _, s in joined])
             axis.fill_between(numbers, *band, color=colour, alpha=0.15, lw=0, label="80 % of the data sets")
+            for n, s in apart:
+                axis.plot([n, n], [s.low, s.high], color=colour, alpha=0.25, lw=6, solid_capstyle="butt", zorder=1)
     axis.axhline(1.0, color="black", lw=0.8)
     axis.set_xscale("log")
     axis.set_xticks(LABELS, [str(n) for n in LABELS])
     axis.minorticks_off()
-    axis.set_ylim(0.3, 1.35)
+    axis.set_ylim(0.2, 1.3)
     axis.set_xlabel("labels of the target")
     axis.set_title(f"around {base}", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)

@@ -54,16 +54,19 @@ CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
 
 
 def stages(part: str) -> list[Stage]:
-    """Return the stages of a part. Refits of slow models have fewer draws, and design data fewer numbers of labels."""
+    """Return the stages of a part. Slow models are refitted for fewer draws, and on the new part only."""
     labels = LABELS if part == NEW else (10, 30)
+    refits = [
+        Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2),
+        Stage(part, SLOW_BASES, ("append",), (10, 30), 1),
+    ]
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
         Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1),
         Stage(part, SLOW_BASES if part == NEW else (NETWORK,), CHEAP, labels),
         Stage(part, (NETWORK,), NETWORK_METHODS, labels),
         Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if part == NEW else 2),
-        Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2 if part == NEW else 1),
-        *([Stage(part, SLOW_BASES, ("append",), (10, 30), 1)] if part == NEW else []),
+        *(refits if part == NEW else []),
     ]
 
 

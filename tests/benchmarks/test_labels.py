@@ -161,6 +161,35 @@ def test_the_page_in_the_repository_agrees_with_the_records():
         assert f"<!-- table: {name} -->\n{content}<!-- end -->" in page, name
 
 
+def test_the_figures_in_the_text_agree_with_the_records():
+    if not run.RECORDS.exists() or not report.PAGE.exists():
+        pytest.skip("no records here")
+    new = report.of_part(read(run.RECORDS, run.PEER_RECORDS), NEW)
+    ten, thirty = (report.summarise(new, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
+    appended = report.summarise(new, "HistGradientBoosting", "append", 10)
+
+    def percent(ratio: float) -> str:
+        return f"{abs(1 - ratio):.0%}".replace("%", " %")
+
+    means, medians, worst = ([percent(v) for v in pair] for pair in (
+        (ten.geometric_mean, thirty.geometric_mean), (ten.median, thirty.median), (ten.worst, thirty.worst)
+    ))  # fmt: skip
+    page, readme = (" ".join(p.read_text().split()) for p in (report.PAGE, report.DOCS.parent / "README.md"))
+    assert f"ten labels reduce the error by {medians[0]} on the median data set and by {means[0]} in the" in page
+    assert f"30 labels by {medians[1]} and {means[1]}" in page
+    assert f"{ten.sets} untouched data sets around boosting, at worst by {worst[0]}, with 30 labels on one" in page
+    assert f"gains {percent(appended.geometric_mean)} instead of {means[0]}" in page
+    assert f"worst increase is {percent(appended.worst)}" in page
+    assert ten.low < 0.55
+    assert (
+        f"On {ten.sets} untouched real shifts, ten labels reduce the mean error around gradient boosting by" in readme
+    )
+    assert (
+        f"by {means[0]} and 30 labels by {means[1]}; the median data set gains {medians[0]} and {medians[1]}" in readme
+    )
+    assert f"the worst loses {worst[0]} and {worst[1]}" in readme
+
+
 def test_the_page_needs_a_place_for_each_table(monkeypatch, tmp_path):
     page = tmp_path / "labels.md"
     page.write_text("no tables")
