@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,20 @@ def test_features_and_labels_of_a_parquet_file_may_have_different_partitions(pro
     both = SpARRegressor().fit(lazy[names], lazy[["y", "z"]])
     np.testing.assert_allclose(both.coef_, SpARRegressor().fit(frame[names], frame[["y", "z"]]).coef_, rtol=1e-8)
     assert list(both.feature_names_in_) == names
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_arrays_of_different_length_are_refused_with_both_lengths(problem, name):
+    X, short = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y[:2999], chunks=500)
+    y, weight = (short, None) if name == "y" else (da.from_array(problem.y, chunks=500), short)
+    with pytest.raises(ValueError, match=rf"{name} .*3,000 and 2,999"):
+        SpARRegressor().fit(X, y, weight)
+
+
+def test_labels_of_a_frame_that_lack_rows_are_refused_with_the_role_of_the_index(problem):
+    X, y = pd.DataFrame(problem.X[:100]).add_prefix("c"), pd.Series(problem.y[:90])
+    with pytest.raises(ValueError, match=r"Y .*nan.* index"):
+        SpARRegressor().fit(dd.from_pandas(X, npartitions=2), dd.from_pandas(y, npartitions=2))
 
 
 def test_arrays_with_unknown_sizes_are_supported(problem, in_memory, assert_same):
@@ -154,3 +169,25 @@ def test_a_task_that_always_fails_raises_its_own_error(problem, cluster):
     X, y = blocks_of(problem, make_failing_reader())
     with pytest.raises(RuntimeError, match="part 5"):
         SpARRegressor().fit(X, y)
+
+
+def test_a_lost_scheduler_is_a_connection_error_and_nothing_is_fitted(problem, monkeypatch):
+    def lose(*_):
+        raise CancelledError("_add_moments-02e63a9f cancelled for reason: scheduler-connection-lost.")
+
+    model = SpARRegressor()
+    monkeypatch.setattr(dask, "compute", lose)
+    with pytest.raises(ConnectionError, match=r"scheduler.*Client"):
+        model.fit(da.from_array(problem.X), da.from_array(problem.y))
+    assert not hasattr(model, "coef_")
+
+
+def test_workers_that_die_repeatedly_are_a_connection_error_about_memory(problem, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs: pip install 'pyspar[dask]'")
+
+    def kill(*_):
+        raise distributed.KilledWorker("block", None, 3)
+
+    monkeypatch.setattr(dask, "compute", kill)
+    with pytest.raises(ConnectionError, match=r"4 times.*memory"):
+        SpARRegressor().fit(da.from_array(problem.X), da.from_array(problem.y))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -32,11 +33,16 @@ class Average:
     shares: Matrix
 
 
+def log_prior(ratio: Any) -> Any:
+    """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio)^2: a drift larger than the noise is rare."""
+    return -2.0 * np.log1p(ratio)
+
+
 def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
     """Return the logarithm of the evidence of a drift relative to none, for many residuals (n, B) at once.
 
-    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns (1, q), ``n`` is the
-    number of labels and ``length2`` are the squared lengths of the residuals.
+    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns
+    (1, q), ``n`` is the number of labels and ``length2`` are the squared lengths of the residuals.
     """
     directions = _directions(features)
     along = features @ directions
@@ -58,17 +64,17 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
             + np.outer(covariance[:, 1, 1], y * y)
         )
         misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
-        log_size = pair_prior - np.log1p(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
+        log_size = pair_prior + log_prior(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
         terms = log_size[:, None] - 0.5 * n * np.log(misfit)
         largest = terms.max(axis=0)
         total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
-    return np.asarray(total - logsumexp(pair_prior) - logsumexp(-np.log1p(TEST_RATIOS)))
+    return np.asarray(total - logsumexp(pair_prior) - logsumexp(log_prior(np.array(TEST_RATIOS))))
 
 
 def _line_ratios(ratios: tuple[float, ...]) -> tuple[Matrix, Vector]:
     """Return all pairs (alpha, beta), and the logarithms of their prior weights."""
     pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
-    return pairs, -np.log1p(pairs).sum(axis=1)
+    return pairs, log_prior(pairs).sum(axis=1)
 
 
 class ModelGrid:
@@ -85,7 +91,7 @@ class ModelGrid:
         self.exact = gram[2, 2] == 0.0
         pairs, pair_prior = _line_ratios(RATIOS)
         root = np.sqrt(pairs)
-        self.log_prior = pair_prior - np.log1p(RATIOS)[:, None]
+        self.log_prior: Matrix = pair_prior + log_prior(np.array(RATIOS))[:, None]
         self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
         self.theta, self.spread = [], []
         for j, delta in enumerate(RATIOS):

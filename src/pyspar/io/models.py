@@ -13,7 +13,7 @@ from typing import Any
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_file
-from pyspar.io.model_schema import DTYPE, TRUSTED, check_model
+from pyspar.io.model_schema import COLUMN_TYPES, DTYPE, TRUSTED, check_model
 from pyspar.io.moments import read_moments, write_moments
 
 
@@ -31,10 +31,15 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         return
     if not hasattr(thing, "predict"):
         raise TypeError(f"expected a fitted model or Moments, got {type(thing).__name__}")
-    skops = need("skops.io", "cli")
     with whole_file(path) as temporary:
-        skops.dump(thing, temporary)
-        _list_trusted_names(skops, temporary.read_bytes(), "the model")
+        write_model(thing, temporary)
+
+
+def write_model(model: Any, path: Path) -> None:
+    """Write a model to a temporary file; raise InputError if :func:`load` would reject it."""
+    skops = need("skops.io", "cli")
+    skops.dump(model, path)
+    _list_trusted_names(skops, path.read_bytes(), "the model")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -65,7 +70,7 @@ def _list_trusted_names(skops: ModuleType, data: bytes, where: str) -> list[str]
     """Return the names in a file that skops does not trust by itself; raise InputError if pyspar rejects one."""
     rejected = check_model(data, where)
     untrusted = set() if rejected else set(skops.get_untrusted_types(data=data))
-    rejected |= untrusted - TRUSTED - {DTYPE}
+    rejected |= untrusted - TRUSTED - COLUMN_TYPES - {DTYPE}
     if rejected:
         raise InputError(
             f"{where} contains types that pyspar does not trust: {', '.join(sorted(rejected))}; remove your own "

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +31,8 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver:
     level = [summarise(i, *parts, solver) for i, parts in enumerate(blocks)]
     while len(level) > 1:
         level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
-    (moments,) = dask.compute(level[0])
+    with _report_lost_cluster():
+        (moments,) = dask.compute(level[0])
     if moments is None:
         raise ValueError("the Dask collection must have at least one row, got none")
     return moments  # type: ignore[no-any-return]
@@ -40,9 +45,33 @@ def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     return rows.map_blocks(lambda block: np.asarray(block) @ coef.T + intercept, dtype=np.float64, **shape)
 
 
+@contextmanager
+def _report_lost_cluster() -> Iterator[None]:
+    """Raise ConnectionError with a plain message if the scheduler or the workers of a cluster are lost.
+
+    Errors of the caller's own tasks are raised unchanged.
+    """
+    try:
+        yield
+    except CancelledError as error:
+        raise ConnectionError(
+            "the connection to the Dask scheduler was lost, and nothing was fitted or adapted; start the scheduler, "
+            "connect a new distributed.Client, and call the method again"
+        ) from error
+    except Exception as error:
+        distributed: Any = sys.modules.get("distributed")
+        if distributed is None or not isinstance(error, distributed.KilledWorker):
+            raise
+        raise ConnectionError(
+            f"the Dask workers that computed one block died {error.allowed_failures + 1} times, and nothing was fitted "
+            "or adapted; workers are often killed for memory: use smaller row blocks, or workers with more memory"
+        ) from error
+
+
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
     """Return the moments of one block, or None if it is empty. For a joined frame, Y says how to split its columns."""
-    if isinstance(Y, _ColumnCounts):
+    is_joined = isinstance(Y, _ColumnCounts)
+    if is_joined:
         X, Y, weight = Y.split(X)
     if len(X) == 0:
         return None
@@ -50,7 +79,10 @@ def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> 
         refuse_extreme_weights("sample_weight", weight)
         return Moments.of(X, Y, weight, solver=solver)
     except ValueError as error:
-        raise ValueError(f"row block {number}: {error}") from None
+        hint = (
+            "; rows and labels of frames are matched by their index" if is_joined and "Y must be" in str(error) else ""
+        )
+        raise ValueError(f"row block {number}: {error}{hint}") from None
 
 
 def _add_moments(parts: list[Moments | None]) -> Moments | None:
@@ -111,6 +143,10 @@ def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:
     rows = _as_array(data)
     chunks = _as_array(X).chunks[0]
     known = not any(np.isnan(size) for size in (*chunks, *rows.chunks[0]))
+    if known and sum(rows.chunks[0]) != sum(chunks):
+        raise ValueError(
+            f"X and {name} must have the same number of rows, got {sum(chunks):,} and {sum(rows.chunks[0]):,}"
+        )
     if known and rows.chunks[0] != chunks:
         rows = rows.rechunk({0: chunks})
     return list(rows.to_delayed().ravel())
