@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import shlex
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.errors import InputError, SparWarning
+from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
@@ -205,20 +204,6 @@ def report_write_errors(path: Path | None) -> Iterator[None]:
 def _write_error(path: Path, error: OSError) -> InputError:
     reason = os.strerror(error.errno) if error.errno else str(error)  # the text of pyarrow is longer
     return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
-
-
-@contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect the texts of SparWarnings without repetitions. Other warnings are shown as usual."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SparWarning)
-        yield notes
-    for warning in caught:
-        if issubclass(warning.category, SparWarning):
-            notes.extend([str(warning.message)] if str(warning.message) not in notes else [])
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _fit_model(
