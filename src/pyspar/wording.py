@@ -30,13 +30,15 @@ def format_number(value: float | None, digits: int = 4) -> str:
     return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
 
 
-def format_interval(ends: Sequence[float | None]) -> str:
-    """Return an interval as text.
+def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
+    """Return an interval as text. Thousands have commas in both ends or in none.
 
-    >>> format_interval((1.0, 2.5e5))
-    '1 to 250,000'
+    >>> format_interval((1.0, 2.5e5)), format_interval((5100.0, 63800.0))
+    ('1 to 250,000', '5,100 to 63,800')
     """
-    low, high = map(format_number, ends)
+    low, high = (format_number(end, digits) for end in ends)
+    if "," in high and re.fullmatch(r"\d{4}", low):
+        low = f"{int(low):,}"
     if low == TOO_LARGE:
         return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
@@ -84,6 +86,18 @@ def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None
         names = [name if len(name) <= max_length else f"{name[: max_length - 1]}…" for name in map(str, names)]
     listed = ", ".join(map(repr, names[:limit]))
     return f"{listed} and {len(names) - limit:,} more" if len(names) > limit else listed or "none"
+
+
+def shorten(text: str, max_word: int = 200, max_length: int = 4000) -> str:
+    """Return a text whose long words, such as the names of columns, and whose end are cut.
+
+    >>> shorten("the column abcdefgh is empty", max_word=4)
+    'the colu… abcd… is empt…'
+    >>> shorten("one two three", max_length=7)
+    'one two…'
+    """
+    text = re.sub(rf"(\S{{{max_word}}})\S+", r"\1…", text)
+    return text if len(text) <= max_length else f"{text[:max_length]}…"
 
 
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:

@@ -65,6 +65,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             if folds is not None:
                 folds.check_number()
             self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2), folds)
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -84,8 +85,15 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                         f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
                     )
                 names = getattr(self, "feature_names_in_", None)
-                source = Source(self.moments_ + source.moments, source.y_ndim, names)
+                source = Source(
+                    self.moments_ + source.moments,
+                    source.y_ndim,
+                    names,
+                    source.label_names,
+                    merge_ranges(getattr(self, "label_range_", None), source.label_range),
+                )
             self._learn(source, folds)
+        self._warn_of_weights()
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -111,6 +119,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if folds[0] is not None:
             folds[0].check_number()
         self._learn(source, folds[0])
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -121,6 +130,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         self._learn(read_moments(moments))
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -174,14 +184,21 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "n_features_in_": source.moments.n_features,
             "_y_ndim": source.y_ndim,
         }
-        if source.names is not None:
-            attributes["feature_names_in_"] = source.names
-        for stale in (*ADAPTED, "feature_names_in_"):
+        optional = {
+            "feature_names_in_": source.names,
+            "label_names_": source.label_names,
+            "label_range_": source.label_range,
+        }
+        attributes |= {name: value for name, value in optional.items() if value is not None}
+        for stale in (*ADAPTED, *optional):
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 
+    def _warn_of_weights(self) -> None:
+        """Warn about the weights of the source's rows. It is called once, by fit, or after partial_fit by adapt."""
+
     def _warn_of_limits(self) -> None:
-        """Warn about limitations of the source."""
+        """Warn about limitations of the source. It is called by fit and by adapt."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,6 +207,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
+
+
+def merge_ranges(one: Any, other: Any) -> Any:
+    """Return the range of two sets of labels, arrays of shape (2, K); None if one of them is unknown."""
+    if one is None or other is None:
+        return None
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
 def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:

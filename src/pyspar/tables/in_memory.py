@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
@@ -19,7 +20,7 @@ from pyspar.progress import Progress
 from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
 from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -48,7 +49,9 @@ class MemoryTarget:
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
@@ -56,9 +59,7 @@ class MemoryTarget:
             _write_predictions(predictions[-1], self.ids, output)
         if self.labels is None:
             return None
-        known = ~np.isnan(self.labels)
-        errors = [float(np.sqrt(np.mean((values - self.labels)[known] ** 2))) for values in predictions]
-        return Scored(int(known.sum()), *errors)
+        return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
 def load_files(request: Request, progress: Progress) -> Inputs:
@@ -178,7 +179,7 @@ def _check_target(
     _check_numbers(target, selection.numeric, path, "target")
     for name in selection.date:
         try:
-            as_days(target[name], date_format(source[name]))
+            as_days(target[name], date_format(source[name]), _suggest_fix(name))
         except InputError as error:
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
@@ -206,9 +207,13 @@ def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
     try:
-        return as_numbers(column, fix)
+        return as_numbers(column, fix or _suggest_fix(str(column.name)))
     except InputError as error:
         raise InputError(f"{describe_file(role, path)}, {error}") from error
+
+
+def _suggest_fix(name: str) -> str:
+    return f"correct the values, or {suggest_drop([name])}"
 
 
 def _check_magnitude(values: Any, where: str, fix: str = "correct the values, or leave them empty") -> None:
