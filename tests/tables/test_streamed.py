@@ -13,7 +13,7 @@ import pyspar
 from pyspar import Moments
 from pyspar.errors import InputError
 from pyspar.progress import Silent
-from pyspar.tables import request, streamed
+from pyspar.tables import input_file, request
 from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
 
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -21,7 +21,7 @@ NUMBERS = ["area", "garden", "lift", "price"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(streamed, "open_rows", partial(streamed.open_rows, batch_bytes=1000))
+    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=1000))
 
 
 def reasons(account):
@@ -188,7 +188,7 @@ def test_an_id_is_noted_by_its_name(adapt, source, target):
     account = adapt(source[columns].assign(home_id=range(120)), target[columns].assign(home_id=1), stream=True)
     (note,) = account.notes
     assert note.startswith("home_id: ")
-    assert note.endswith("--id home_id")
+    assert "--id home_id" in note
 
 
 def test_a_file_that_is_streamed_because_of_its_size_is_noted(adapt, source, target, monkeypatch):
@@ -212,7 +212,7 @@ def test_missing_values_are_refused(adapt, source, target, role, column):
 
 def test_infinity_is_refused(adapt, source, target):
     target.loc[17, "area"] = -np.inf
-    with pytest.raises(InputError, match=r"target\.csv', column 'area': .*-inf in row 17 "):
+    with pytest.raises(InputError, match=r"target\.csv', column 'area': .*-inf in row 19 .*data row 17 "):
         adapt(source, target, stream=True)
 
 
@@ -248,7 +248,7 @@ def test_constant_labels_and_features_are_refused(adapt, source, target):
 
 
 def test_a_target_without_features_is_refused_before_the_source_is_read(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(streamed, "moments_of_file", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr(input_file, "read_ahead", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(InputError, match=r"target\.csv' lacks .*'garden'"):
         adapt(source, target.drop(columns="garden"), stream=True)
     with pytest.raises(InputError, match=r"target\.csv', column 'area': .*string"):

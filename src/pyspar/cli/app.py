@@ -30,8 +30,9 @@ app = typer.Typer(
 app.add_typer(paper_data.app)
 
 _FILES = (
-    "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .npy (a 2-D array; its columns are x0, x1, "
-    "...), .npz (a 2-D array X with columns x0, x1, ..., and 1-D arrays with the names of their keys, such as y). "
+    "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .xlsx (the first sheet), .npy (a 2-D "
+    "array; its columns are x0, x1, ...), .npz (a 2-D array X with columns x0, x1, ..., "
+    "and 1-D arrays with the names of their keys, such as y). "
     "Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
 )
 
@@ -51,6 +52,13 @@ class Features(StrEnum):
 
     all = "all"
     num = "num"
+
+
+class BadCells(StrEnum):
+    """What to do with text among numbers."""
+
+    stop = "stop"
+    impute = "impute"
 
 
 Source = Annotated[
@@ -85,12 +93,31 @@ Identity = Annotated[
     str | None, typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature.")
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.", show_default=False)]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(help="A column of categories, even if it contains numbers; may be repeated.", show_default=False),
+]
+Cells = Annotated[
+    BadCells,
+    typer.Option(
+        help="Text among numbers or dates: stop and name the cells, or treat them as missing and impute them. With "
+        "--stream, impute also imputes missing values, and reads SOURCE once more."
+    ),
+]
+DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Ignore rows of SOURCE without a label.")]
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="Put ' before text in a .csv or .tsv output that a spreadsheet would read as a formula (=, +, -, @).",
+    ),
+]
 Stream = Annotated[
     bool,
     typer.Option(
         "--stream",
-        help="Read in batches, and use only numeric columns. A missing value is an error. Automatic for files "
-        "larger than a quarter of the free memory.",
+        help="Read in batches, and use only numeric columns. A missing value is an error. Automatic for files that "
+        "need more than a quarter of the free memory.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -136,15 +163,24 @@ def adapt(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
+    category: Category = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
+    safe_csv: SafeCsv = False,
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
-        request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        request = jobs.Request(
+            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
+            bad_cells.value, drop_unlabelled,
+        )  # fmt: skip
         with show_progress() as progress:
-            account = jobs.adapt_files(request, method=method.value, output=output, save=save, progress=progress)
+            account = jobs.adapt_files(
+                request, method=method.value, output=output, save=save, safe_csv=safe_csv, progress=progress
+            )
     with handle_errors(debug=debug, stopped="stopped; everything was written"):
         show.print_adapt(account)
 
@@ -167,13 +203,19 @@ def inspect(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
+    category: Category = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
-        request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        request = jobs.Request(
+            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
+            bad_cells.value, drop_unlabelled,
+        )  # fmt: skip
         with show_progress() as progress:
             account = jobs.inspect_files(request, top=top, report=report, json=json, progress=progress)
     written = "everything was written" if report or json else "nothing was written"
@@ -199,6 +241,8 @@ def summarize(
         ),
     ] = None,
     drop: Drop = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
     debug: Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
@@ -206,8 +250,9 @@ def summarize(
         jobs = _import_jobs()
         with show_progress() as progress:
             account = jobs.summarize_file(
-                source, output, label=label, features=features or (), drop=tuple(drop or ()), progress=progress
-            )
+                source, output, label=label, features=features or (), drop=tuple(drop or ()),
+                bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
+            )  # fmt: skip
         show.print_summary(account)
 
 

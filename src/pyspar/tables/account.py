@@ -129,10 +129,13 @@ class Target(Protocol):
     def moments(self) -> Moments:
         """Return the Moments of the encoded features."""
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+    ) -> Scored | None:
         """Predict with least squares and with a model, and return their errors if the target has labels.
 
-        The predictions of the last model are written to ``output``.
+        The predictions of the last model are written to ``output``. ``safe_csv`` protects text from being read as a
+        formula.
         """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,9 +16,21 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.progress import Progress
-from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
+from pyspar.sources.files import open_rows
+from pyspar.sources.files.header import (
+    describe_file,
+    describe_rows,
+    has_header,
+    separator_of,
+    suffix_of,
+    suggest_column,
+    suggest_drop,
+)
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.predictions import make_safe
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -47,12 +59,14 @@ class MemoryTarget:
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+    ) -> Scored | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
         if output is not None:
-            _write_predictions(predictions[-1], self.ids, output)
+            _write_predictions(predictions[-1], self.ids, output, safe_csv=safe_csv)
         if self.labels is None:
             return None
         known = ~np.isnan(self.labels)
@@ -66,19 +80,27 @@ def load_files(request: Request, progress: Progress) -> Inputs:
     for path, role in ((source_path, "source"), (target_path, "target")):
         check_input(path, role)
     progress.start("read", "reading the source")
-    source, source_notes = read_table(source_path, "source", verbatim=identity)
-    label = find_label(list(source.columns), source_path, request.label)
+    read = _read(request, source_path, "source", as_text=request.categories)
+    label = find_label(
+        list(read.frame.columns), source_path, request.label, lambda: _has_column(target_path, request.label)
+    )
     check_identity(identity, label)
-    y = _source_labels(source, source_path, label)
-    selection = select_features(source, label=label, identity=identity, features=request.features, drop=request.drop)
+    source, y = _source_labels(read, label, request)
+    selection = select_features(source, label=label, identity=identity, features=request.features, drop=request.drop,
+                                categories=request.categories)  # fmt: skip
+    source_notes = check_cells(read.text, selection.names, source_path, "source", request.bad_cells)
     _check_numbers(source, selection.numeric, source_path, "source")
 
     progress.finish("read")
     progress.start("read", "reading the target")
-    target, target_notes = read_table(target_path, "target", as_text=selection.categorical, verbatim=identity)
-    target = _rename_arrays(target, target_path, source, source_path, label)
+    target_read = _read(request, target_path, "target", as_text=selection.categorical)
+    target = _rename_arrays(target_read.frame, target_path, source, source_path, label)
     check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=identity)
     _check_target(target, target_path, selection, source, identity=identity)
+    target_notes = check_cells(
+        target_read.text, {*selection.names, label}, target_path, "target", request.bad_cells, label=label
+    )
+    check_percent(read.styles, target_read.styles, selection.numeric, target_path)
     labels, label_notes = _target_labels(target, target_path, label)
 
     progress.finish("read")
@@ -108,30 +130,68 @@ def load_files(request: Request, progress: Progress) -> Inputs:
         for name in used
         if target[name].isna().all()
     ]
-    notes = (*empty, *source_notes, *target_notes, *selection.notes, *label_notes)
+    notes = (*empty, *read.notes, *source_notes, *target_read.notes, *target_notes, *selection.notes, *label_notes)
     target_rows = MemoryTarget(Z, labels, ids)
     return Inputs(lambda estimator: estimator.fit(X, y), target_rows, columns, account, notes, lambda: encoder)
 
 
-def _source_labels(source: pd.DataFrame, path: Path, label: str) -> Any:
-    """Return the labels of the source. They must be numbers, complete, and not constant."""
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A file in memory, notes about how it was read, and the text columns that were read as numbers or dates."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    text: dict[str, TextColumn]
+
+    @property
+    def styles(self) -> dict[str, NumberFormat | None]:
+        return {name: column.style for name, column in self.text.items()}
+
+
+def _read(request: Request, path: Path, role: str, *, as_text: Collection[str]) -> _Read:
+    """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
+    frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
+    prefer_comma = has_header(path) and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
+    skip = {*as_text, *request.drop, request.identity or ""}
+    frame, text = convert_text_columns(frame, skip=skip, prefer_comma=prefer_comma, typed=not has_header(path))
+    return _Read(frame, notes, text)
+
+
+def _has_column(path: Path, name: str | None) -> bool:
+    try:
+        return name in open_rows(path).names
+    except InputError:
+        return False
+
+
+def _source_labels(read: _Read, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
+    """Return the source and its labels, which must be numbers and not constant.
+
+    Rows without a label are an error, or are left out on request.
+    """
+    source, path = read.frame, request.source
     where = describe_file("source", path, label)
     if len(source) < 2:
         raise InputError(f"{describe_file('source', path)}: a fit needs at least two rows, got one")
+    check_cells(read.text, (label,), path, "source", request.bad_cells, label=label)
     values = _numbers(
         source[label], path, "source", "the label must be numeric; correct the values, or choose another column"
     ).astype(np.float64)
     missing = np.flatnonzero(np.isnan(values))
-    if missing.size:
-        rows = ", ".join(map(str, missing[:5])) + (", ..." if missing.size > 5 else "")
+    if missing.size and not request.drop_unlabelled:
         raise InputError(
-            f"{where}: {missing.size} of {len(values)} labels are missing (rows {rows}; the first row is 0); drop "
-            "these rows"
+            f"{where}: {missing.size} of {len(values)} labels are missing, in {describe_rows(missing.tolist(), path)}; "
+            "ignore such rows with --drop-unlabelled"
         )
-    _check_magnitude(values, where, "correct the values, or drop these rows")
+    _check_magnitude(values, where, path, "correct the values, or drop these rows")
+    if missing.size:
+        known = ~np.isnan(values)
+        source, values = source[known], values[known]
+        if len(values) < 2:
+            raise InputError(f"{where}: a fit needs at least two labels, got {len(values)}")
     if values.min() == values.max():
         raise InputError(f"{where}: all labels are {values[0]:g}; choose another column")
-    return values
+    return source, values
 
 
 def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tuple[str, ...]]:
@@ -145,7 +205,7 @@ def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, t
         values = as_numbers(target[label], "correct the values to score the predictions").astype(np.float64)
     except InputError as error:
         return None, (f"the predictions are not scored: {error}",)
-    _check_magnitude(values, describe_file("target", path, label))
+    _check_magnitude(values, describe_file("target", path, label), path)
     return values, ()
 
 
@@ -200,7 +260,7 @@ def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path)
 def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:
     """Raise InputError for text and infinity in numeric columns. Missing values are imputed."""
     for name in names:
-        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name))
+        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name), path)
 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
@@ -210,13 +270,13 @@ def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = No
         raise InputError(f"{describe_file(role, path)}, {error}") from error
 
 
-def _check_magnitude(values: Any, where: str, fix: str = "correct the values, or leave them empty") -> None:
+def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
     infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > MAX_MAGNITUDE)
     if infinite.size:
         row = int(infinite[0])
         raise InputError(
-            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in row {row} "
-            f"({infinite.size} of {len(values)} values; the first row is 0); {fix}"
+            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in "
+            f"{describe_rows([row], path)}, {infinite.size} of {len(values)} values; {fix}"
         )
 
 
@@ -249,7 +309,7 @@ def _list_imputed(
     )
 
 
-def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path) -> None:
+def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path, *, safe_csv: bool) -> None:
     """Write predictions with the id column or the row numbers from 0, in the format of the suffix."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
@@ -260,4 +320,11 @@ def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path)
     if suffix == ".parquet":
         table.to_parquet(path, index=False)
     else:
+        table = make_table_safe(table) if safe_csv else table
         table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+
+
+def make_table_safe(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose text and column names a spreadsheet does not read as formulas."""
+    table = table.rename(columns=make_safe)
+    return table.map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)

@@ -33,10 +33,11 @@ from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, SummaryAccount
-from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.columns import Ignored, check_drop, find_label
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
-from pyspar.tables.streamed import InputFile, choose_features, open_files
+from pyspar.tables.input_file import InputFile
+from pyspar.tables.request import BadCells, Method, Request, check_outputs, check_path, check_reports
+from pyspar.tables.streamed import choose_features, open_files
 from pyspar.wording import describe_new_categories
 
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
@@ -51,11 +52,12 @@ def adapt_files(
     method: Method = "bayes",
     output: Path | None = None,
     save: Path | None = None,
+    safe_csv: bool = False,
     progress: Progress = SILENT,
 ) -> AdaptAccount:
     """Fit on the source, adapt to the target, predict its rows, and write predictions and model."""
     request.check()
-    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
+    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, safe_csv=safe_csv)
     if request.is_streamed:
         inputs = open_files(request, progress, method=method, output=output)
     else:
@@ -73,7 +75,7 @@ def adapt_files(
     progress.start("write", "predicting and writing")
     with report_write_errors(output or save), ExitStack() as files:
         path = None if output is None else files.enter_context(whole_file(output))
-        scored = inputs.target.predict_and_score((plain, model), path, progress)
+        scored = inputs.target.predict_and_score((plain, model), path, progress, safe_csv=safe_csv)
         if save is not None:
             pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
             save_model(pipeline, files.enter_context(whole_file(save)))
@@ -140,9 +142,14 @@ def summarize_file(
     label: str | None = None,
     features: Sequence[str] = (),
     drop: tuple[str, ...] = (),
+    bad_cells: BadCells = "stop",
+    drop_unlabelled: bool = False,
     progress: Progress = SILENT,
 ) -> SummaryAccount:
-    """Read a file once, and write its Moments with the names of features and label."""
+    """Read a file once, and write its Moments with the names of features and label.
+
+    If bad cells are imputed, missing values are imputed too, with the means of the file, which is read twice.
+    """
     check_path(output, "--output", (".npz",), (path,))
     rows = open_rows(path, role="source")
     source = InputFile(path, "source", rows)
@@ -151,7 +158,11 @@ def summarize_file(
     names, ignored = choose_features(source, label=label, drop=drop)
     if features:
         names, ignored = _split_names(features, rows, label), []
-    moments = source.compute_moments(names, label, progress)
+    means = None if bad_cells == "stop" else source.measure_means(names, progress)
+    if means is not None:
+        ignored += [Ignored(names[j], "no values in the file") for j in np.flatnonzero(np.isnan(means))]
+        names, means = [names[j] for j in np.flatnonzero(~np.isnan(means))], means[~np.isnan(means)]
+    moments = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled).moments
     with report_write_errors(output):
         write_moments(moments, output, outputs=() if label is None else (label,))
     return SummaryAccount(

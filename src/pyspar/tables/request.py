@@ -16,6 +16,7 @@ from pyspar.sources.files.predictions import OUTPUT_SUFFIXES
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
 Features = Literal["all", "num"]
+BadCells = Literal["stop", "impute"]
 
 DEFAULT_ALPHA = 0.999
 """The confidence of the paper's rule."""
@@ -30,8 +31,10 @@ class Request:
 
     ``source`` and ``target`` contain rows or Moments. ``label`` may be None if the source contains Moments. ``alpha``
     is the confidence of the paper's rule, by default 0.999; if it is set, ``bayes`` uses that rule as well.
-    ``identity`` is the column with the ids of the rows, and ``drop`` are columns to ignore. ``stream`` reads the files
-    in batches even if they fit into memory.
+    ``identity`` is the column with the ids of the rows, ``drop`` are columns to ignore, and ``categories`` are columns
+    that are categories even if they contain numbers. ``stream`` reads the files in batches even if they fit into
+    memory. ``bad_cells`` says what to do with text among numbers, and ``drop_unlabelled`` ignores source rows without
+    a label.
     """
 
     source: Path
@@ -42,6 +45,9 @@ class Request:
     identity: str | None = None
     drop: tuple[str, ...] = ()
     stream: bool = False
+    categories: tuple[str, ...] = ()
+    bad_cells: BadCells = "stop"
+    drop_unlabelled: bool = False
 
     def check(self) -> None:
         """Raise InputError if the confidence is not in [0, 1]."""
@@ -89,8 +95,12 @@ def free_memory() -> int | None:
         return None
 
 
-def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
+def check_outputs(
+    output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None, safe_csv: bool = False
+) -> None:
     """Raise InputError for outputs of ``spar adapt`` that cannot be written."""
+    if safe_csv and (output is None or output.suffix.lower() not in (".csv", ".tsv")):
+        raise InputError("--safe-csv needs an output that ends in .csv or .tsv; add -o predictions.csv")
     if output is not None:
         check_path(output, "--output", OUTPUT_SUFFIXES, inputs)
         if output.suffix.lower() == ".npy" and identity is not None:

@@ -1,7 +1,8 @@
 """Files that are reduced to Moments: rows that are read in batches, and files of Moments.
 
-Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are
-used, and a missing value raises an error. The Moments are standardised, as tables in memory are.
+Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are used. A missing
+value or a bad cell raises an error; if they are imputed, the source is read once more to compute its means. The Moments
+are standardised, as tables in memory are.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ import numpy as np
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
-from pyspar.io.moments import read_moments, read_outputs
 from pyspar.progress import Progress
-from pyspar.sources.files import moments_of_file, open_rows
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.predictions import prediction_file
-from pyspar.sources.files.rows import ProgressCallback, RowFile
+from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Inputs, Scored
+from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.bad_cells import check_percent
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
@@ -37,13 +37,14 @@ from pyspar.tables.columns import (
     is_named_like_id,
     list_extra_columns,
     no_features_error,
+    suggest_id,
 )
+from pyspar.tables.input_file import InputFile, fill_missing, open_input, start_reading
 from pyspar.tables.read import describe_separator
-from pyspar.tables.request import Method, Request, contains_moments
+from pyspar.tables.request import Method, Request
 from pyspar.tables.standardise import (
     Scale,
     build_fitted_encoder,
-    feature_names,
     measure_scale,
     measure_spread,
     root_mean_square_error,
@@ -66,7 +67,9 @@ class MomentsTarget:
     def moments(self) -> Moments:
         return self.z.without_outputs()
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+    ) -> Scored | None:
         if self.z.n_outputs == 0:
             return None
         errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
@@ -81,22 +84,28 @@ class StreamedTarget(MomentsTarget):
     scale: Scale
     label: str | None
     identity: str | None
+    impute: bool = False
     has_rows: ClassVar[bool] = True
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+    ) -> Scored | None:
         if output is None:
             return None if self.label is None else self._predict_batches(models, None, progress)
-        with prediction_file(output, self.identity) as write:
+        with prediction_file(output, self.identity, safe_csv=safe_csv) as write:
             return self._predict_batches(models, write, progress)
 
     def _predict_batches(self, models: Sequence[Any], write: Any, progress: Progress) -> Scored | None:
-        report = _start_reading(progress, "predicting the target", self.rows)
+        report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
         squares, known = np.zeros(len(models)), 0
         identity = None if write is None else self.identity
-        batches = self.rows.read(self.scale.names, label=self.label, identity=identity, missing_labels=True)
+        batches = self.rows.read(
+            self.scale.names, label=self.label, identity=identity, missing_labels=True, missing_features=self.impute
+        )
         for batch in read_ahead(batches):
-            predictions = [self.scale.predict(batch.X, model.coef_, model.intercept_) for model in models]
+            X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
+            predictions = [self.scale.predict(X, model.coef_, model.intercept_) for model in models]
             if write is not None:
                 write(batch.ids, predictions[-1])
             if batch.y is not None:
@@ -108,47 +117,10 @@ class StreamedTarget(MomentsTarget):
         return Scored(known, *map(float, np.sqrt(squares / known))) if known else None
 
 
-@dataclass(frozen=True, eq=False)
-class InputFile:
-    """An open file of rows or of Moments, and the names of the outputs of its Moments."""
-
-    path: Path
-    role: str
-    content: RowFile | Moments
-    outputs: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> RowFile | None:
-        return self.content if isinstance(self.content, RowFile) else None
-
-    @property
-    def moments(self) -> Moments | None:
-        return self.content if isinstance(self.content, Moments) else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns of rows, or the features of Moments."""
-        return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
-
-    @property
-    def where(self) -> str:
-        return describe_file(self.role, self.path)
-
-    def compute_moments(self, features: Sequence[str], label: str | None, progress: Progress) -> Moments:
-        """Return the Moments of some features, with the label as output unless it is None."""
-        if isinstance(self.content, Moments):
-            moments = select_moments(self.content, features)
-            return moments if label is not None else moments.without_outputs()
-        report = _start_reading(progress, f"reading the {self.role}", self.content)
-        moments = moments_of_file(self.content, features=features, label=label, progress=report)
-        progress.finish("rows")
-        return moments
-
-
 def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
-    source, target = _open_file(request.source, "source"), _open_file(request.target, "target")
-    label, identity = _find_label(source, request.label), request.identity
+    source, target = open_input(request.source, "source"), open_input(request.target, "target")
+    label, identity = _find_label(source, target, request.label), request.identity
     _check_request(target, method, output)
     check_identity(identity, label)
     target = _rename_arrays(target, source, label)
@@ -157,8 +129,15 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
     check_features(target.names, features, target.where)
     if target.rows is not None:
         target.rows.read(features, identity=identity)  # checks the columns before the source is read
+        check_percent(source.styles, target.styles, features, target.path)
 
-    x = source.compute_moments(features, label, progress)
+    impute, means = request.bad_cells == "impute", None
+    if impute and source.rows is not None:
+        means = source.measure_means(features, progress)
+        ignored += [Ignored(features[j], "no values in the source") for j in np.flatnonzero(np.isnan(means))]
+        features, means = [features[j] for j in np.flatnonzero(~np.isnan(means))], means[~np.isnan(means)]
+    read = source.reduce(features, label, progress, means=means, drop_unlabelled=request.drop_unlabelled)
+    x, missing = read.moments, dict(zip(features, read.n_missing))
     _, constant = measure_spread(x)
     _check_source(source, label, x, bool(constant[-1]))
     ignored += [Ignored(features[j], f"constant in the source ({x.mean[j]:g})") for j in np.flatnonzero(constant[:-1])]
@@ -169,19 +148,27 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
     scale = measure_scale(x)
     standard = standardise(x, scale)
     has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
-    z = standardise(target.compute_moments(features, label if has_output else None, progress), scale)
+    target_read = target.reduce(features, label if has_output else None, progress, means=scale.mean if impute else None)
+    z = standardise(target_read.moments, scale)
     extra = list_extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
+    imputed = tuple(
+        Imputed(name, int(missing[name]), int(n_missing), f"the source mean {mean:.4g}")
+        for name, n_missing, mean in zip(features, target_read.n_missing, scale.mean)
+        if missing[name] or n_missing
+    )
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(features), n_categorical=0, n_date=0,
-        n_encoded=len(features), imputed=(), ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
+        n_encoded=len(features), imputed=imputed, ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
     known_label = label if target.rows is not None and label in target.rows.numeric else None
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        MomentsTarget(z) if target.rows is None else StreamedTarget(z, target.rows, scale, known_label, identity),
+        MomentsTarget(z)
+        if target.rows is None
+        else StreamedTarget(z, target.rows, scale, known_label, identity, impute),
         scale.names,
         account,
-        _list_notes(request, source, target, label, features),
+        (*_list_notes(request, source, target, label, features), *read.notes, *target_read.notes),
         lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
     )
 
@@ -204,21 +191,10 @@ def choose_features(
     return features, ignored
 
 
-def _start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
-    progress.start("rows", title, total=rows.n_bytes, unit="bytes")
-    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
-
-
-def _open_file(path: Path, role: str) -> InputFile:
-    if contains_moments(path):
-        return InputFile(path, role, read_moments(path), read_outputs(path))
-    return InputFile(path, role, open_rows(path, role=role))
-
-
-def _find_label(source: InputFile, label: str | None) -> str:
+def _find_label(source: InputFile, target: InputFile, label: str | None) -> str:
     """Return the name of the label. A file of Moments has one output, and may contain its name."""
     if source.moments is None:
-        return find_label(source.names, source.path, label)
+        return find_label(source.names, source.path, label, in_target=lambda: label in target.names)
     if source.moments.n_outputs != 1:
         raise InputError(
             f"{source.where}: the Moments of a source must have one output, got {source.moments.n_outputs}; write them "
@@ -279,13 +255,14 @@ def _list_notes(
     notes: list[str] = []
     row_files = [file for file in (source, target) if file.rows is not None]
     if row_files and not request.stream:
-        notes.append("the rows were streamed: only numeric columns are used, and missing values are not imputed")
+        notes.append(
+            "the rows were streamed: only numeric columns are used"
+            + ("" if request.bad_cells == "impute" else ", and missing values are not imputed")
+        )
     for file in row_files:
         if isinstance(file.content, DelimitedFile):
             notes += describe_separator(file.path, file.role, file.content.separator)
-    notes += [
-        f"{name}: named like an id; if it is an id, pass --id {name}" for name in features if is_named_like_id(name)
-    ]
+    notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]
     if target.rows is not None and label in target.names and label not in target.rows.numeric:
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
     return tuple(notes)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
+from pyspar.sources.files.number_text import is_plain
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
@@ -19,11 +20,22 @@ WriteBatch = Callable[[Any, Any], None]
 """Writes the ids of some rows (None numbers the rows) and their predictions."""
 
 
+def make_safe(text: str) -> str:
+    """Return a text with ' before it if a spreadsheet would read it as a formula. Numbers stay as they are.
+
+    >>> make_safe("=1+1"), make_safe("-5.5"), make_safe("a-b")
+    ("'=1+1", '-5.5', 'a-b')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_plain(text) else text
+
+
 @contextmanager
-def prediction_file(path: Path, identity: str | None) -> Iterator[WriteBatch]:
-    """Open a file of predictions in the format of its suffix."""
+def prediction_file(path: Path, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
+    """Open a file of predictions in the format of its suffix. ``safe_csv`` protects text ids (``make_safe``)."""
     with open(path, "wb") as file:
-        writer = _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity)
+        writer = (
+            _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity, safe_csv)
+        )
         yield writer.write
         writer.finish()
 
@@ -51,8 +63,8 @@ class _ArrayWriter:
 class _TableWriter:
     """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
 
-    def __init__(self, file: Any, suffix: str, identity: str | None) -> None:
-        self._file, self._suffix, self._identity = file, suffix.lower(), identity
+    def __init__(self, file: Any, suffix: str, identity: str | None, safe_csv: bool) -> None:
+        self._file, self._suffix, self._identity, self._safe = file, suffix.lower(), identity, safe_csv
         self._rows = 0
         self._writer: Any = None
         self._schema: Any = None
@@ -61,6 +73,8 @@ class _TableWriter:
         arrow: Any = need("pyarrow", "cli")
         n = len(predictions)
         key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
+        if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
+            key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
         if self._writer is None:
             self._open(arrow, key.type)
         try:
@@ -92,7 +106,8 @@ class _TableWriter:
             raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")
         mark = "\t" if self._suffix == ".tsv" else ","
         header = io.StringIO()
-        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)
+        shown = [make_safe(name) for name in names] if self._safe else names
+        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(shown)
         self._file.write(header.getvalue().encode())
         text: Any = need("pyarrow.csv", "cli")
         options = text.WriteOptions(include_header=False, delimiter=mark)
