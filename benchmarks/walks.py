@@ -1,4 +1,4 @@
-"""Count the functions, files and changes of file of five common calls: ``python -m benchmarks.walks``."""
+"""Count the functions, files and changes of file of six common calls: ``python -m benchmarks.walks``."""
 
 from __future__ import annotations
 
@@ -78,6 +78,7 @@ def walks(folder: Path) -> dict[str, Callable[[], object]]:
         ),
         "adapt_head, bayes": lambda: _adapt_head(X, y, Z, "bayes"),
         "adapt_head, spar": lambda: _adapt_head(X, y, Z, "spar"),
+        "reproduce tabular, miniature": _reproduce,
     }
 
 
@@ -101,6 +102,15 @@ def _adapt_head(X: Any, y: Any, Z: Any, method: str) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     X, y, Z = (torch.tensor(a, dtype=torch.float32) for a in (X, y, Z))
     adapt_head(model, DataLoader(TensorDataset(X, y[:, None]), 20), DataLoader(Z, 20), method=method)
+
+
+def _reproduce() -> None:
+    from pyspar.paper.experiments.reproduce import reproduce
+    from pyspar.paper.experiments.suite import read_suite
+    from pyspar.paper.runs.run_suite import Options
+
+    with tempfile.TemporaryDirectory() as folder:
+        reproduce(read_suite("tabular"), Options(out=Path(folder), mini=True))
 
 
 def main() -> None:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pyspar import SpARRegressor
+from pyspar import Moments, SpARRegressor
 from pyspar.core.linalg import use_algebra
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar.sources.torch import DeviceAlgebra, moments_of_tensors  # noqa: E402
+from pyspar.sources.torch import DeviceAlgebra, moments_of_loader, moments_of_tensors  # noqa: E402
 
 
 @pytest.mark.parametrize("solver", ["auto", "qr"])
@@ -61,6 +61,37 @@ def test_float64_tensors_have_the_accuracy_of_qr(decades):
     np.testing.assert_allclose(
         singular_values, np.linalg.svd(X - X.mean(axis=0), compute_uv=False), rtol=1e-4 * 10.0 ** (decades - 12) + 1e-10
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_more_rows_than_columns_give_a_root_with_as_few_rows(weighted):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 300)).astype(np.float32), rng.normal(size=40)
+    w = rng.random(40) if weighted else None
+    whole = moments_of_tensors(torch.tensor(X), torch.tensor(y), None if w is None else torch.tensor(w))
+    # Batches that reuse one tensor.
+    buffer = torch.empty(8, 300)
+    batches = (
+        (buffer.copy_(torch.tensor(X[i : i + 8])), torch.tensor(y[i : i + 8]))
+        + (() if w is None else (torch.tensor(w[i : i + 8]),))
+        for i in range(0, 40, 8)
+    )
+    expected = Moments.of(X, y, w).root
+    for moments in (whole, moments_of_loader(batches, labelled=True)):
+        assert len(moments.root) == 40  # not 302: every later factorisation costs as little
+        assert (moments.rows, moments.n_outputs) == (40, 1)
+        np.testing.assert_allclose(moments.root.T @ moments.root, expected.T @ expected, rtol=1e-9, atol=1e-9)
+    assert (whole.eps == np.finfo(np.float32).eps).all()
+
+
+def test_rows_that_were_held_are_added_when_more_follow():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 30)).astype(np.float32), rng.normal(size=90)
+    batches = [(torch.tensor(X[i : i + 9]), torch.tensor(y[i : i + 9])) for i in range(0, 90, 9)]
+    moments = moments_of_loader(batches, labelled=True)
+    expected = Moments.of(X, y).root
+    np.testing.assert_allclose(moments.root.T @ moments.root, expected.T @ expected, rtol=1e-9, atol=1e-9)
+    assert moments.rows == 90
 
 
 def test_the_given_tensor_and_its_gradient_are_not_changed(problem):

@@ -173,7 +173,7 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, include_source_directi
         sigma2=squared(belief.sigma),
         n_source=belief.weight,
         n_target=target.weight,
-        mean_risk=target.weight * belief.mean_share * squared(belief.sigma),
+        mean_risk=target.weight * belief.relative_mean_variance * squared(belief.sigma),
         posterior=belief.posterior,
     )
 

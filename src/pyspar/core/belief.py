@@ -55,7 +55,7 @@ class FlatBelief:
     posterior: ClassVar[bool] = False
 
     @property
-    def mean_share(self) -> float:
+    def relative_mean_variance(self) -> float:
         """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
         return 1.0 / self.weight if self.centred else 0.0
 

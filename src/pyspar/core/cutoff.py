@@ -11,12 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix
-from pyspar.core.linalg import thin_svd
+from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.linalg import root_sum_squares, thin_svd
 from pyspar.core.moments import Moments
+from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum
 
 MAX_CUTOFF = 1e-3
 """The largest default cutoff, for any number of rows."""
+
+PROJECTION_SLACK = 4.0
+"""The bound on the rounding error of a projected column, in machine epsilons of the length of all columns together."""
 
 
 def default_cutoff(features: Moments) -> float:
@@ -45,11 +49,49 @@ def directions_above(features: Moments, cutoff: float) -> Matrix:
     return np.asarray(Vt[lam > cutoff * lam[0]])
 
 
+def rotate_features(features: Moments, directions: Matrix) -> Moments:
+    """Return the moments of the features' coordinates along orthonormal directions (one per row).
+
+    Other directions are absent from the result. The precision of a coordinate follows from the rounding of the
+    features: the rounding of a combination v of columns is at most ``|v|' (eps * lengths)``.
+
+    >>> import numpy as np
+    >>> X = np.array([[3.0, 4.0], [6.0, 8.0]])
+    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).second_moment().round(6)
+    array([[125.]])
+    """
+    d = features.n_features
+    root = features.root
+    along = root[:, 1 : d + 1] @ directions.T
+    precision = np.maximum(features.eps, features.blur / ROUNDING_SLACK)
+    eps = _relative(np.abs(directions) @ (precision * features.column_lengths()[:d]), root_sum_squares(along))
+    rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
+    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=())
+
+
 def project_features(features: Moments, directions: Matrix) -> Moments:
-    """Return the moments with the features projected onto directions (one per row). Outputs are unchanged."""
+    """Return the moments with the features projected onto orthonormal directions (one per row).
+
+    Outputs are unchanged. The precision of a column that the projection reduces to rounding is lowered, so that the
+    column counts as constant.
+    """
     d = features.n_features
     if len(directions) == d:
         return features
     root = features.root.copy()
     root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
-    return replace(features, root=root)
+    rounding = PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
+    lengths = root_sum_squares(root[:, 1 : d + 1])
+    return replace(features, root=root, eps=np.maximum(features.eps, _relative(np.full(d, rounding), lengths)))
+
+
+def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -> Spectrum:
+    """Return the spectrum of coordinates along directions as a spectrum of the features."""
+    rounding = ROUNDING_SLACK * features.eps * features.column_lengths()[: features.n_features]
+    return Spectrum(rotated.lam, directions.T @ rotated.V, rounding)
+
+
+def _relative(rounding: Vector, lengths: Vector) -> Vector:
+    """Return rounding errors as shares of lengths, at most a half, which exceeds every column."""
+    share = np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0)
+    return np.minimum(share, 0.5)

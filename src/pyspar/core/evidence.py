@@ -176,22 +176,24 @@ def _search(data: Coordinates, outputs: list[int], lengths: Sequence[_SquaredLen
 
 
 def _refine_maximum(slope: _Slope, lengths: _SquaredLengths, grid: Vector, values: Vector) -> _Maximum:
-    """Return the maximum of one output near the best grid point, or the limit if the limit is as likely.
+    """Return the maximum of one output: at one of the two limits, or else near the best grid point.
 
-    ``values`` are minus twice the log evidence on the grid, up to a constant.
+    ``values`` are minus twice the log evidence on the grid, without the terms that do not depend on kappa. The best
+    grid point is compared with the same expression at the limits: ``n log(labels)`` for kappa = infinity (no signal),
+    and ``n log(weights) + sum(log lambda^2)`` for kappa = 0 (no noise), which is finite only for an exact fit.
     """
     n, lam2, labels = slope.n, slope.lam2, lengths.signal + lengths.residual
     best = int(values.argmin())
-    # The evidence is flat near a limit. A maximum that exceeds the limit only by rounding is the limit.
-    least = float(values[best]) + _EVIDENCE_ROUNDING * n
-    if best == len(grid) - 1 or least >= n * log(labels):
+    # The evidence is flat near a limit, so the limit is chosen unless the grid point is better by more than rounding.
+    value_at_best = float(values[best]) + _EVIDENCE_ROUNDING * n
+    if best == len(grid) - 1 or value_at_best >= n * log(labels):
         return _pure_noise(n, labels)
     if lengths.residual == 0.0:
         volume = float(np.log(lam2).sum())
-        if least >= n * log(lengths.weights) + volume:  # the features explain everything
-            value = _log_evidence(n, lengths.weights, volume)
-            return _Maximum(0.0, sqrt(lengths.weights / n), 0.0, value, "no-noise")
-    kappa = exp(_root_of_slope(slope, grid, values, best))
+        if value_at_best >= n * log(lengths.weights) + volume:
+            log_evidence = _log_evidence(n, lengths.weights, volume)
+            return _Maximum(0.0, sqrt(lengths.weights / n), 0.0, log_evidence, "no-noise")
+    kappa = exp(_find_root_of_slope(slope, grid, values, best))
     misfit, volume = slope.misfit(kappa), float(np.log1p(lam2 / kappa).sum())
     sigma = sqrt(misfit / n)
     return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(n, misfit, volume), "interior")
@@ -203,22 +205,23 @@ def _pure_noise(n: float, labels: float) -> _Maximum:
 
 
 def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
-    """Return the maximum for an exact fit with as many rows as directions, or None if it does not indicate noise.
+    """Return the maximum without copies of rows, if an exact fit is likely to be due to copies; otherwise None.
 
-    A repeated row, including its label, increases the number of rows but not the number of directions. With no more
-    distinct rows than directions every fit is exact, and the copies make the labels appear noiseless. The moments do
-    not distinguish copies from other rows. But without copies there would be either more directions or as many as
-    there are features.
+    A source with copies has fewer distinct rows than rows. If it has at most as many distinct rows as directions, every
+    fit is exact, and the labels look noiseless although they are not. Moments do not show which rows are copies, but
+    copies are possible only if some features depend on others (``data.dependent``). The number of distinct rows is then
+    the rank. Copies are assumed if the evidence of that many rows strongly favours noise over an exact fit.
     """
     rank = data.lam.size
     if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:
         return None
-    alone = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
-    maximum = _maximise(alone)[0]
-    exact = _log_evidence(alone.n, float(((alone.c[:, 0] / data.lam) ** 2).sum()), float(2.0 * np.log(data.lam).sum()))
-    if maximum.limit != "interior" or 2.0 * (maximum.log_evidence - exact) < _STRONG_EVIDENCE:
+    distinct = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
+    with_noise = _maximise(distinct)[0]
+    weights = float(((distinct.c[:, 0] / data.lam) ** 2).sum())
+    exact = _log_evidence(distinct.n, weights, float(2.0 * np.log(data.lam).sum()))
+    if with_noise.limit != "interior" or 2.0 * (with_noise.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
-    return maximum._replace(limit="repeated-rows")
+    return with_noise._replace(limit="repeated-rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,13 +250,14 @@ class _Slope:
         return self.n * change / misfit - float(np.add.reduce(q)), self.n * derivative + float(np.add.reduce(pq))
 
 
-def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
-    """Return the log kappa near the best grid point at which the slope is zero.
+def _find_root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
+    """Return the log kappa between the neighbours of the best grid point at which the slope is zero.
 
-    Newton's method starts from the vertex of five grid points. If it leaves the interval, Brent's method is used.
+    Newton's method starts from the parabola through the three points. If it leaves the interval, Brent's method finds
+    the root, or the minimum if rounding hides the change of sign.
     """
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
-    t = min(max(float(grid[best]) + _GRID_STEP * _vertex(values[max(best - 2, 0) : best + 3].tolist()), low), high)
+    t = float(grid[best]) + (_GRID_STEP * _vertex(*values[best - 1 : best + 2].tolist()) if best > 0 else 0.0)
     for _ in range(_MAX_STEPS):
         value, derivative = slope(t)
         if not derivative > 0.0 or not low <= t - value / derivative <= high:
@@ -270,20 +274,14 @@ def _root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> fl
     return float(minimize_scalar(objective, bounds=(low, high), method="bounded", options={"xatol": 1e-10}).x)
 
 
-def _vertex(five: Sequence[float]) -> float:
-    """Return the minimum of five equally spaced values, in steps from the middle; zero if there are fewer values.
+def _vertex(before: float, middle: float, after: float) -> float:
+    """Return the minimum of the parabola through three values at -1, 0 and 1, where the middle value is the smallest.
 
-    >>> round(_vertex([(x - 0.3) ** 2 for x in (-2, -1, 0, 1, 2)]), 12)
+    >>> round(_vertex(*[(x - 0.3) ** 2 for x in (-1, 0, 1)]), 12)
     0.3
     """
-    if len(five) < 5:
-        return 0.0
-    a, b, middle, d, e = five
-    first, second = (8.0 * (d - b) - (e - a)) / 12.0, (16.0 * (d + b) - (e + a) - 30.0 * middle) / 12.0
-    if not second > 0.0:
-        return 0.0
-    step = -first / second
-    return step - 0.5 * (0.5 * (e - a) - (d - b)) * step**2 / second
+    curvature = before - 2.0 * middle + after
+    return 0.5 * (before - after) / curvature if curvature > 0.0 else 0.0
 
 
 def _log_evidence(n: float, misfit: float, volume: float) -> float:

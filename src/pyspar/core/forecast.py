@@ -23,7 +23,7 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import evidence_shares, posteriors_of
+from pyspar.core.posterior import posteriors_of, prior_probabilities
 from pyspar.core.prior import Prior, inverse
 from pyspar.core.ridge import belief_of_fit
 
@@ -116,7 +116,7 @@ class Forecaster:
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
         # The uncertainty of the mean of the labels is the same in every row.
-        self._variance = spread + self._belief.mean_share * self._belief.evidence.sigma2
+        self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
         self._predictions: tuple[int, Matrix] = (-1, root)
 
     def best(self) -> tuple[Matrix, Vector]:
@@ -169,11 +169,11 @@ class Forecaster:
     def _draw_true_weights(self, output: int) -> tuple[Matrix, Vector]:
         """Draw true offsets and weights (1 + D, draws), in the units of the first prior, and noise levels."""
         rng = np.random.default_rng([self._seed, output])
-        counts = rng.multinomial(DRAWS, evidence_shares(self._posteriors, output))
+        counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
         weights, noise = [], []
         for count, prior, p in zip(counts, self._priors, self._posteriors, strict=True):
             drawn, sigma = p.draw(output, int(count), rng)
-            offset = np.sqrt(p.mean_share) * sigma * rng.standard_normal(int(count))
+            offset = np.sqrt(p.relative_mean_variance) * sigma * rng.standard_normal(int(count))
             ratio = self._prior.units * inverse(prior.units) / p.lam_max
             weights.append(np.vstack([offset, drawn * ratio[:, None]]) * p.label_length[output])
             noise.append(sigma * p.label_length[output])

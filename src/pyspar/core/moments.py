@@ -17,7 +17,7 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.linalg import root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
-Weights = Literal["counts", "importance"]
+WeightMeaning = Literal["counts", "importance"]
 """The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
 
 
@@ -156,7 +156,7 @@ class Moments:
         weight, weight2 = self.weight * share, self.weight2 * share**2
         return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
-    def counted(self, weights: Weights) -> Moments:
+    def counted(self, meaning: WeightMeaning) -> Moments:
         """Return the Moments with weights that sum to the effective number of rows.
 
         With "counts" a weight of 2 equals two copies of a row, so the Moments are returned unchanged. With
@@ -168,7 +168,7 @@ class Moments:
         >>> halves.counted("counts").weight, halves.counted("importance").weight
         (2.0, 4.0)
         """
-        return self if weights == "counts" else self.discounted(self.weight / self.weight2)
+        return self if meaning == "counts" else self.discounted(self.weight / self.weight2)
 
     def subtract_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
         """Return the Moments of the same rows with ``Y - X coef - intercept`` in place of Y.

@@ -53,11 +53,11 @@ class Posterior:
         because of them.
     kappa : array of shape (grid,)
         Candidate ratios of noise to signal.
-    weight : array of shape (grid, K)
+    probability : array of shape (grid, K)
         The probability of each candidate; sums to one.
     log_evidence : array of shape (K,)
         The log evidence of the labels, up to a constant that does not depend on the units of the features.
-    mean_share : float
+    relative_mean_variance : float
         As for a belief.
     """
 
@@ -67,9 +67,9 @@ class Posterior:
     data: Coordinates
     labels: Vector
     kappa: Vector
-    weight: Matrix
+    probability: Matrix
     log_evidence: Vector
-    mean_share: float
+    relative_mean_variance: float
 
     @property
     def unseen(self) -> bool:
@@ -91,7 +91,7 @@ class Posterior:
 
     def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Draw weights (features x draws) and noise levels."""
-        which = rng.choice(self.kappa.size, size=size, p=self.weight[:, output])
+        which = rng.choice(self.kappa.size, size=size, p=self.probability[:, output])
         # Given kappa, q / sigma^2 is chi-squared with as many degrees of freedom as there are labels.
         sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees(output), size=size))
         kappa, lam = self.kappa[which], self.data.lam[:, None]
@@ -116,7 +116,7 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
     energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
     labels = _different_labels(data) if labels is None else labels
-    plausibility, log_evidence = _plausibility(data, labels, kappa, odds)
+    probability, log_evidence = _compute_probability(data, labels, kappa, odds)
     return Posterior(
         lam_max=float(fit.x.lam[0]) if fit.x.rank else 1.0,
         label_length=label_length,
@@ -124,13 +124,13 @@ def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labe
         data=data,
         labels=labels,
         kappa=kappa,
-        weight=plausibility,
+        probability=probability,
         log_evidence=log_evidence,
-        mean_share=1.0 / weight if fit_intercept else 0.0,
+        relative_mean_variance=1.0 / weight if fit_intercept else 0.0,
     )
 
 
-def evidence_shares(posteriors: Sequence[Posterior], output: int) -> Vector:
+def prior_probabilities(posteriors: Sequence[Posterior], output: int) -> Vector:
     """Return the posterior probability of each prior, for equal prior probabilities."""
     evidence = np.array([posterior.log_evidence[output] for posterior in posteriors])
     share = np.exp(evidence - evidence.max())
@@ -156,7 +156,7 @@ def _different_labels(data: Coordinates) -> Vector:
     return np.where(limit == "repeated-rows", float(data.lam.size), data.n)
 
 
-def _plausibility(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
+def _compute_probability(data: Coordinates, labels: Vector, kappa: Vector, odds: Vector) -> tuple[Matrix, Vector]:
     """Return the probability of each kappa, per output, and the logarithm of the normalising constant."""
     low, high = _SHARE_POWERS
     prior = -low * np.logaddexp(0.0, -odds) - high * np.logaddexp(0.0, odds)

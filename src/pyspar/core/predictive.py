@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.posterior import Posterior, evidence_shares
+from pyspar.core.posterior import Posterior, prior_probabilities
 
 _NODES = 30
 _BISECTIONS = 26
@@ -68,28 +68,33 @@ def predictive(
 
     ``rows`` are the same rows in the coordinates of each prior. ``offset`` is the centre's prediction for each row.
     """
-    middles, start, parts = (np.arange(_NODES) + 0.5) / _NODES, 0.0, []
-    for share, posterior, Z in zip(evidence_shares(posteriors, output), posteriors, rows, strict=True):
-        own = middles[(start <= middles) & (middles < start + share)]
+    # The nodes divide (0, 1) equally. Each prior has the interval of nodes whose length is its evidence share, and a
+    # node's place in that interval is a quantile of kappa under the prior.
+    nodes = (np.arange(_NODES) + 0.5) / _NODES
+    shares = prior_probabilities(posteriors, output)
+    ends = np.cumsum(shares)
+    components = []
+    for posterior, Z, share, end in zip(posteriors, rows, shares, ends, strict=True):
+        start = end - share
+        own = nodes[(start <= nodes) & (nodes < end)]
         if own.size:
-            parts.append(_components(posterior, Z, (own - start) / share, output))
-        start += share
-    centre, scale = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return Predictive(centre + offset, scale, posteriors[0].degrees(output))
+            components.append(_components(posterior, Z, (own - start) / share, output))
+    centres, scales = zip(*components, strict=True)
+    return Predictive(np.concatenate(centres) + offset, np.concatenate(scales), posteriors[0].degrees(output))
 
 
 def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[Matrix, Matrix]:
     """Return centre and scale of the labels at given quantiles of kappa."""
     label_length = p.label_length[output]
-    nodes = np.minimum(np.searchsorted(np.cumsum(p.weight[:, output]), shares), p.kappa.size - 1)
+    nodes = np.minimum(np.searchsorted(np.cumsum(p.probability[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
     rows = (Z - p.fit.x_mean) / p.lam_max
     along = rows @ p.fit.x.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
-    share = 1.0 + p.mean_share + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
+    variance = 1.0 + p.relative_mean_variance + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
     if p.unseen:
         length, seen = np.square(rows).sum(axis=1), np.square(along).sum(axis=1)
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)
-        share = share + outside[:, None] / kappa
+        variance = variance + outside[:, None] / kappa
     noise2 = p.residual(output)[nodes] / p.degrees(output)
-    return centre * label_length + p.fit.y_mean[output], np.sqrt(share * noise2).T * label_length
+    return centre * label_length + p.fit.y_mean[output], np.sqrt(variance * noise2).T * label_length

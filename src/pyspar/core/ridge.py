@@ -54,7 +54,7 @@ class RidgeBelief:
         return self.evidence.tau
 
     @property
-    def mean_share(self) -> float:
+    def relative_mean_variance(self) -> float:
         return 1.0 / self.weight if self.centred else 0.0
 
     def std_along(self, directions: Matrix) -> Matrix:
@@ -110,23 +110,26 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: floa
 
 
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
-    """Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
+    r"""Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
 
-    The coordinates can be computed in two ways, which lose digits at opposite ends of a wide spectrum. For each
-    direction the more accurate one is used.
+    Along direction i the weight is :math:`v_i^\top \hat w`, and also :math:`v_i^\top X^\top Y / \lambda_i^2`. The
+    first has an absolute error of about :math:`\epsilon |\hat w|`, which is large relative to the small weights along
+    strong directions. The second has an absolute error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`, which is
+    large along weak directions. For each direction the one with the smaller error is used.
     """
     length = root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
     if fit.x.rank == 0:
         empty = np.zeros((0, len(unit)))
         return Coordinates(fit.x.lam, empty, length / unit, n), unit, empty
-    size = power_of_two(float(fit.x.lam[0]))
+    size = power_of_two(float(fit.x.lam[0]))  # dividing by a power of two is exact
     lam = (fit.x.lam / size)[:, None]
     from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # squares may underflow
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
-    steep = lam**2 * root_sum_squares(from_weights) > lam[0]
-    along = np.where(steep, from_labels, from_weights)
+    # Both errors in units of epsilon, multiplied by lambda^2.
+    labels_are_better = lam[0] < lam**2 * root_sum_squares(from_weights)
+    along = np.where(labels_are_better, from_labels, from_weights)
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
     data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
     return data, unit, along * (unit / size)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast, Forecaster
-from pyspar.core.moments import Moments, Solver, Weights
+from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.posterior import posteriors_of
 from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
 from pyspar.core.prior import Prior, Units, inverse, units_of_features
@@ -166,12 +166,11 @@ class AdaptableRegressor(MomentsRegressor):
     The forecasts assume that labels are linear in the features with noise of constant variance, in both source and
     target. If this does not hold, the forecasts are too small.
 
-    A subclass sets ``_belief`` and ``_weights`` (the meaning of a row's weight) in ``_solve``, and defines the abstract
-    methods.
+    A subclass sets ``_belief`` and ``_weight_meaning`` in ``_solve``, and defines the abstract methods.
     """
 
     _belief: Belief
-    _weights: Weights
+    _weight_meaning: WeightMeaning
     _units: Units = "target"
 
     @abstractmethod
@@ -291,21 +290,21 @@ class AdaptableRegressor(MomentsRegressor):
         return low, high
 
     def _warn_of_limits(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weights)
+        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weight_meaning)
         warn_if_nothing_left_for_noise(self._belief)
         warn_if_scales_are_too_far_apart(self._belief)
 
     @property
     def _source(self) -> Moments:
         """The source's moments, with weights that sum to the effective number of rows."""
-        return self.moments_.counted(self._weights)
+        return self.moments_.counted(self._weight_meaning)
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target, with the same meaning of the row weights as in the source."""
         target = target_moments(self, Z, sample_weight, solver=self.solver)
         if sample_weight is not None:
-            warn_if_weights_do_not_count(target.weight, target.rows, self._weights, role="target")
-        return target.counted(self._weights)
+            warn_if_weights_do_not_count(target.weight, target.rows, self._weight_meaning, role="target")
+        return target.counted(self._weight_meaning)
 
     def _spread_of(self, target: Moments) -> Vector:
         """Return the root mean square of each target feature about the source mean, or zero without an intercept."""

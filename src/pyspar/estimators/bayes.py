@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from pyspar.core.adapt import adapt
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.moments import Moments, Solver, Weights
+from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.prior import Prior, Units, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import RULES, select_rule
@@ -112,7 +112,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         *,
         fit_intercept: bool = True,
         solver: Solver = "auto",
-        weights: Weights = "counts",
+        weights: WeightMeaning = "counts",
     ) -> None:
         self.units = units
         self.centre = centre
@@ -140,7 +140,7 @@ class BayesSpARRegressor(AdaptableRegressor):
             "_belief": belief,
             "_fitted_prior": prior,
             "_units": self.units,
-            "_weights": self.weights,
+            "_weight_meaning": self.weights,
             "rank_": belief.x.rank,
             **_weights_for(prior, belief, belief.w_hat, source.y_ndim),
         }

@@ -5,7 +5,7 @@ The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,8 +14,9 @@ from sklearn.linear_model import LinearRegression
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise
-from pyspar.core.cutoff import default_cutoff, directions_above, project_features
+from pyspar.core.cutoff import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
 from pyspar.core.moments import Moments
+from pyspar.core.prior import Prior, units_of_features
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
@@ -92,20 +93,22 @@ def fit_head(
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
-    source = project_features(source, kept)
+    # The head is computed in the coordinates of the kept directions, so no rounding along the others can get a weight.
+    rotate = len(kept) < source.n_features
+    fitted = rotate_features(source, kept) if rotate else source
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
-        # Directions below the cutoff are mostly rounding, so they are removed from source, target and head.
-        centre = LinearRegression()
-        centre.coef_, centre.intercept_, centre.n_features_in_ = (coef @ kept.T) @ kept, bias, coef.shape[1]
+        centre = _linear_model(coef @ kept.T if rotate else coef, bias)
         estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
-        target = None if target is None else project_features(target, kept)
+        estimator.fit_moments(fitted)
+        if target is not None:
+            estimator.adapt(rotate_features(target, kept) if rotate else target)
     else:
-        # "spar" fits the projected source, but the target is not projected: the paper's SpAR decides along the target's
-        # full directions.
-        estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise)
-    estimator.fit_moments(source)
-    if target is not None and method != "ols":
+        estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise).fit_moments(fitted)
+    if rotate:
+        _restore_features(estimator, kept, source)
+    if method == "spar" and target is not None:
+        # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         estimator.adapt(target)
     new, offset = np.asarray(estimator.coef_).reshape(coef.shape), np.asarray(estimator.intercept_).reshape(len(coef))
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
@@ -119,3 +122,40 @@ def fit_head(
         differs = np.abs((new - coef) @ directions) > EPS64 * np.abs(coef).max()
         changed = Changed(int(differs.sum()), differs.size)
     return NewHead(new, offset, changed, estimator)
+
+
+def _linear_model(coef: Matrix, intercept: Vector) -> LinearRegression:
+    model = LinearRegression()
+    model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, coef.shape[1]
+    return model
+
+
+def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions: Matrix, source: Moments) -> None:
+    """Express a regressor on coordinates along directions as a regressor on the features, in place.
+
+    Its weights have no component along other directions.
+    """
+    moments = project_features(source, directions)
+    belief = estimator._belief
+    x = restore_spectrum(belief.x, directions, moments)
+    estimator.moments_, estimator.n_features_in_ = moments, moments.n_features
+    estimator._belief = replace(  # type: ignore[assignment]  # each class keeps its kind of belief
+        belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions
+    )
+    estimator.coef_ = np.asarray(estimator.coef_) @ directions
+    if isinstance(estimator, SpARRegressor):
+        return
+    prior = estimator._fitted_prior
+    units = units_of_features(moments, None, "common", fit_intercept=False)
+    estimator._fitted_prior = Prior(units, directions.T @ prior.coef, prior.intercept)
+    estimator.units_ = units
+    estimator.centre = _linear_model(estimator.centre.coef_ @ directions, estimator.centre.intercept_)
+    adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
+    if adaptation is not None:
+        estimator.adaptation_ = replace(
+            adaptation,
+            w_hat=directions.T @ adaptation.w_hat,
+            w_proj=directions.T @ adaptation.w_proj,
+            x=x,
+            z=restore_spectrum(adaptation.z, directions, moments),
+        )

@@ -12,7 +12,7 @@ from pyspar.core.adapt import adapt
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.linalg import squared
-from pyspar.core.moments import Moments, Solver, Weights
+from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.prior import Prior, units_of_features
 from pyspar.core.rules import chi2_rule
 from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
@@ -88,7 +88,7 @@ class SpARRegressor(AdaptableRegressor):
         fit_intercept: bool = True,
         noise: Noise = "mle",
         solver: Solver = "auto",
-        weights: Weights = "counts",
+        weights: WeightMeaning = "counts",
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -101,7 +101,7 @@ class SpARRegressor(AdaptableRegressor):
         belief = flat_belief(moments, fit_intercept=bool(self.fit_intercept), noise=self.noise)
         return {
             "_belief": belief,
-            "_weights": self.weights,
+            "_weight_meaning": self.weights,
             "rank_": belief.x.rank,
             "sigma2_": per_output(squared(belief.sigma), source.y_ndim),
             **_weights_for(belief, belief.w_hat, None, source.y_ndim),

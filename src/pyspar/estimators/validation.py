@@ -250,9 +250,9 @@ def warn_if_nothing_left_for_noise(belief: Belief) -> None:
         )
 
 
-def warn_if_weights_do_not_count(weight: float, rows: int, weights: str, *, role: str = "source") -> None:
+def warn_if_weights_do_not_count(weight: float, rows: int, meaning: str, *, role: str = "source") -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
-    if weights == "counts" and weight < MIN_COUNT * rows:
+    if meaning == "counts" and weight < MIN_COUNT * rows:
         warnings.warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
             'only their ratios matter, as with inverse-probability weights, use weights="importance".',

@@ -20,7 +20,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pipelines import last_step, output_names
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection.compare import Comparison, Weights, add_weights, compare_weights
+from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
 from pyspar.inspection.findings import derive_label_findings, find_leading_columns, list_feature_findings
 from pyspar.inspection.judgement import Judgement, write_verdict
@@ -36,7 +36,7 @@ def inspect(
     Z: Any,
     *,
     groups: Any = None,
-    weights: Weights | None = None,
+    weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,

@@ -19,7 +19,7 @@ from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.validation import read_moments
 
-Weights = Mapping[str, Any]
+NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
 Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
@@ -69,14 +69,15 @@ def compare_weights(estimator: Any, target: Moments, *, as_given: bool = False) 
         "fit_intercept": estimator._belief.centred,  # the parameter may have changed since the fit
         "solver": estimator.solver,
     }
-    is_spar = isinstance(estimator, SpARRegressor)
     unadapted = copy.copy(estimator).reset()
-    if is_spar:
+    if isinstance(estimator, SpARRegressor):
         least_squares, ridge = unadapted, _fit(BayesSpARRegressor(**settings), estimator, estimator._source)
     else:
         least_squares = _fit(SpARRegressor(**settings), estimator, in_units_of(estimator._source, units))
         ridge = unadapted
     spar, bayes = _adapt(least_squares, in_units_of(target, units)), _adapt(ridge, target)
+    name, adapted = ("SpAR", spar) if isinstance(estimator, SpARRegressor) else ("Bayes-SpAR", bayes)
+    before, after = (weights_of(fitted)[0] * units[:, None] for fitted in (unadapted, adapted))
     return Comparison(
         estimator=estimator,
         target=target,
@@ -86,18 +87,15 @@ def compare_weights(estimator: Any, target: Moments, *, as_given: bool = False) 
             "SpAR": _scale_weights(spar, inverse(units)),
             "Bayes-SpAR": weights_of(bayes),
         },
-        adapted="SpAR" if is_spar else "Bayes-SpAR",
+        adapted=name,
         adaptation=spar.adaptation_,
         units=units,
-        removed=removed_shares(
-            spar.adaptation_.z.V,
-            *(weights_of(fitted)[0] * units[:, None] for fitted in (unadapted, spar if is_spar else bayes)),
-        ),
+        removed=removed_shares(spar.adaptation_.z.V, before, after),
         limits=ridge.evidence_.limit,
     )
 
 
-def add_weights(comparison: Comparison, weights: Weights | None) -> Comparison:
+def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Comparison:
     """Return a comparison that includes the caller's weights."""
     if weights is None:
         return comparison

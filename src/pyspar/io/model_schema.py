@@ -117,17 +117,24 @@ class _SchemaCheck:
             return -1
         if (plain and kind not in _PLAIN_KINDS) or not _is_accepted(kind, name):
             self.rejected.add(name)
+        self._check_fields(kind, node)
+        content = self._check_content(kind, node, depth + 1, plain)
+        number = self._forms.setdefault((kind, name, content), len(self._forms))
+        self._check_id(kind, node.get("__id__"), number)
+        return number
+
+    def _check_fields(self, kind: str, node: dict[str, Any]) -> None:
         fields = _NODES[kind][0] | _COMMON
         if kind == "NdArrayNode":
             fields = fields | ({"file"} if node.get("type") == "numpy" else {"content", "shape"})
         self._require({*node, "__id__"} == fields, f"a {kind} with the fields {sorted(node)}")
-        node_id = node.get("__id__")
-        self._require(node_id is None or type(node_id) is int, f"a {kind} with the id {node_id!r}")
-        form = (kind, name, self._check_content(kind, node, depth + 1, plain))
-        count = self._forms.setdefault(form, len(self._forms))
-        if node_id is not None:
-            self._require(self._ids.setdefault(node_id, count) == count, f"two different nodes with the id {node_id}")
-        return count
+
+    def _check_id(self, kind: str, node_id: Any, number: int) -> None:
+        """Check that all nodes with an id are equal, which means that they have the same number."""
+        if node_id is None:
+            return
+        self._require(type(node_id) is int, f"a {kind} with the id {node_id!r}")
+        self._require(self._ids.setdefault(node_id, number) == number, f"two different nodes with the id {node_id}")
 
     def name_of(self, node: Any) -> str:
         """Return ``module.name`` of a node."""

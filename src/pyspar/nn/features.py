@@ -133,7 +133,7 @@ class _FeatureSums:
         X = torch.cat([x for x, _ in batches])
         labels = [y for _, y in batches if y is not None]
         if self._sums is None:
-            # The loader is read once, so float64 uses QR from the start; for float32 one product is accurate enough.
-            self._sums = TensorSums(exact=X.dtype == torch.float64)
+            # The loader is read once, so float64 uses QR from the start. For float32 one product is accurate enough.
+            self._sums = TensorSums(exact=True if X.dtype == torch.float64 else None)
             self._sums.eps = max(self._sums.eps, self._eps)
         self._sums.add(X, torch.cat(labels) if labels else None)

@@ -121,20 +121,29 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: LayerTrace | Non
 
 
 def _explain_change(forward: Forward, layer: nn.Linear) -> str | None:
-    """Return how the model changes the output of a layer before it returns it, or None if it does not."""
+    """Return how the model changes the output of a layer before it returns it, or None if it does not.
+
+    The output of the layer is replaced three times: by probe numbers, by their negation, and by zeros. The model leaves
+    the output unchanged if it returns all three.
+    """
     probe, returned = _replace_output(forward, layer, _PROBE_RANGE)
     negated, returned_negated = _replace_output(forward, layer, -_PROBE_RANGE)
     zero, returned_zero = _replace_output(forward, layer, 0.0)
-    pairs = [(a, b) for a, b in zip(returned, returned_zero) if a.numel() == probe.numel() == b.numel()]
-    of_same_size = [c for c in returned_negated if c.numel() == probe.numel()]
-    for at_probe, at_zero in pairs:
-        eps = max(torch.finfo(at_probe.dtype).eps, torch.finfo(probe.dtype).eps)
+    # A model may return several tensors, in the same order each time.
+    same_size = [
+        tensors for tensors in zip(returned, returned_negated, returned_zero) if tensors[0].numel() == probe.numel()
+    ]
+    for at_probe, at_negated, at_zero in same_size:
+        rtol = 4 * max(torch.finfo(at_probe.dtype).eps, torch.finfo(probe.dtype).eps)
         # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
-        negation_returned = any(_are_close(c, negated, rtol=4 * eps) for c in of_same_size)
-        if negation_returned and _are_close(at_probe, probe, rtol=4 * eps) and _are_close(at_zero, zero, rtol=0.0):
+        if (
+            _are_close(at_probe, probe, rtol=rtol)
+            and _are_close(at_negated, negated, rtol=rtol)
+            and _are_close(at_zero, zero, rtol=0.0)
+        ):
             return None
     # The tolerance is wide because rounding is coarse if a large number is added. It only selects the message.
-    for at_probe, at_zero in pairs:
+    for at_probe, _, at_zero in same_size:
         difference = at_probe.cpu().double() - at_zero.cpu().double()
         if _are_close(difference, probe, rtol=1e-2, atol=_PROBE_RANGE / 100):
             return "the model adds something to its output, such as a skip connection, another layer or an offset"

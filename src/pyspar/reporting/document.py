@@ -14,7 +14,7 @@ from typing import Any
 from pyspar import __version__
 from pyspar.errors import InputError, need
 from pyspar.inspection import Inspection, inspect
-from pyspar.inspection.compare import Weights
+from pyspar.inspection.compare import NamedWeights
 from pyspar.io.atomic import whole_file
 
 
@@ -80,7 +80,7 @@ def report(
     Z: Any,
     *,
     groups: Any = None,
-    weights: Weights | None = None,
+    weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import Any
 
 from pyspar.core.moments import Moments, Solver, column_names
-from pyspar.sources.kinds import Kind, features_of_batch, kind_of, refuse_dates
+from pyspar.sources.kinds import DataKind, features_of_batch, kind_of, refuse_dates
 from pyspar.sources.stream import moments_of_batches
 
 
@@ -44,7 +44,7 @@ def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> 
     return moments_of_batches(stream, labelled=labelled, solver=solver)
 
 
-def linear_prediction(model: Any, X: Any, kind: Kind) -> Any:
+def linear_prediction(model: Any, X: Any, kind: DataKind) -> Any:
     """Return the predictions of a linear model: lazy for a Dask collection, on the device for a tensor."""
     refuse_dates("X", X)
     columns, expected = X.shape[1] if len(X.shape) == 2 else None, model.n_features_in_

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from pyspar.core.linalg import use_algebra
 from pyspar.wording import list_some
 
-Kind = Literal["rows", "sparse", "dask", "torch", "batches"]
+DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-150, 1e150
 """The range of the largest weight. The square of a weight beyond it, or of its inverse, overflows float64."""
@@ -20,7 +20,7 @@ _TIME_TYPES = ("date", "time", "period", "duration")
 """Prefixes of the names of date and duration types in numpy, pandas, polars and arrow."""
 
 
-def kind_of(data: Any) -> Kind:
+def kind_of(data: Any) -> DataKind:
     """Return the kind of data, without importing a library that the caller has not imported.
 
     >>> kind_of(np.ones((2, 2))), kind_of(sp.eye_array(2)), kind_of(iter([]))

@@ -1,6 +1,7 @@
 """Compute Moments of tensors in float64 on their device, and return only D x D numbers to the CPU.
 
 Rows in float32 or a narrower dtype need one product. Rows in float64 use QR on the device if one product loses digits.
+No more rows than columns use QR in any dtype: it is as cheap as the product, and its root has as few rows.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from pyspar.sources.stream import split_batch
 
 _TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
+_EXACT: dict[str, bool | None] = {"auto": None, "gram": False, "qr": True}
 
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
     """Return the moments of a tensor, computed on its device."""
-    sums = TensorSums(exact=solver == "qr")
+    sums = TensorSums(exact=_EXACT[solver])
     sums.add(X, Y, sample_weight)
     moments, resolved = sums.moments()
     if solver == "auto" and not resolved and moments.eps.min() <= EPS64:
@@ -40,11 +42,11 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver 
 
     The loader is read once, so float64 rows use QR.
     """
-    sums = TensorSums(exact=solver == "qr")
+    sums = TensorSums(exact=_EXACT[solver])
     for number, batch in enumerate(batches):
         X, y, weight = split_batch(batch, labelled, number)
-        if number == 0 and solver == "auto":
-            sums.exact = "float64" in str(X.dtype)
+        if number == 0 and solver == "auto" and "float64" in str(X.dtype):
+            sums.exact = True
         try:
             sums.add(X, y, weight)
         except ValueError as error:
@@ -53,9 +55,13 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver 
 
 
 class TensorSums:
-    """A running sum over rows ``[1 | X | Y]`` on one device: their product, or with ``exact`` its root by QR."""
+    """A running sum over rows ``[1 | X | Y]`` on one device: their product, or with ``exact`` its root by QR.
 
-    def __init__(self, *, exact: bool) -> None:
+    With ``exact=None`` rows are held until there are more of them than columns, and then multiplied. If there never
+    are, QR is used.
+    """
+
+    def __init__(self, *, exact: bool | None) -> None:
         self.torch: Any = need("torch", "torch")
         self.exact = exact
         self.rows, self.weight, self.weight2, self.eps = 0, 0.0, 0.0, EPS64
@@ -65,25 +71,56 @@ class TensorSums:
         # With ``exact`` a root of [1 | X | Y]. Otherwise the product in column order [X | 1 | Y]; of X'X only the upper
         # triangle is filled; the border is stored in the last rows.
         self.sum: Any = None
+        self._held: list[tuple[Any, Any, Any]] = []
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
         """Add rows. They are multiplied on their device."""
         X, Y, w = self._check(X, Y, sample_weight)
         if len(X) == 0:
             return
-        if self.sum is None:
-            self._start(X, Y)
+        self.d, self.k = X.shape[1], Y.shape[1]
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
         self.weight2 += float(len(X) if w is None else (w * w).sum())
         self.eps = max(self.eps, float(self.torch.finfo(X.dtype).eps))
-        step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * (self.d + self.k + 1)), 1)
+        if self.exact is None and self.rows <= self.d + self.k:
+            # Copied, because a loader may reuse one tensor for all batches.
+            self._held.append((X.clone(), Y.clone(), None if w is None else w.clone()))
+            return
+        self.exact = bool(self.exact)
+        self._add_held()
+        self._add_rows(X, Y, w)
+
+    def _add_held(self) -> None:
+        """Add the rows that are held."""
+        held, self._held = self._held, []
+        if held:
+            weights = [
+                self.torch.ones(len(X), dtype=self.torch.float64, device=X.device) if w is None else w
+                for X, _, w in held
+            ]
+            any_weights = any(w is not None for *_, w in held)
+            self._add_rows(
+                self.torch.cat([X for X, *_ in held]),
+                self.torch.cat([Y for _, Y, _ in held]),
+                self.torch.cat(weights) if any_weights else None,
+            )
+
+    def _add_rows(self, X: Any, Y: Any, w: Any) -> None:
+        if self.sum is None:
+            self._start(X, Y)
+        columns = 1 + self.d + self.k
+        # A block of QR has at least as many rows as columns, because each block factorises the root again.
+        step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * columns), columns if self.exact else 1)
         for start in range(0, len(X), step):
             part = slice(start, start + step)
             self._accumulate(X[part], Y[part], None if w is None else w[part])
 
     def moments(self) -> tuple[Moments, bool]:
         """Return the moments of all rows, and whether the product kept enough digits."""
+        if self._held:
+            self.exact = True
+            self._add_held()
         if self.sum is None:
             raise ValueError("the tensors must have at least one row, got none")
         if not bool(self.torch.isfinite(self.sum).all()):
@@ -97,7 +134,6 @@ class TensorSums:
 
     def _start(self, X: Any, Y: Any) -> None:
         torch = self.torch
-        self.d, self.k = X.shape[1], Y.shape[1]
         sample = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
         mean, spread = sample.mean(dim=0), sample.std(dim=0, correction=0)
         offset = mean.abs() > OFFSET_LIMIT * spread
@@ -173,7 +209,7 @@ class TensorSums:
         if w is not None and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
             raise ValueError("sample_weight must be finite and not negative, with at least one positive weight")
         refuse_extreme_weights("sample_weight", w)
-        if self.sum is not None and (X.shape[1], Y.shape[1]) != (self.d, self.k):
+        if self.rows and (X.shape[1], Y.shape[1]) != (self.d, self.k):
             raise ValueError(
                 f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
             )

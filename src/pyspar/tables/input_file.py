@@ -20,6 +20,7 @@ from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import ProgressCallback, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches, read_ahead
+from pyspar.tables.columns import Ignored
 from pyspar.tables.request import contains_moments
 from pyspar.tables.standardise import feature_names, select_moments
 
@@ -64,15 +65,17 @@ class InputFile:
     def where(self) -> str:
         return describe_file(self.role, self.path)
 
-    def measure_means(self, features: Sequence[str], progress: Progress) -> Vector:
-        """Read the rows once, and return the mean of the values of each feature, NaN without values."""
+    def measure_means(self, features: Sequence[str], progress: Progress) -> tuple[list[str], Vector, list[Ignored]]:
+        """Read the rows once, and return the features with values, their means, and the features without values."""
         assert isinstance(self.content, RowFile)
         total, count = np.zeros(len(features)), np.zeros(len(features))
         for batch in _read_rows(self.content, features, None, progress, missing_features=True):
             known = ~np.isnan(batch.X)
             total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
-        return np.asarray(np.divide(total, count, out=np.full(len(features), np.nan), where=count > 0))
+        empty = [Ignored(features[j], f"no values in the {self.role}") for j in np.flatnonzero(count == 0)]
+        known = count > 0
+        return [features[j] for j in np.flatnonzero(known)], total[known] / count[known], empty
 
     def reduce(
         self,

@@ -33,7 +33,7 @@ from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, SummaryAccount
-from pyspar.tables.columns import Ignored, check_drop, find_label
+from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.input_file import InputFile
 from pyspar.tables.request import BadCells, Method, Request, check_outputs, check_path, check_reports
@@ -158,10 +158,10 @@ def summarize_file(
     names, ignored = choose_features(source, label=label, drop=drop)
     if features:
         names, ignored = _split_names(features, rows, label), []
-    means = None if bad_cells == "stop" else source.measure_means(names, progress)
-    if means is not None:
-        ignored += [Ignored(names[j], "no values in the file") for j in np.flatnonzero(np.isnan(means))]
-        names, means = [names[j] for j in np.flatnonzero(~np.isnan(means))], means[~np.isnan(means)]
+    means = None
+    if bad_cells == "impute":
+        names, means, empty = source.measure_means(names, progress)
+        ignored += empty
     moments = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled).moments
     with report_write_errors(output):
         write_moments(moments, output, outputs=() if label is None else (label,))

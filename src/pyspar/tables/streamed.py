@@ -45,6 +45,7 @@ from pyspar.tables.request import Method, Request
 from pyspar.tables.standardise import (
     Scale,
     build_fitted_encoder,
+    feature_names,
     measure_scale,
     measure_spread,
     root_mean_square_error,
@@ -120,57 +121,82 @@ class StreamedTarget(MomentsTarget):
 def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = open_input(request.source, "source"), open_input(request.target, "target")
-    label, identity = _find_label(source, target, request.label), request.identity
-    _check_request(target, method, output)
-    check_identity(identity, label)
+    label = _find_label(source, target, request.label)
     target = _rename_arrays(target, source, label)
-    check_drop(request.drop, (*source.names, *target.names), label=label, identity=identity)
-    features, ignored = choose_features(source, label=label, identity=identity, drop=request.drop)
-    check_features(target.names, features, target.where)
-    if target.rows is not None:
-        target.rows.read(features, identity=identity)  # checks the columns before the source is read
-        check_percent(source.styles, target.styles, features, target.path)
+    features, ignored = _check_columns(request, source, target, label)
+    _check_request(target, method, output)
 
     impute, means = request.bad_cells == "impute", None
     if impute and source.rows is not None:
-        means = source.measure_means(features, progress)
-        ignored += [Ignored(features[j], "no values in the source") for j in np.flatnonzero(np.isnan(means))]
-        features, means = [features[j] for j in np.flatnonzero(~np.isnan(means))], means[~np.isnan(means)]
+        features, means, empty = source.measure_means(features, progress)
+        ignored += empty
     read = source.reduce(features, label, progress, means=means, drop_unlabelled=request.drop_unlabelled)
-    x, missing = read.moments, dict(zip(features, read.n_missing))
-    _, constant = measure_spread(x)
-    _check_source(source, label, x, bool(constant[-1]))
-    ignored += [Ignored(features[j], f"constant in the source ({x.mean[j]:g})") for j in np.flatnonzero(constant[:-1])]
-    features = [name for name, is_constant in zip(features, constant[:-1]) if not is_constant]
-    if not features:
-        raise no_features_error(source.where, ignored)
-    x = select_moments(x, features)
+    varying, constant = _split_constant(source, label, read.moments)
+    x = select_moments(read.moments, varying)
     scale = measure_scale(x)
-    standard = standardise(x, scale)
     has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
-    target_read = target.reduce(features, label if has_output else None, progress, means=scale.mean if impute else None)
+    target_read = target.reduce(varying, label if has_output else None, progress, means=scale.mean if impute else None)
     z = standardise(target_read.moments, scale)
-    extra = list_extra_columns(target.names, {*source.names, label, identity or label, *request.drop})
+
+    extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
+    n_missing = dict(zip(features, read.n_missing))
     imputed = tuple(
-        Imputed(name, int(missing[name]), int(n_missing), f"the source mean {mean:.4g}")
-        for name, n_missing, mean in zip(features, target_read.n_missing, scale.mean)
-        if missing[name] or n_missing
+        Imputed(name, int(n_missing[name]), int(in_target), f"the source mean {mean:.4g}")
+        for name, in_target, mean in zip(varying, target_read.n_missing, scale.mean)
+        if n_missing[name] or in_target
     )
     account = DataAccount(
-        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(features), n_categorical=0, n_date=0,
-        n_encoded=len(features), imputed=imputed, ignored=(*ignored, *extra), unseen=NO_UNSEEN_ROWS,
+        label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
+        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
-    known_label = label if target.rows is not None and label in target.rows.numeric else None
+    standard = standardise(x, scale)
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        MomentsTarget(z)
-        if target.rows is None
-        else StreamedTarget(z, target.rows, scale, known_label, identity, impute),
+        _make_target(target, z, scale, label, request.identity, impute),
         scale.names,
         account,
-        (*_list_notes(request, source, target, label, features), *read.notes, *target_read.notes),
+        (*_list_notes(request, source, target, label, varying), *read.notes, *target_read.notes),
         lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
     )
+
+
+def _check_columns(
+    request: Request, source: InputFile, target: InputFile, label: str
+) -> tuple[list[str], list[Ignored]]:
+    """Return the features and the ignored columns of the source, after checking that the target has the features."""
+    identity, drop = request.identity, request.drop
+    check_identity(identity, label)
+    check_drop(drop, (*source.names, *target.names), label=label, identity=identity)
+    features, ignored = choose_features(source, label=label, identity=identity, drop=drop)
+    check_features(target.names, features, target.where)
+    if target.rows is not None:
+        target.rows.read(features, identity=identity)  # checks the types of the columns and reads no rows yet
+        check_percent(source.styles, target.styles, features, target.path)
+    return features, ignored
+
+
+def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str], list[Ignored]]:
+    """Return the features that vary in the source, and the constant ones as ignored columns."""
+    *constant, constant_label = measure_spread(x)[1]
+    _check_source(source, label, x, bool(constant_label))
+    names = feature_names(x)
+    varying = [name for name, is_constant in zip(names, constant, strict=True) if not is_constant]
+    ignored = [
+        Ignored(name, f"constant in the source ({mean:g})")
+        for name, mean, is_constant in zip(names, x.mean, constant)
+        if is_constant
+    ]
+    if not varying:
+        raise no_features_error(source.where, ignored)
+    return varying, ignored
+
+
+def _make_target(
+    target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None, impute: bool
+) -> MomentsTarget:
+    if target.rows is None:
+        return MomentsTarget(z)
+    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity, impute)
 
 
 def choose_features(

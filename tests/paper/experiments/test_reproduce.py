@@ -21,6 +21,8 @@ from pyspar.paper.runs.run_suite import Options
 NETWORK_SUITES = [name for name in list_suite_names() if name != "table1"]
 ONE_SEED = {
     "chair-angles",
+    "chair-angles-pretrained",
+    "rcf-mnist-pretrained",
     "povertymap-unlabeled",
 }  # the largest suites; rcf-mnist and povertymap have two
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Vector
-from pyspar.core.cutoff import default_cutoff, directions_above, project_features
+from pyspar.core.cutoff import default_cutoff, directions_above, restore_spectrum, rotate_features
 from pyspar.core.moments import Moments
 from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
@@ -57,8 +57,9 @@ def compute_inflation(X: Any, Z: Any) -> Vector:
     """Return Var_zj / M for noise of variance 1, in decreasing order."""
     source = Moments.of(X)
     # The same cutoff of directions as for a head.
-    x, z = Spectrum.of(project_features(source, directions_above(source, default_cutoff(source)))), Spectrum.of(Z)
-    return np.sort(spectral_inflation(x, z, np.array([1.0]), len(Z))[:, 0])[::-1]
+    kept = directions_above(source, default_cutoff(source))
+    x = restore_spectrum(Spectrum.of(rotate_features(source, kept)), kept, source)
+    return np.sort(spectral_inflation(x, Spectrum.of(Z), np.array([1.0]), len(Z))[:, 0])[::-1]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

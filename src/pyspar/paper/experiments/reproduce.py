@@ -148,4 +148,12 @@ def _shrink_block(block: Block, pool: str) -> Block:
         pretrain = {"pretrain": 1} if "pretrain" in params else {}
         methods[name] = {**params, **pretrain, "config": config}
     hold_out = {key: value for key, value in block.options.items() if key == "hold_out"}
-    return replace(block, methods=methods, options={"mini": pool, **hold_out}, folds=block.folds[:2])
+    # A miniature needs no download of weights, and no enlarged images.
+    network_options = {k: v for k, v in block.network_options.items() if k not in ("pretrained", "size")}
+    return replace(
+        block,
+        methods=methods,
+        options={"mini": pool, **hold_out},
+        network_options=network_options,
+        folds=block.folds[:2],
+    )

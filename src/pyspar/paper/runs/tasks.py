@@ -12,7 +12,13 @@ from pyspar.paper.data import Part, ShiftTask, load
 from pyspar.paper.data.registry import state_of
 from pyspar.paper.runs.spec import RunSpec
 
-_SHAPES = {"mlp": (6,), "resnet18": (3, 16, 16), "resnet34": (3, 16, 16), "multispectral-resnet18": (8, 16, 16)}
+_SHAPES = {
+    "mlp": (6,),
+    "resnet18": (3, 16, 16),
+    "resnet34": (3, 16, 16),
+    "efficientnet-lite0": (3, 16, 16),
+    "multispectral-resnet18": (8, 16, 16),
+}
 
 _SOURCE_SCALE, _TARGET_SCALE = 0.3, 3.0  # standard deviations of a generated task along its shifted direction
 
