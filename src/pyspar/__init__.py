@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.bayes import BayesSpARRegressor
+    from pyspar.estimators.correction import TargetCorrection
+    from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
-    from pyspar.estimators.pipelines import adapt_pipeline
+    from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import SpARRegressor
     from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
@@ -40,12 +42,16 @@ _HOME = {
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
+    "TargetCorrection": "pyspar.estimators.correction",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
     "alpha_path": "pyspar.estimators.alpha_path",
+    "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
+    "predict_interval": "pyspar.estimators.pipelines",
     "report": "pyspar.reporting",
+    "rows_to_label": "pyspar.estimators.label_choice",
     "save": "pyspar.io.models",
 }
 
@@ -64,13 +70,17 @@ __all__ = [
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
+    "TargetCorrection",
     "TargetWatch",
     "__version__",
     "adapt_pipeline",
     "alpha_path",
+    "expected_rmse",
     "inspect",
     "load",
+    "predict_interval",
     "report",
+    "rows_to_label",
     "save",
 ]
 

@@ -49,6 +49,7 @@ def estimators():
         if hasattr(kind(), "partial_fit"):
             yield f"{name}-partial", kind().partial_fit(frame, y).partial_fit(frame, y)
         if hasattr(kind(), "fit_batches"):
+            yield f"{name}-groups", kind().fit(frame, y, groups=np.arange(60) % 3)
             yield f"{name}-batches", kind().fit_batches([(frame, y), (frame, y)])
 
 

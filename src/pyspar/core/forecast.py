@@ -8,16 +8,20 @@ For weights w and a target of M rows with the second moment :math:`T = Z^\top Z 
 The terms are bias, variance and noise. No weights have a smaller expected error than the belief's mean. With a flat
 belief the first two terms for least squares are ``thm:ols_loss``.
 
-Intervals are quantiles of draws (:mod:`pyspar.core.posterior`). They also account for the uncertainty of both variances
-and of the units of the prior, which the belief treats as known. Draws come from the posterior under the belief's prior
-and under priors in other units, each in proportion to its evidence.
+The intervals that hold for a linear relation are quantiles of draws (:mod:`pyspar.core.posterior`). They also account
+for the uncertainty of both variances and of the units of the prior, which the belief treats as known. Draws come from
+the posterior under the belief's prior and under priors in other units, each in proportion to its evidence.
+
+Real targets violate the model. The caller passes a function that returns the interval for real data, given the interval
+of the model and the separation of source and target (:mod:`pyspar.estimators.experience`).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,11 +30,14 @@ from pyspar.core.moments import Moments
 from pyspar.core.posterior import posteriors_of, prior_probabilities
 from pyspar.core.prior import Prior, inverse
 from pyspar.core.ridge import belief_of_fit
+from pyspar.core.separation import Separation, measure_separation
 
 DRAWS = 2000
 LEVELS = (0.8, 0.95)
 
 Interval = tuple[float, float]
+Calibrate: TypeAlias = Callable[[float, float, Interval, Separation], Interval]
+"""Maps (level, expected RMSE, interval of the linear model, separation) to an interval for real data."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,22 @@ class Forecast:
     rmse : float
         Expected root mean squared error on labels with noise, as a scorer measures it. ``float(forecast)`` returns it.
     interval80, interval95 : pairs of float
-        Intervals that contain the error with probability 80 % and 95 %, if the labels are linear in the features.
-    rmse_noiseless, interval80_noiseless, interval95_noiseless
-        The same for labels without noise.
+        Intervals that contained the error in at least 80 % and 95 % of real shifts with a similar separation of source
+        and target. If no shift is found, they are those of the model, widened by what real data need.
+    rmse_noiseless : float
+        The expected error on labels without noise.
+    interval80_noiseless, interval95_noiseless : pairs of float
+        For labels without noise, if the labels are linear in the features.
     variance, bias, noise : float
         The parts of the expected squared error: the uncertainty of the true weights, the distance of these weights
-        from the belief's mean, and the noise of the labels. They sum to ``rmse**2``.
+        from the belief's mean, and the noise of the labels.
+    between_groups : float
+        The further squared error on rows of new groups, if the regressor was fitted with ``groups``. The four parts sum
+        to ``rmse**2``.
+    interval80_if_linear, interval95_if_linear : pairs of float or None
+        Intervals that contain the error with probability 80 % and 95 %, if the labels are linear in the features with
+        noise of constant variance, in source and target, and the rows have no groups. None for regressors that are not
+        linear.
     """
 
     name: str
@@ -62,6 +79,9 @@ class Forecast:
     variance: float
     bias: float
     noise: float
+    between_groups: float = 0.0
+    interval80_if_linear: Interval | None = None
+    interval95_if_linear: Interval | None = None
 
     def __float__(self) -> float:
         return self.rmse
@@ -83,6 +103,10 @@ class Forecaster:
         Priors with the same centre in other units, for the intervals.
     seed : int
         The seed of the draws for the intervals. The same seed gives the same numbers.
+    between_groups : array of shape (K,), optional
+        The squared error to add on rows of new groups, per output.
+    calibrate : function, optional
+        Returns the intervals for real data. By default they are those of the linear model.
     """
 
     def __init__(
@@ -94,8 +118,11 @@ class Forecaster:
         fit_intercept: bool,
         other_priors: Sequence[Prior] = (),
         seed: int = 0,
+        between_groups: Vector | None = None,
+        calibrate: Calibrate | None = None,
     ) -> None:
-        self._prior, self._seed = prior, seed
+        self._prior, self._seed, self._source, self._calibrate = prior, seed, source, calibrate
+        self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
         self._priors = (prior, *other_priors)
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
@@ -109,7 +136,8 @@ class Forecaster:
         return other
 
     def _set_target(self, target: Moments) -> None:
-        self._rows = target.weight
+        self._separation: Separation | None
+        self._rows, self._target, self._separation = target.weight, target, None
         root = self._prior.transform_target(target).root.copy()
         root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
         self._root = root  # of [1 | Z] about the source mean
@@ -119,12 +147,23 @@ class Forecaster:
         self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
         self._predictions: tuple[int, Matrix] = (-1, root)
 
+    @property
+    def separation(self) -> Separation:
+        """How well the rows of source and target can be distinguished."""
+        if self._separation is None:
+            self._separation = measure_separation(self._source, self._target)
+        return self._separation
+
     def best(self) -> tuple[Matrix, Vector]:
         """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
         return self._prior.weights(self._belief, self._belief.w_hat)
 
-    def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
-        """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
+    def expected_square(self, coef: Matrix, intercept: Vector, output: int = 0) -> float:
+        """Return the expected squared error of weights (D, K) with intercepts (K,), for one output and no groups."""
+        return sum(self._parts(coef, intercept, output)[1])
+
+    def _parts(self, coef: Matrix, intercept: Vector, output: int) -> tuple[Vector, tuple[float, float, float]]:
+        """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
             # Offset and weights as corrections to the prior's centre, about the source mean.
@@ -133,14 +172,25 @@ class Forecaster:
             weights = np.vstack([offset, correction])[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
             bias = float(np.square(self._root @ difference).sum()) / self._rows
+        return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
+
+    def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
+        """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
+        weights, (bias, variance, noise) = self._parts(coef, intercept, output)
+        with np.errstate(over="ignore", invalid="ignore"):
             noiseless_draws, draws = self._draw_errors(weights, output)
-        variance, noise = float(self._variance[output]), float(belief.evidence.sigma2[output])
-        rmse, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
-        interval80, interval95 = (_interval(draws, level, rmse) for level in LEVELS)
+        between_groups = float(self._between_groups[output])
+        if_linear, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
+        rmse = _number(np.sqrt(bias + variance + noise + between_groups))
+        linear80, linear95 = (_interval(draws, level, if_linear) for level in LEVELS)
         noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
+        interval80, interval95 = (
+            self._calibrated(level, rmse, rmse / _number(if_linear) if if_linear > 0.0 else 1.0, interval)
+            for level, interval in zip(LEVELS, (linear80, linear95), strict=True)
+        )
         return Forecast(
             name=name,
-            rmse=_number(rmse),
+            rmse=rmse,
             interval80=interval80,
             interval95=interval95,
             rmse_noiseless=_number(rmse_noiseless),
@@ -149,7 +199,17 @@ class Forecaster:
             variance=_number(variance),
             bias=_number(bias),
             noise=_number(noise),
+            between_groups=between_groups,
+            interval80_if_linear=linear80,
+            interval95_if_linear=linear95,
         )
+
+    def _calibrated(self, level: float, rmse: float, growth: float, if_linear: Interval) -> Interval:
+        """Return the interval for real data; ``growth`` is the increase of the RMSE by groups."""
+        low, high = _number(if_linear[0] * growth), _number(if_linear[1] * growth)
+        if self._calibrate is None or not np.isfinite(rmse):
+            return low, high
+        return self._calibrate(level, rmse, (low, high), self.separation)
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""

@@ -1,7 +1,7 @@
-"""Base classes of the estimators: fit, adapt, predict and forecast from the moments of the source.
+"""AdaptableRegressor: adapt to a target, and forecast the error on it, from the moments of the source.
 
-An estimator keeps the moments of its source and never its rows. Every method validates its input and computes the new
-attributes first, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
+Every method validates its input and computes the new attributes first, and sets them last. An error or an interrupt
+before that leaves the estimator unchanged.
 """
 
 from __future__ import annotations
@@ -9,162 +9,49 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast, Forecaster
-from pyspar.core.moments import Moments, Solver, WeightMeaning
+from pyspar.core.moments import Moments, WeightMeaning
 from pyspar.core.posterior import posteriors_of
 from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
 from pyspar.core.prior import Prior, Units, inverse, units_of_features
 from pyspar.core.ridge import Belief
+from pyspar.core.separation import Separation, measure_separation
+from pyspar.estimators.experience import rmse_interval, row_factor
+from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
+from pyspar.estimators.moments_regressor import (
+    ADAPTED,
+    Attributes,
+    MomentsRegressor,
+    linear_weights,
+    per_output,
+    weights_of,
+)
+from pyspar.estimators.target_labels import check_counts
 from pyspar.estimators.validation import (
-    SPARSE_FORMATS,
-    Source,
+    check_choice,
     check_level,
     check_rows,
-    read_batches,
-    read_moments,
-    read_rows,
     target_moments,
     warn_if_nothing_left_for_noise,
     warn_if_scales_are_too_far_apart,
     warn_if_weights_do_not_count,
 )
-from pyspar.sources import linear_prediction
 from pyspar.sources.kinds import kind_of, use_device_of
 
-Attributes = dict[str, Any]
-"""Fitted attributes by name, computed but not yet set."""
-
-
-class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A linear regressor whose fit is a function of the moments of its source.
-
-    A subclass has the parameter ``solver`` and defines ``_solve``.
-    """
-
-    solver: Solver
-    moments_: Moments
-    _y_ndim: int
-
-    @abstractmethod
-    def _solve(self, source: Source) -> Attributes:
-        """Return the fitted attributes for a source, including ``coef_`` and ``intercept_``, without setting any."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on labelled source rows. An earlier fit and adaptation are discarded.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, D)
-        y : array of shape (n,) or (n, K)
-        sample_weight : array of shape (n,), optional
-            A weight of 2 counts as two copies of the row, unless ``weights="importance"``.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        with use_device_of(X):
-            self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2))
-        self._warn_of_limits()
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add a batch of labelled source rows. The result is that of one fit on all rows."""
-        self._validate_params()
-        first = not hasattr(self, "moments_")
-        with use_device_of(X):
-            source = read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=1, reset=first)
-            if not first:
-                if source.y_ndim != self._y_ndim:
-                    raise ValueError(
-                        f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
-                    )
-                names = getattr(self, "feature_names_in_", None)
-                source = Source(self.moments_ + source.moments, source.y_ndim, names)
-            self._learn(source)
-        return self
-
-    def fit_batches(self, batches: Any) -> Self:
-        """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
-
-        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows.
-        """
-        self._validate_params()
-        self._learn(read_batches(batches, solver=self.solver))
-        self._warn_of_limits()
-        return self
-
-    def fit_moments(self, moments: Moments) -> Self:
-        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such; no rows are needed.
-
-        With one output the weights have the same shape as for a one-dimensional y.
-        """
-        self._validate_params()
-        self._learn(read_moments(moments))
-        self._warn_of_limits()
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions.
-
-        For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
-        """
-        check_is_fitted(self)
-        kind = kind_of(X)
-        if kind in ("dask", "torch"):
-            return linear_prediction(self, X, kind)
-        return check_rows(self, X, accept_sparse=SPARSE_FORMATS) @ self.coef_.T + self.intercept_
-
-    def to_linear_regression(self) -> LinearRegression:
-        """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
-        check_is_fitted(self)
-        plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
-        plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
-        plain.n_features_in_, plain.rank_ = self.n_features_in_, self.rank_
-        if hasattr(self, "feature_names_in_"):
-            plain.feature_names_in_ = self.feature_names_in_
-        return plain
-
-    def _learn(self, source: Source) -> None:
-        """Compute all fitted attributes for a source, then set them."""
-        attributes = {
-            **self._solve(source),
-            "moments_": source.moments,
-            "n_features_in_": source.moments.n_features,
-            "_y_ndim": source.y_ndim,
-        }
-        if source.names is not None:
-            attributes["feature_names_in_"] = source.names
-        for stale in ("adaptation_", "feature_names_in_"):
-            self.__dict__.pop(stale, None)
-        self.__dict__.update(attributes)
-
-    def _warn_of_limits(self) -> None:
-        """Warn about limitations of the source."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
+__all__ = ["AdaptableRegressor", "Attributes", "MomentsRegressor", "linear_weights", "per_output", "weights_of"]
 
 
 class AdaptableRegressor(MomentsRegressor):
     """A regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
 
-    The forecasts assume that labels are linear in the features with noise of constant variance, in both source and
-    target. If this does not hold, the forecasts are too small.
+    The expectations assume that labels are linear in the features with noise of constant variance, in both source and
+    target. The intervals do not: they come from experience with real shifts.
 
     A subclass sets ``_belief`` and ``_weight_meaning`` in ``_solve``, and defines the abstract methods.
     """
@@ -172,6 +59,9 @@ class AdaptableRegressor(MomentsRegressor):
     _belief: Belief
     _weight_meaning: WeightMeaning
     _units: Units = "target"
+    _adapted_to: Moments
+    _separation: Separation
+    _correction: LinearCorrection | None = None
 
     @abstractmethod
     def _adapt_to(self, target: Moments) -> Attributes:
@@ -189,13 +79,17 @@ class AdaptableRegressor(MomentsRegressor):
     def _prior_for_rows(self) -> Prior:
         """Return the prior used for per-row intervals."""
 
-    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
-        """Adapt the weights to an unlabelled target, in place.
+    def adapt(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Adapt the weights to a target, in place.
 
         Parameters
         ----------
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
             Target rows with the source's columns. Batches are an iterable of row blocks.
+        y : array of shape (m,) or (m, K), or mapping, optional
+            Labels of some target rows, with NaN where unknown, or as ``{row position: label}``. The weights are adapted
+            without labels first, and then corrected as by :class:`pyspar.TargetCorrection`: ``drift_`` is the
+            difference, and intervals and expected errors are those of the corrected weights. Z must be rows.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -205,27 +99,78 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         self._validate_params()
         target = self._target(Z, sample_weight)
+        rows = None if y is None else self._rows(Z)
         self._warn_of_limits()
         with use_device_of(Z):
-            self._adapt_moments(target)
+            new = copy.copy(self)
+            new._adapt_moments(target)
+            if rows is not None:
+                new._correct_weights(rows, y, sample_weight)
+        for stale in ADAPTED:
+            self.__dict__.pop(stale, None)
+        self.__dict__.update(new.__dict__)
         return self
 
-    def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
+    def adapted(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
         check_is_fitted(self)
-        return copy.copy(self).adapt(Z, sample_weight=sample_weight)
+        return copy.copy(self).adapt(Z, y, sample_weight=sample_weight)
 
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
         check_is_fitted(self)
-        self.__dict__.pop("adaptation_", None)
+        for stale in ADAPTED:
+            self.__dict__.pop(stale, None)
         self.__dict__.update(self._unadapted())
         return self
+
+    @property
+    def separation_(self) -> Separation:
+        """How well the rows of the source and of the adapted target can be distinguished."""
+        if not hasattr(self, "_separation"):
+            if not hasattr(self, "_adapted_to"):
+                raise AttributeError(f"{type(self).__name__} has separation_ only after adapt(Z)")
+            self._separation = measure_separation(self._source, self._adapted_to)
+        return self._separation
+
+    def __getstate__(self) -> Any:
+        """Return the state for a file, with the separation instead of the moments of the target."""
+        if hasattr(self, "_adapted_to"):
+            _ = self.separation_
+        return {name: value for name, value in super().__getstate__().items() if name != "_adapted_to"}
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def home_rmse(self) -> Any:
+        """Return the expected RMSE, before adapting, on new rows like those of the source.
+
+        If the regressor was fitted with ``groups``, the rows belong to new groups: this is then the error of
+        cross-validation that leaves groups out, if it is larger than the expectation of the model. With two dimensions
+        of y, return one number per output.
+        """
+        check_is_fitted(self)
+        return per_output(np.sqrt(self._model_home_rmse() ** 2 + self._between_groups()), self._y_ndim)
+
+    def _model_home_rmse(self) -> Vector:
+        """Return the expected RMSE per output, under the model, of the weights before adapting."""
+        source = self._source.without_outputs()
+        forecaster, weights = self._forecaster(source, plain=True), weights_of(copy.copy(self).reset())
+        return np.sqrt([forecaster.expected_square(*weights, k) for k in range(weights[0].shape[1])])
+
+    def _between_groups(self) -> Vector:
+        """Return the squared error, per output, by which new groups exceed the expectation of the model."""
+        if getattr(self, "_group_rmse", None) is None:
+            return np.zeros(self.moments_.n_outputs)
+        return np.asarray(np.maximum(self._group_rmse**2 - self._model_home_rmse() ** 2, 0.0))
 
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
-        The forecast uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for :class:`pyspar.SpARRegressor`.
+        The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
+        :class:`pyspar.SpARRegressor`. The intervals come from experience with real shifts; see ``docs/forecasts.md``.
         With ``rule="keep"`` the adapted weights are its mean.
         Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
@@ -238,9 +183,14 @@ class AdaptableRegressor(MomentsRegressor):
         -------
         Forecast
             The forecast with intervals and the parts of the error. ``float(forecast)`` is the expected RMSE on noisy
-            labels. If y had two dimensions, a list with one forecast per output.
+            labels. If y had two dimensions, a list with one forecast per output. After ``adapt(Z, y)`` the forecast is
+            a ``LabelForecast`` of the corrected weights.
         """
         check_is_fitted(self)
+        if self._correction is not None:
+            rows = self._rows(Z)
+            corrected = self._correction.forecasts(rows, check_counts(sample_weight, len(rows)), type(self).__name__)
+            return corrected[0] if self._y_ndim == 1 else list(corrected)
         forecaster = self._forecaster(self._target(Z, sample_weight))
         coef, intercept = weights_of(self)
         forecasts = [forecaster.forecast(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
@@ -253,8 +203,9 @@ class AdaptableRegressor(MomentsRegressor):
         ----------
         X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
         return_std : bool, default False
-            Also return, for each row, the root of the expected squared difference between label and prediction. It
-            includes the noise, the uncertainty of the weights, and the directions that adapting removed.
+            Also return, for each row, a standard deviation of the label about the prediction. It includes the noise,
+            the uncertainty of the weights and the directions that adapting removed, multiplied by the factor of
+            ``predict_interval`` at level 0.9.
 
         Returns
         -------
@@ -264,30 +215,57 @@ class AdaptableRegressor(MomentsRegressor):
             return super().predict(X)
         rows = self._rows(X)
         prediction = rows @ self.coef_.T + self.intercept_
+        if self._correction is not None:
+            return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
         mean = prediction.reshape(len(rows), -1)
         (std,) = self._per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)
-        return prediction, std
+        return prediction, std * self._row_factor(0.9)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
+    def predict_interval(
+        self, X: Any, level: float = 0.9, *, basis: Literal["experience", "linear"] = "experience"
+    ) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        The probability assumes labels that are linear in the features. The interval averages the posterior of the
-        current weights and posteriors in other units, each weighted by its evidence. A prediction may lie outside its
-        interval if the evidence favours other units, or if a rule has removed directions.
+        The interval averages the posterior of the current weights and posteriors in other units, each weighted by its
+        evidence. By default it is then extended to contain the prediction, and its distances from the prediction are
+        multiplied by a factor from real shifts. The factor depends on the separation of the source and the target of
+        the last ``adapt``. Without ``adapt`` it is the factor for rows like those of the source.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
         level : float in (0, 1), default 0.9
+        basis : {"experience", "linear"}, default "experience"
+            "linear" returns the interval without the factor. It holds if the labels are linear in the features. A
+            prediction may then lie outside its interval if the evidence favours other units, or if a rule has removed
+            directions.
 
         Returns
         -------
         low, high : arrays of shape (n,), or (n, K) if y had two dimensions
         """
         check_level(level)
+        check_choice("basis", basis, ("experience", "linear"))
+        rows = self._rows(X)
+        if self._correction is not None:
+            prediction = rows @ self.coef_.T + self.intercept_
+            half = self._correction.half_widths(rows, level).reshape(prediction.shape)
+            return prediction - half, prediction + half
         tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
-        low, high = self._per_row(self._rows(X), lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
-        return low, high
+        low, high = self._per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+        if basis == "linear":
+            return low, high
+        prediction, factor = rows @ self.coef_.T + self.intercept_, self._row_factor(level)
+        below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
+        return prediction + factor * below, prediction + factor * above
+
+    def _row_factor(self, level: float) -> Any:
+        """Return the factor for distances from the predictions, for new groups too if the source has groups."""
+        factor = row_factor(level, self.separation_ if hasattr(self, "adaptation_") else None)
+        between = self._between_groups()
+        if not between.any():
+            return factor
+        return factor * per_output(np.sqrt(1.0 + between / self._model_home_rmse() ** 2), self._y_ndim)
 
     def _warn_of_limits(self) -> None:
         warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weight_meaning)
@@ -313,13 +291,31 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _adapt_moments(self, target: Moments) -> None:
         """Adapt to a checked target: compute all attributes, then set them."""
-        self.__dict__.update(self._adapt_to(target))
+        attributes = {**self._adapt_to(target), "_adapted_to": target}
+        self.__dict__.pop("_separation", None)
+        self.__dict__.update(attributes)
 
-    def _forecaster(self, target: Moments) -> Forecaster:
+    def _correct_weights(self, rows: Matrix, y: Any, sample_weight: Any) -> None:
+        """Correct the adapted weights with the labels of some target rows."""
+        correction, reports = fit_linear_correction(self, weights_of(self), rows, y, sample_weight)
+        self._correction = correction
+        self.drift_ = reports[0] if self._y_ndim == 1 else reports
+        self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
+
+    def _forecaster(self, target: Moments, *, plain: bool = False) -> Forecaster:
+        """Return the forecaster for a target; with ``plain`` without groups and calibration."""
         source, centred, spread = self._source, self._belief.centred, self._spread_of(target)
         units = units_of_features(source, spread, self._units, fit_intercept=centred, include_unseen=True)
         others = self._in_other_units(units, spread)
-        return Forecaster(source, target, self._prior_in(units), other_priors=others, fit_intercept=centred)
+        return Forecaster(
+            source,
+            target,
+            self._prior_in(units),
+            other_priors=others,
+            fit_intercept=centred,
+            between_groups=None if plain else self._between_groups(),
+            calibrate=None if plain else rmse_interval,
+        )
 
     def _in_other_units(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
         """Return the prior in the other kinds of units, which intervals also use.
@@ -357,21 +353,3 @@ class AdaptableRegressor(MomentsRegressor):
             for k in range(result.shape[2]):
                 result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return [values[:, 0] if self._y_ndim == 1 else values for values in result]
-
-
-def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:
-    """Return ``coef_`` and ``intercept_`` in scikit-learn's shapes, for weights of shape (features, outputs)."""
-    coef = w[:, 0].copy() if y_ndim == 1 else np.array(w.T, order="C")
-    return {"coef_": coef, "intercept_": per_output(intercept, y_ndim)}
-
-
-def per_output(values: Vector, y_ndim: int) -> Any:
-    """Return one number per output: a float for a one-dimensional y."""
-    return float(values[0]) if y_ndim == 1 else values
-
-
-def weights_of(estimator: Any) -> tuple[Matrix, Vector]:
-    """Return the weights (D, K) and intercepts (K,) of a fitted linear regressor."""
-    coef = np.asarray(estimator.coef_, dtype=np.float64)
-    coef = coef[:, None] if coef.ndim == 1 else coef.T
-    return coef, np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), (coef.shape[1],))

@@ -1,0 +1,145 @@
+r"""Separation: whether source and target rows can be distinguished, and how well, from their Moments alone.
+
+**Means.** Regress the indicator of the target on the features of all rows, with an intercept. In coordinates of the
+principal components of all rows, with :math:`c = NM / (N + M)`, component scatters :math:`\Lambda` and the difference
+of means d, the coefficient of determination is
+
+.. math:: R^2 = c \, d^\top \Lambda^{-1} d, \qquad
+   F = \frac{\nu - k + 1}{k} \frac{R^2}{1 - R^2} \sim F(k, \nu - k + 1), \qquad \nu = N + M - 2
+
+which is Hotelling's two-sample :math:`T^2` test. The components are those of the standardised columns. They do not
+depend on which rows are the target, so leaving out small ones keeps the level of the test. At most a quarter as many
+components as rows are used.
+
+**Spreads.** The log ratio of the target's to the source's standard deviation along each component and each column is
+divided by its standard error, :math:`\sqrt{(\kappa - 1) (1/N + 1/M) / 4}`, and the largest one is compared with the
+normal distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot be computed from Moments. It
+is assumed to be large (``KURTOSIS_GROWTH``), because rare categories have a large kurtosis.
+
+A shift is found if either test rejects at half the level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, ndtr
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.linalg import algebra, root_sum_squares
+from pyspar.core.moments import Moments
+from pyspar.core.spectrum import ROUNDING_SLACK
+
+LEVEL = 0.05
+"""The probability of finding a shift between two samples of the same distribution."""
+KURTOSIS_GROWTH = 6.0
+"""The comparison of spreads assumes a kurtosis of this number times the root of the smaller number of rows. A kurtosis
+cannot be computed from Moments, and the largest kurtosis among many columns grows with the number of rows. With this
+value, 6 % of 307 random splits of real data sets were found to be shifted, by both tests together."""
+ROWS_PER_COMPONENT = 4
+_SMALLEST_COMPONENT = 1e-9
+"""Components below this share of the largest one are rounding."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well source and target rows can be distinguished.
+
+    Attributes
+    ----------
+    auc : float
+        The expected area under the ROC curve, on new rows, of the linear discriminant between source and target rows;
+        0.5 if they cannot be distinguished. It assumes normal features with equal covariances.
+    p_value : float
+        Of the test that source and target have the same means and spreads.
+    found : bool
+        Whether the test rejects at the level of 5 %.
+    """
+
+    auc: float
+    p_value: float
+    found: bool
+
+
+def measure_separation(source: Moments, target: Moments) -> Separation:
+    """Compare the features of source and target rows.
+
+    Parameters
+    ----------
+    source, target : Moments
+        Moments with the same features. Outputs are ignored. The weights are numbers of rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Z = rng.normal(size=(300, 3)), rng.normal(size=(200, 3))
+    >>> measure_separation(Moments.of(X), Moments.of(Z)).found
+    False
+    >>> measure_separation(Moments.of(X), Moments.of(Z + 1.0)).found
+    True
+    """
+    n, m, d = source.weight, target.weight, source.n_features
+    ratio = n * m / (n + m)
+    roots = [moments.root[1:, 1 : d + 1] for moments in (source, target)]
+    difference = (target.mean[:d] - source.mean[:d]) * np.sqrt(ratio)
+    rounding = (
+        ROUNDING_SLACK
+        * np.maximum(source.eps, target.eps)
+        * np.hypot(source.column_lengths()[:d], target.column_lengths()[:d])
+    )
+    total = np.vstack([*roots, difference])
+    length = root_sum_squares(total)
+    varies = length > rounding
+    scale = length[varies]
+    columns = [root[:, varies] / scale for root in roots]
+    difference = difference[varies] / scale
+    freedom = n + m - 2.0
+    scatter, V = _principal_components(np.vstack([*columns, difference]), int(freedom // ROWS_PER_COMPONENT))
+    k = scatter.size
+    if k == 0:
+        return Separation(auc=0.5, p_value=1.0, found=False)
+    r2 = min(float(np.square(difference @ V) @ (1.0 / scatter)), 1.0)
+    p_means = float(betainc((freedom - k + 1.0) / 2.0, k / 2.0, 1.0 - r2))
+    p_spreads = _compare_spreads(columns, V, n, m)
+    p_value = min(1.0, 2.0 * min(p_means, p_spreads))
+    return Separation(auc=_held_out_auc(r2, k, n, m), p_value=p_value, found=p_value <= LEVEL)
+
+
+def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
+    """Return the squared lengths and the directions of the leading components of rows, at most ``limit`` of them."""
+    if limit < 1 or rows.shape[1] == 0:
+        return np.zeros(0), np.zeros((rows.shape[1], 0))
+    if len(rows) >= rows.shape[1]:
+        scatter, V = algebra().gram_eigen(rows)
+    else:
+        scatter, U = algebra().gram_eigen(rows.T)
+        V = rows.T @ (U / np.sqrt(np.maximum(scatter, np.finfo(np.float64).tiny)))
+    kept = min(limit, int((scatter > _SMALLEST_COMPONENT * scatter[0]).sum()))
+    return scatter[:kept], V[:, :kept]
+
+
+def _held_out_auc(r2: float, k: int, n: float, m: float) -> float:
+    """Return the AUC of the linear discriminant on new rows, from the share of variance that it explains."""
+    if r2 >= 1.0:
+        return 1.0
+    noise, freedom = k / n + k / m, n + m - 2.0
+    # Unbiased for normal rows: E[D^2] = freedom / (freedom - k - 1) (distance^2 + noise).
+    distance2 = max(max(freedom - k - 1.0, 0.0) * r2 / (1.0 - r2) * (1.0 / n + 1.0 / m) - noise, 0.0)
+    return float(ndtr(distance2 / np.sqrt(2.0 * (distance2 + noise))))
+
+
+def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> float:
+    """Return the p-value for equal spreads along all columns and components."""
+    if min(n, m) < 2.0:
+        return 1.0
+    spreads = [
+        np.concatenate([root_sum_squares(root), root_sum_squares(root @ V)]) / np.sqrt(count - 1.0)
+        for root, count in zip(columns, (n, m), strict=True)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.abs(np.log(spreads[1]) - np.log(spreads[0]))
+    logs = logs[~np.isnan(logs)]  # constant in both
+    kurtosis = KURTOSIS_GROWTH * np.sqrt(min(n, m))
+    error = np.sqrt((kurtosis - 1.0) / 4.0 * (1.0 / n + 1.0 / m))
+    return float(min(1.0, 2.0 * logs.size * ndtr(-logs.max(initial=0.0) / error)))

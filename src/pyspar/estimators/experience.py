@@ -1,0 +1,169 @@
+"""What real shifts show: how far actual errors were from forecasts, and how often each outcome was wrong.
+
+``experience.json`` is written by ``python -m benchmarks.trust``, which learns it from real data sets, each with a
+natural shift, and from random splits of the same data sets. The file names the data sets. Tasks are grouped by the
+separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, otherwise by the AUC.
+
+Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
+belief, and "any" are other regressors, whose expected error is a multiple of their cross-validated error.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from pyspar.core.forecast import Interval
+from pyspar.core.separation import Separation
+
+Kind = Literal["linear", "any"]
+Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
+EXCESS = 1.3
+"""An outcome is judged by whether the actual error exceeds this many times the error at home."""
+HURTS_RATIO = 1.3
+"""A shift hurts if the expected error on the target exceeds this many times the error at home."""
+OUTSIDE_LIMIT = 0.01
+"""The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
+FILE = Path(__file__).with_name("experience.json")
+
+
+@dataclass(frozen=True)
+class BaseRate:
+    """How often the actual error exceeded ``threshold`` times the error at home, among real shifts with one outcome.
+
+    Attributes
+    ----------
+    n_tasks : int
+        The number of real shifts with this outcome.
+    n_exceeded : int
+        The number of those whose actual error exceeded ``threshold`` times the error at home.
+    threshold : float
+    """
+
+    n_tasks: int
+    n_exceeded: int
+    threshold: float = EXCESS
+
+    @property
+    def rate(self) -> float:
+        """The share of tasks that exceeded the threshold; NaN without tasks."""
+        return self.n_exceeded / self.n_tasks if self.n_tasks else float("nan")
+
+
+def judge_outcome(
+    *, expected: float, home: float, separation: Separation, outside: float = 0.0, unseen: bool = False
+) -> Outcome:
+    """Return what can be said about a target without labels.
+
+    Parameters
+    ----------
+    expected : float
+        The expected RMSE on the target.
+    home : float
+        The expected RMSE on rows like those of the source (on new groups, if the rows have groups).
+    separation : Separation
+    outside : float
+        The share of the target's variation outside the span of the source (``Adaptation.outside_energy``).
+    unseen : bool
+        Whether the target has categories that the source does not have.
+
+    Returns
+    -------
+    {"unknown", "no-shift", "hurts", "unverified"}
+        "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot
+        be computed. "no-shift" if source and target rows cannot be distinguished. "hurts" if the expected error
+        exceeds 1.3 times the error at home. "unverified" otherwise: there is a shift, no harm is expected, and only
+        labels can verify that.
+
+    Examples
+    --------
+    >>> judge_outcome(expected=2.0, home=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
+    'hurts'
+    """
+    if unseen or not outside <= OUTSIDE_LIMIT or not (np.isfinite(expected) and np.isfinite(home)):
+        return "unknown"
+    if not separation.found:
+        return "no-shift"
+    return "hurts" if expected > HURTS_RATIO * home else "unverified"
+
+
+def separation_class(separation: Separation) -> str:
+    """Return the class of a separation: ``"none"`` if no shift is found, else a range of AUCs, such as "0.7-0.95"."""
+    if not separation.found:
+        return "none"
+    ends: list[float] = _experience()["auc_limits"]
+    return auc_classes(ends)[bisect_right(ends, separation.auc)]
+
+
+def auc_classes(ends: list[float]) -> list[str]:
+    """Return the names of the classes between given ends.
+
+    >>> auc_classes([0.7, 0.95])
+    ['0.5-0.7', '0.7-0.95', '0.95-1']
+    """
+    limits = [0.5, *ends, 1]
+    return [f"{low:g}-{high:g}" for low, high in pairwise(limits)]
+
+
+def rmse_factors(level: float, separation: Separation, kind: Kind = "linear") -> Interval:
+    """Return the factors by which the expected RMSE is multiplied for an interval of level 0.8 or 0.95."""
+    low, high = _experience()[kind]["rmse"][f"{level:g}"][separation_class(separation)]
+    return low, high
+
+
+def rmse_interval(
+    level: float, rmse: float, narrow: Interval, separation: Separation, kind: Kind = "linear"
+) -> Interval:
+    """Return the interval of the RMSE on a target.
+
+    If no shift is found, this is the interval ``narrow`` (of the model or of cross-validation), stretched on the log
+    scale by what random splits of real data need. Otherwise it is the expected RMSE times ``rmse_factors``.
+    """
+    low, high = narrow
+    if separation.found or not (0.0 < low <= rmse <= high < np.inf):
+        factors = rmse_factors(level, separation, kind)
+        return (rmse * factors[0], rmse * factors[1])
+    down, up = _experience()[kind]["stretch"][f"{level:g}"]
+    return float(rmse * (low / rmse) ** down), float(rmse * (high / rmse) ** up)
+
+
+def row_factor(level: float, separation: Separation | None) -> float:
+    """Return the factor for the half-widths of row intervals of a level; ``None`` is a regressor without a target.
+
+    It is interpolated between the levels of the file, in normal quantiles.
+    """
+    rows: dict[str, dict[str, float]] = _experience()["linear"]["rows"]
+    name = "none" if separation is None else separation_class(separation)
+    levels = sorted(rows, key=float)
+    wanted, *known = (NormalDist().inv_cdf((1.0 + value) / 2.0) for value in (level, *map(float, levels)))
+    return float(np.interp(wanted, known, [rows[value][name] for value in levels]))
+
+
+def centre_factor(separation: Separation) -> float:
+    """Return the factor from the cross-validated error of any regressor to its expected error on the target."""
+    return float(_experience()["any"]["centre"][separation_class(separation)])
+
+
+def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:
+    """Return how often real shifts with an outcome, and with a similar separation, had an excessive error.
+
+    If no task had this outcome with this separation, all tasks with the outcome are counted.
+    """
+    counts: dict[str, list[int]] = _experience()[kind]["base_rates"].get(outcome, {})
+    own = counts.get(separation_class(separation))
+    if own is None:
+        own = [sum(count[i] for count in counts.values()) for i in (0, 1)]
+    return BaseRate(int(own[0]), int(own[1]))
+
+
+@cache
+def _experience() -> dict[str, Any]:
+    return dict(json.loads(FILE.read_text(encoding="utf-8")))
