@@ -186,8 +186,8 @@ def adapt(
 
 
 @app.command(
-    help="Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors.\n\n"
-    f"{_FILES}",
+    help="Forecast the error on TARGET of a fit on SOURCE, and say what to do. Labels in TARGET do not change the "
+    f"forecast; what they show comes first.\n\n{_FILES}",
     epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
 )
 def inspect(
@@ -199,6 +199,7 @@ def inspect(
         Path | None, typer.Option(help="The report as one self-contained .html file.", show_default=False)
     ] = None,
     json: Annotated[Path | None, typer.Option(help="The same numbers as .json.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.", show_default=False)] = None,
     alpha: Alpha = None,
     features: Columns = Features.all,
     identity: Identity = None,
@@ -209,7 +210,7 @@ def inspect(
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
-    """Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors."""
+    """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
         request = jobs.Request(
@@ -217,7 +218,7 @@ def inspect(
             bad_cells.value, drop_unlabelled,
         )  # fmt: skip
         with show_progress() as progress:
-            account = jobs.inspect_files(request, top=top, report=report, json=json, progress=progress)
+            account = jobs.inspect_files(request, top=top, report=report, json=json, title=title, progress=progress)
     written = "everything was written" if report or json else "nothing was written"
     with handle_errors(debug=debug, stopped=f"stopped; {written}"):
         show.print_inspect(account)

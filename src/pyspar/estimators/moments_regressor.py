@@ -82,7 +82,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                         f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
                     )
                 names = getattr(self, "feature_names_in_", None)
-                source = Source(self.moments_ + source.moments, source.y_ndim, names)
+                source = Source(
+                    self.moments_ + source.moments,
+                    source.y_ndim,
+                    names,
+                    source.label_names,
+                    merge_ranges(getattr(self, "label_range_", None), source.label_range),
+                )
             self._learn(source, folds)
         return self
 
@@ -169,9 +175,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "n_features_in_": source.moments.n_features,
             "_y_ndim": source.y_ndim,
         }
-        if source.names is not None:
-            attributes["feature_names_in_"] = source.names
-        for stale in (*ADAPTED, "feature_names_in_"):
+        optional = {
+            "feature_names_in_": source.names,
+            "label_names_": source.label_names,
+            "label_range_": source.label_range,
+        }
+        attributes |= {name: value for name, value in optional.items() if value is not None}
+        for stale in (*ADAPTED, *optional):
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 
@@ -185,6 +195,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
+
+
+def merge_ranges(one: Any, other: Any) -> Any:
+    """Return the range of two sets of labels, arrays of shape (2, K); None if one of them is unknown."""
+    if one is None or other is None:
+        return None
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
 def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:

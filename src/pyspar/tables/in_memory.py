@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
@@ -29,7 +30,7 @@ from pyspar.sources.files.header import (
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.predictions import make_safe
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
@@ -61,7 +62,7 @@ class MemoryTarget:
 
     def predict_and_score(
         self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
-    ) -> Scored | None:
+    ) -> tuple[SquaredErrors, ...] | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
@@ -69,9 +70,7 @@ class MemoryTarget:
             _write_predictions(predictions[-1], self.ids, output, safe_csv=safe_csv)
         if self.labels is None:
             return None
-        known = ~np.isnan(self.labels)
-        errors = [float(np.sqrt(np.mean((values - self.labels)[known] ** 2))) for values in predictions]
-        return Scored(int(known.sum()), *errors)
+        return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
 def load_files(request: Request, progress: Progress) -> Inputs:

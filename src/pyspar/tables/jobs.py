@@ -7,23 +7,26 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.adapt import Adaptation, removed_shares
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, SparWarning
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection import build_inspection
+from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
-from pyspar.inspection.unseen_categories import add_unseen
+from pyspar.inspection.judgement import Judgement
+from pyspar.inspection.labels import weigh_evidence
 from pyspar.io.atomic import whole_file
 from pyspar.io.models import save as save_model
 from pyspar.io.moments import write_moments
@@ -32,7 +35,7 @@ from pyspar.reporting import Report
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, SummaryAccount
+from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, Scored, SummaryAccount
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.input_file import InputFile
@@ -40,6 +43,8 @@ from pyspar.tables.request import BadCells, Method, Request, check_outputs, chec
 from pyspar.tables.streamed import choose_features, open_files
 from pyspar.wording import describe_new_categories
 
+METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
+"""The names of the methods in forecasts and sentences."""
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 
 _REMOVED_SHARE = 0.995
@@ -75,19 +80,20 @@ def adapt_files(
     progress.start("write", "predicting and writing")
     with report_write_errors(output or save), ExitStack() as files:
         path = None if output is None else files.enter_context(whole_file(output))
-        scored = inputs.target.predict_and_score((plain, model), path, progress, safe_csv=safe_csv)
+        errors = inputs.target.predict_and_score((plain, model), path, progress, safe_csv=safe_csv)
         if save is not None:
             pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
             save_model(pipeline, files.enter_context(whole_file(save)))
     progress.finish("write")
     return AdaptAccount(
         data=inputs.data,
+        judgement=_judge(method, expected, model, target, inputs.data, errors),
         method=method,
         alpha=request.confidence,
         rank=plain.rank_,
         expected=expected,
         chosen=chosen,
-        scored=scored,
+        scored=None if errors is None else Scored(*errors),
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
         output=output,
         save=save,
@@ -101,6 +107,7 @@ def inspect_files(
     top: int = 10,
     report: Path | None = None,
     json: Path | None = None,
+    title: str | None = None,
     progress: Progress = SILENT,
 ) -> InspectAccount:
     """Inspect a fit on the source at the target, and write the reports."""
@@ -111,22 +118,25 @@ def inspect_files(
     with collect_warnings() as warned:
         estimator = inputs.fit(_make_bayes(request))
     target = inputs.target.moments()
-    models = compare_weights(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    models = compare_weights(estimator, target, has_model=False)
+    progress.finish("fit")
+    linear_models = [_make_linear_model(*weights) for weights in models.candidates.values()]
+    errors = inputs.target.predict_and_score(linear_models, None, progress) or ()
     inspection = build_inspection(
         models,
         inputs.target.features,
         columns=inputs.columns,
         outputs=[inputs.data.label],
         description=repr(estimator),
+        unseen=inputs.data.unseen,
+        errors={name: [squares] for name, squares in zip(models.candidates, errors)},
     )
-    inspection = add_unseen(inspection, inputs.data.unseen)
-    progress.finish("fit")
     notes = (*inputs.notes, *warned)
     outputs = {"--report": report, "--json": json}
     document = Report(
         inspection,
-        f"{request.source.name} → {request.target.name}",
-        _format_command(request, inputs.data.label, outputs),
+        title or f"{inputs.data.label}: {request.source.name} → {request.target.name}",
+        _format_command(request, inputs.data.label, outputs, title),
         (*_describe_data(inputs.data), *notes),
     )
     progress.start("write", "writing the report")
@@ -232,8 +242,42 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
         before, after = (
             forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
+        home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
     directions, removed, shrunk = _count_directions(adaptation, model)
-    return Expected(directions, removed, shrunk, before, after, outside=adaptation.outside_energy)
+    return Expected(directions, removed, shrunk, before, after, adaptation.outside_energy, home, forecaster.separation)
+
+
+def _judge(
+    method: Method,
+    expected: Expected,
+    model: Any,
+    target: Moments,
+    data: DataAccount,
+    errors: tuple[SquaredErrors, ...] | None,
+) -> Judgement:
+    """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
+    name, home = METHOD_NAMES[method], expected.home
+    gap, not_covered = describe_gaps(data.unseen)
+    names = ("OLS", name)
+    return Judgement(
+        forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
+        home=home,
+        before="OLS",
+        adapted=name,
+        separation=expected.separation,
+        n_target=target.rows,
+        outside=expected.outside,
+        gap=gap,
+        not_covered=not_covered,
+        evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
+    )
+
+
+def _make_linear_model(coef: Any, intercept: Any) -> LinearRegression:
+    """Return a model with given weights (D, 1) and intercepts (1,)."""
+    model = LinearRegression()
+    model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
+    return model
 
 
 def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int]:
@@ -263,7 +307,7 @@ def _write_reports(document: Report, html: Path | None, json: Path | None) -> tu
     return tuple(path for path, _ in texts)
 
 
-def _format_command(request: Request, label: str, outputs: dict[str, Path | None]) -> str:
+def _format_command(request: Request, label: str, outputs: dict[str, Path | None], title: str | None) -> str:
     """Return the command line of an inspection. Absolute paths are replaced by file names."""
     words = ["spar", "inspect", _format_path(request.source), _format_path(request.target), "--label", label]
     if request.alpha is not None:
@@ -276,6 +320,8 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words += ["--drop", name]
     if request.stream:
         words.append("--stream")
+    if title is not None:
+        words += ["--title", title]
     for option, path in outputs.items():
         words += [option, _format_path(path)] if path is not None else []
     return shlex.join(words)

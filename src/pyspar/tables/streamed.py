@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
@@ -25,7 +26,7 @@ from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.bad_cells import check_percent
 from pyspar.tables.columns import (
     DROPPED,
@@ -70,11 +71,11 @@ class MomentsTarget:
 
     def predict_and_score(
         self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
-    ) -> Scored | None:
+    ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
         errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
-        return Scored(self.z.rows, *errors)
+        return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +91,18 @@ class StreamedTarget(MomentsTarget):
 
     def predict_and_score(
         self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
-    ) -> Scored | None:
+    ) -> tuple[SquaredErrors, ...] | None:
         if output is None:
             return None if self.label is None else self._predict_batches(models, None, progress)
         with prediction_file(output, self.identity, safe_csv=safe_csv) as write:
             return self._predict_batches(models, write, progress)
 
-    def _predict_batches(self, models: Sequence[Any], write: Any, progress: Progress) -> Scored | None:
+    def _predict_batches(
+        self, models: Sequence[Any], write: Any, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
-        squares, known = np.zeros(len(models)), 0
+        errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
         batches = self.rows.read(
             self.scale.names, label=self.label, identity=identity, missing_labels=True, missing_features=self.impute
@@ -110,12 +113,10 @@ class StreamedTarget(MomentsTarget):
             if write is not None:
                 write(batch.ids, predictions[-1])
             if batch.y is not None:
-                has_label = ~np.isnan(batch.y)
-                squares += [float(np.sum((values - batch.y)[has_label] ** 2)) for values in predictions]
-                known += int(has_label.sum())
+                errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
             report(batch.rows, batch.n_bytes)
         progress.finish("rows")
-        return Scored(known, *map(float, np.sqrt(squares / known))) if known else None
+        return tuple(errors) if errors[0].n else None
 
 
 def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
