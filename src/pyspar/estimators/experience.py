@@ -5,7 +5,7 @@ natural shift, and from random splits of the same data sets. The file names the 
 separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, otherwise by the AUC.
 
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
-belief, and "any" are other regressors, whose expected error is a multiple of their cross-validated error.
+belief, and "any" are other regressors, whose expected error is their cross-validated error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Kind = Literal["linear", "any"]
 Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
 EXCESS = 1.3
 """An outcome is judged by whether the actual error exceeds this many times the error at home."""
-HURTS_RATIO = 1.3
+HURTS_RATIO = 1.1
 """A shift hurts if the expected error on the target exceeds this many times the error at home."""
 OUTSIDE_LIMIT = 0.01
 """The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
@@ -80,7 +80,7 @@ def judge_outcome(
     {"unknown", "no-shift", "hurts", "unverified"}
         "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot
         be computed. "no-shift" if source and target rows cannot be distinguished. "hurts" if the expected error
-        exceeds 1.3 times the error at home. "unverified" otherwise: there is a shift, no harm is expected, and only
+        exceeds 1.1 times the error at home. "unverified" otherwise: there is a shift, no harm is expected, and only
         labels can verify that.
 
     Examples
@@ -145,11 +145,6 @@ def row_factor(level: float, separation: Separation | None) -> float:
     levels = sorted(rows, key=float)
     wanted, *known = (NormalDist().inv_cdf((1.0 + value) / 2.0) for value in (level, *map(float, levels)))
     return float(np.interp(wanted, known, [rows[value][name] for value in levels]))
-
-
-def centre_factor(separation: Separation) -> float:
-    """Return the factor from the cross-validated error of any regressor to its expected error on the target."""
-    return float(_experience()["any"]["centre"][separation_class(separation)])
 
 
 def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:

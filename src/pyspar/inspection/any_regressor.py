@@ -1,8 +1,8 @@
 """Forecasts for any fitted regressor, such as boosting or a forest, given its source rows.
 
-The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. The
-expected error on the target is the error at home times a factor, and its interval comes from experience with real
-shifts (:mod:`pyspar.estimators.experience`), by how well source and target rows can be distinguished.
+The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. It
+is also the expected error on the target. The interval comes from experience with real shifts
+(:mod:`pyspar.estimators.experience`), by how well source and target rows can be distinguished.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspar.core.forecast import LEVELS, Forecast, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.experience import BaseRate, Outcome, base_rate, centre_factor, judge_outcome, rmse_interval
+from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
 from pyspar.estimators.groups import check_groups
 from pyspar.inspection.target_rows import is_missing
 from pyspar.progress import SILENT, Progress
@@ -46,7 +46,7 @@ class RegressorForecast:
         The cross-validated RMSE on the source.
     separation : Separation
     outcome : {"hurts", "no-shift", "unverified", "unknown"}
-        "hurts" does not occur: nothing shows without labels by how much the error of an unknown model grows.
+        "hurts" does not occur: without labels, nothing shows how much the error of an unknown model grows.
     base_rate : BaseRate
     unseen : dict of column to share
         The columns with categories that the source does not have, and the share of target rows with such categories.
@@ -106,18 +106,17 @@ def _forecast_output(
     name: str, squares: Vector, m: int, separation: Separation, unseen: dict[str, float], folds: int, grouped: bool
 ) -> RegressorForecast:
     n, home = len(squares), float(np.sqrt(squares.mean()))
-    expected = home * centre_factor(separation)
     # The standard error of the log RMSE of m new rows, and of its estimate from n rows.
     error = 0.5 * float(squares.std()) / max(home**2, np.finfo(np.float64).tiny) * np.sqrt(1.0 / n + 1.0 / m)
 
     def interval(level: float) -> Interval:
         reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error))
-        return rmse_interval(level, expected, (expected / reach, expected * reach), separation, "any")
+        return rmse_interval(level, home, (home / reach, home * reach), separation, "any")
 
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)
-    forecast = Forecast(name, expected, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
-    outcome = judge_outcome(expected=expected, home=home, separation=separation, unseen=bool(unseen))
+    forecast = Forecast(name, home, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
+    outcome = judge_outcome(expected=home, home=home, separation=separation, unseen=bool(unseen))
     rate = base_rate(outcome, separation, "any")
     return RegressorForecast(forecast, home, separation, outcome, rate, unseen, n, m, folds, grouped)
 

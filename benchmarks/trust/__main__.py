@@ -1,0 +1,58 @@
+"""Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
+
+The parts in ``LEARNT_FROM`` are used to learn. Other parts are only checked, with ``--check PART``.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.measure import print_table
+from benchmarks.shifts.sets import HALVES, REGISTER
+from benchmarks.trust.check import apply, leave_sets_out, summarise
+from benchmarks.trust.learn import KINDS, learn
+from benchmarks.trust.measure import read, run, write
+from benchmarks.trust.page import check_rows, factor_rows, rate_rows, write_tables
+from pyspar.estimators.experience import FILE
+
+LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last")
+COMMAND = "python -m benchmarks.trust"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--check", choices=[part for part in HALVES if part not in LEARNT_FROM], help="check this part")
+    parser.add_argument("--no-run", action="store_true", help="use the existing records only")
+    args = parser.parse_args()
+    parts = (args.check,) if args.check else LEARNT_FROM
+    names = [name for name, shift in REGISTER.items() if shift.half in parts]
+    if not args.no_run:
+        run(names)
+    records = [r for r in read().values() if r["part"] in (*LEARNT_FROM, *parts)]
+    known = [r for r in records if r["part"] in LEARNT_FROM]
+    experience = {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learn(known)}
+    if not args.check:
+        write(FILE, experience)
+    summaries, checked = {}, {}
+    for kind, regressors in KINDS.items():
+        for split in ("shift", "random"):
+            if args.check:
+                own = [r for r in records if r["part"] in parts and r["regressor"] in regressors]
+                results = apply(experience[kind], own)
+            else:
+                results = leave_sets_out(known, kind, regressors)
+            checked[kind, split] = [r for r in results if r["split"] == split]
+            summaries[kind, split] = summarise(checked[kind, split])
+    how = f"part {args.check}" if args.check else "leave data sets out"
+    tables = {
+        "factors": factor_rows(experience),
+        f"check-{args.check or 'left-out'}": check_rows(summaries),
+        f"rates-{args.check or 'left-out'}": rate_rows(experience, checked),
+    }
+    for name, (header, rows) in tables.items():
+        print_table(f"{name} ({how})", header, rows)
+    write_tables(tables)
+
+
+if __name__ == "__main__":
+    main()

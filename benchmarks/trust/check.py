@@ -1,0 +1,106 @@
+"""Apply experience to data sets that were not used to learn it, and summarise how often its statements hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shifts.records import Record
+from benchmarks.trust.learn import RMSE_LEVELS, ROW_LEVELS, class_of, learn, row_cover, separation_of, weights_by_set
+from pyspar.estimators.experience import EXCESS, judge_outcome
+
+Learnt = dict[str, Any]
+ROW_LEVEL = 0.9
+
+
+def interval_of(record: Record, level: float, learnt: Learnt) -> tuple[float, float]:
+    """Return the interval of the RMSE that the package returns with this experience."""
+    name, expected = class_of(record), record["expected"]
+    low, high = record[f"narrow{round(100 * level)}"]
+    if name == "none" and 0.0 < low <= expected <= high:
+        down, up = learnt["stretch"][f"{level:g}"]
+        return expected * (low / expected) ** down, expected * (high / expected) ** up
+    factors = learnt["rmse"][f"{level:g}"][name]
+    return expected * factors[0], expected * factors[1]
+
+
+def interval_score(actual: float, interval: tuple[float, float], level: float) -> float:
+    """Return the interval score of log RMSE; less is better.
+
+    >>> interval_score(1.0, (0.5, 2.0), 0.95) == 2 * math.log(2)
+    True
+    """
+    low, high, value = (math.log(number) for number in (*interval, actual))
+    return high - low + 2.0 / (1.0 - level) * (max(low - value, 0.0) + max(value - high, 0.0))
+
+
+def apply(learnt: Learnt, records: Sequence[Record]) -> list[Record]:
+    """Return for each record whether its intervals held, their scores, and the outcome."""
+    checked = []
+    for r in records:
+        if not (r["home"] > 0.0 and r["actual"] > 0.0 and np.isfinite(r["expected"])):
+            continue
+        result: Record = {"set": r["set"], "map": r["map"], "split": r["split"], "class": class_of(r), "auc": r["auc"]}
+        for level in RMSE_LEVELS:
+            interval = interval_of(r, level, learnt)
+            result[f"covered{level:g}"] = interval[0] <= r["actual"] <= interval[1]
+            result[f"score{level:g}"] = interval_score(r["actual"], interval, level)
+            result[f"width{level:g}"] = interval[1] / interval[0]
+        low, high = r["narrow95"]
+        result["if_linear"] = low <= r["actual"] <= high
+        result["outcome"] = judge_outcome(
+            expected=r["expected"], home=r["home"], separation=separation_of(r), outside=r["outside"]
+        )
+        result["exceeded"] = r["actual"] > EXCESS * r["home"]
+        if "need" in r:
+            factor = learnt["rows"][f"{ROW_LEVEL:g}"][result["class"]]
+            result["row_cover"] = row_cover(r, ROW_LEVELS.index(ROW_LEVEL), factor)
+        checked.append(result)
+    return checked
+
+
+def leave_sets_out(records: Sequence[Record], kind: str, names: Sequence[str], folds: int = 10) -> list[Record]:
+    """Learn without each fold of data sets, and apply the result to that fold."""
+    sets = sorted({r["set"] for r in records})
+    checked = []
+    for fold in range(folds):
+        left_out = set(sets[fold::folds])
+        learnt = learn([r for r in records if r["set"] not in left_out])[kind]
+        checked += apply(learnt, [r for r in records if r["set"] in left_out and r["regressor"] in names])
+    return checked
+
+
+def summarise(checked: Sequence[Record]) -> dict[str, float]:
+    """Return the shares over data sets, each with weight one."""
+    weights = weights_by_set(checked)
+
+    def mean(of: Callable[[Record], float]) -> float:
+        return float(np.average([of(r) for r in checked], weights=weights))
+
+    summary = {
+        "tasks": len(checked),
+        "sets": len({r["set"] for r in checked}),
+        "covered80": mean(lambda r: r["covered0.8"]),
+        "covered95": mean(lambda r: r["covered0.95"]),
+        "if_linear95": mean(lambda r: r["if_linear"]),
+        "score95": mean(lambda r: r["score0.95"]),
+        "width95": float(np.median([r["width0.95"] for r in checked])),
+        "no_shift": mean(lambda r: r["outcome"] == "no-shift"),
+    }
+    if all("row_cover" in r for r in checked):
+        summary["rows"] = mean(lambda r: r["row_cover"])
+        summary["rows_below_75"] = mean(lambda r: r["row_cover"] < 0.75)
+    return summary
+
+
+def rates(checked: Sequence[Record]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return for each outcome and class the number of tasks, and of those with an excessive error."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for r in checked:
+        own = counts.setdefault((r["outcome"], r["class"]), [0, 0])
+        own[0] += 1
+        own[1] += r["exceeded"]
+    return {key: (n, k) for key, (n, k) in sorted(counts.items())}

@@ -1,0 +1,148 @@
+"""Factors and base rates from records: the content of ``experience.json``.
+
+Data sets are the units, not tasks: the tasks of one data set in a class share a weight of one. A quantile over few data
+sets is uncertain, so factors use the quantile whose one-sided confidence bound reaches the level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shifts.records import Record
+from pyspar.core.separation import LEVEL, Separation
+from pyspar.estimators.experience import EXCESS, auc_classes, judge_outcome
+
+AUC_LIMITS = [0.95]
+"""The ends of the classes of separation. Chosen on the design parts; see docs/forecasts.md."""
+CONFIDENCE = 0.8
+"""Of the bound on a quantile over data sets."""
+RMSE_LEVELS, ROW_LEVELS = (0.8, 0.95), (0.5, 0.8, 0.9, 0.95)
+ROW_SURPLUS = 0.1
+"""Row intervals miss this share less than their level permits, over the data sets that they are learnt from."""
+QUANTILES = np.linspace(0.0, 1.0, 41)
+"""The quantiles over rows at which a record has the factor that a row interval needs to contain the label."""
+KINDS = {"linear": ("BayesSpAR",), "any": ("RidgeCV", "HistGradientBoosting", "RandomForest")}
+
+
+def learn(records: Sequence[Record]) -> dict[str, Any]:
+    """Return the factors and base rates of both kinds of regressors."""
+    return {
+        "auc_limits": AUC_LIMITS,
+        "sets": sorted({r["set"] for r in records}),
+        **{kind: _learn_kind([r for r in records if r["regressor"] in names], kind) for kind, names in KINDS.items()},
+    }
+
+
+def separation_of(record: Record) -> Separation:
+    return Separation(record["auc"], record["p_value"], record["p_value"] <= LEVEL)
+
+
+def class_of(record: Record) -> str:
+    """Return the class of a record as the package does, for the ends of this module."""
+    if record["p_value"] > LEVEL:
+        return "none"
+    return auc_classes(AUC_LIMITS)[int(np.searchsorted(AUC_LIMITS, record["auc"], side="right"))]
+
+
+def weights_by_set(records: Sequence[Record]) -> np.ndarray:
+    """Return a weight for each record, such that each data set has the total weight one."""
+    counts = Counter(r["set"] for r in records)
+    return np.array([1.0 / counts[r["set"]] for r in records])
+
+
+def safe_quantile(values: Sequence[float], weights: np.ndarray, q: float, confidence: float = CONFIDENCE) -> float:
+    """Return a weighted quantile, further out than ``q`` by the confidence bound for that many data sets.
+
+    >>> safe_quantile(list(range(101)), np.ones(101), 0.5, confidence=0.5)
+    50.0
+    >>> safe_quantile(list(range(101)), np.ones(101), 0.5, confidence=0.8)
+    54.0
+    """
+    n = float(weights.sum())
+    reach = NormalDist().inv_cdf(confidence) * math.sqrt(q * (1.0 - q) / n)
+    q = q + reach if q >= 0.5 else q - reach
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / n
+    if q >= 0.5:
+        place = np.searchsorted(below, min(q, 1.0) - 1e-9)
+    else:  # from the other end, so that both tails are treated alike
+        place = np.searchsorted(below - weights[order] / n, max(q, 0.0) + 1e-9, side="right") - 1
+    return float(np.asarray(values, dtype=float)[order[int(np.clip(place, 0, len(order) - 1))]])
+
+
+def _learn_kind(records: Sequence[Record], kind: str) -> dict[str, Any]:
+    shifts = [r for r in records if r["split"] == "shift" and r["home"] > 0.0 and np.isfinite(r["expected"])]
+    alike = [r for r in records if r["split"] == "random" and r["home"] > 0.0 and np.isfinite(r["expected"])]
+    classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r) == "none"]}
+    classes |= {name: [r for r in shifts if class_of(r) == name] for name in auc_classes(AUC_LIMITS)}
+    learnt: dict[str, Any] = {
+        "rmse": {f"{level:g}": {name: _factors(own, level) for name, own in classes.items()} for level in RMSE_LEVELS},
+        "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in RMSE_LEVELS},
+        "base_rates": count_outcomes(shifts),
+    }
+    if kind == "linear":
+        learnt["rows"] = {
+            f"{level:g}": {name: _row_factor(own, i) for name, own in classes.items()}
+            for i, level in enumerate(ROW_LEVELS)
+        }
+    return learnt
+
+
+def _factors(records: Sequence[Record], level: float) -> list[float]:
+    ratios, weights = [r["actual"] / r["expected"] for r in records], weights_by_set(records)
+    ends = [safe_quantile(ratios, weights, q, CONFIDENCE) for q in ((1.0 - level) / 2.0, (1.0 + level) / 2.0)]
+    return [_round(min(ends[0], 1.0)), _round(max(ends[1], 1.0))]
+
+
+def _stretch(records: Sequence[Record], level: float) -> list[float]:
+    """Return the powers for the ends of the narrow interval, such that both tails have their share."""
+    ratios, weights = [narrow_ratio(r, level) for r in records], weights_by_set(records)
+    low, high = (safe_quantile(ratios, weights, q, 0.5) for q in ((1.0 - level) / 2.0, (1.0 + level) / 2.0))
+    return [_round(max(-low, 1.0)), _round(max(high, 1.0))]
+
+
+def narrow_ratio(record: Record, level: float) -> float:
+    """Return log(actual / expected) in units of the narrow interval's distance on that side."""
+    low, high = record[f"narrow{round(100 * level)}"]
+    log = math.log(record["actual"] / record["expected"])
+    return log / math.log(high / record["expected"]) if log > 0.0 else log / math.log(record["expected"] / low)
+
+
+def row_cover(record: Record, level_index: int, factor: float) -> float:
+    """Return the share of target rows whose label lies in the row interval multiplied by a factor."""
+    return float(np.interp(factor, record["need"][level_index], QUANTILES))
+
+
+def _row_factor(records: Sequence[Record], level_index: int) -> float:
+    """Return the factor for which the mean coverage over data sets exceeds the level by the surplus."""
+    weights, level = weights_by_set(records), ROW_LEVELS[level_index]
+    wanted = level + ROW_SURPLUS * (1.0 - level)
+    low, high = 1.0, 20.0
+    for _ in range(20):  # bisection; the coverage grows with the factor
+        middle = math.sqrt(low * high)
+        is_enough = np.average([row_cover(r, level_index, middle) for r in records], weights=weights) >= wanted
+        low, high = (low, middle) if is_enough else (middle, high)
+    return _round(high)
+
+
+def count_outcomes(shifts: Sequence[Record]) -> dict[str, dict[str, list[int]]]:
+    """Return for each outcome and class the number of tasks, and of those with an excessive error."""
+    counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for r in shifts:
+        name = class_of(r)
+        outcome = judge_outcome(
+            expected=r["expected"], home=r["home"], separation=separation_of(r), outside=r["outside"]
+        )
+        counts[outcome][name][0] += 1
+        counts[outcome][name][1] += r["actual"] > EXCESS * r["home"]
+    return {outcome: {name: list(own) for name, own in sorted(of.items())} for outcome, of in sorted(counts.items())}
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.3g}")

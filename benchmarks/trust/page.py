@@ -1,0 +1,82 @@
+"""Tables of ``docs/forecasts.md``: each lies between two comments that name it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.shifts.records import Record
+from benchmarks.trust.check import rates
+
+PAGE = Path(__file__).parents[2] / "docs" / "forecasts.md"
+Table = tuple[list[str], list[list[str]]]
+
+
+def factor_rows(experience: Mapping[str, Any]) -> Table:
+    """Return the factors of the expected RMSE and of row intervals, by separation."""
+    header = ["separation", "80 %, linear", "95 %, linear", "80 %, any", "95 %, any", "rows, 90 %"]
+    rows = []
+    for name in experience["linear"]["rmse"]["0.8"]:
+        cells = [
+            _span(experience[kind]["rmse"][level][name]) if name != "none" else "narrow"
+            for kind in ("linear", "any")
+            for level in ("0.8", "0.95")
+        ]
+        rows.append(["no shift found" if name == "none" else f"AUC {name}", *cells,
+                     f"{experience['linear']['rows']['0.9'][name]:.2f}"])  # fmt: skip
+    return header, rows
+
+
+def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Table:
+    """Return the shares of tasks whose intervals held."""
+    header = ["", "tasks", "data sets", "80 % interval", "95 % interval", "if linear", "score", "high / low",
+              "no shift", "rows, 90 %", "rows below 75 %"]  # fmt: skip
+    rows = []
+    for (kind, split), s in summaries.items():
+        row = [f"{kind}, {split}", str(s["tasks"]), str(s["sets"]), *(f"{100 * s[key]:.0f} %" for key in
+               ("covered80", "covered95", "if_linear95")), f"{s['score95']:.2f}", f"{s['width95']:.2f}",
+               f"{100 * s['no_shift']:.0f} %"]  # fmt: skip
+        row += [f"{100 * s[key]:.0f} %" if key in s else "" for key in ("rows", "rows_below_75")]
+        rows.append(row)
+    return header, rows
+
+
+def rate_rows(experience: Mapping[str, Any], checked: Mapping[tuple[str, str], Sequence[Record]]) -> Table:
+    """Return the base rates that are printed, and the rates on the checked tasks."""
+    header = ["kind", "outcome", "separation", "printed: of tasks", "exceeded", "checked: of tasks", "exceeded "]
+    rows = []
+    for (kind, split), results in checked.items():
+        if split != "shift":
+            continue
+        seen = rates(results)
+        printed = {(outcome, name): tuple(own) for outcome, of in experience[kind]["base_rates"].items()
+                   for name, own in of.items()}  # fmt: skip
+        for outcome, name in sorted({*seen, *printed}):
+            cells = [(str(n), f"{100 * k / n:.0f} %") if n else ("0", "") for n, k in
+                     (printed.get((outcome, name), (0, 0)), seen.get((outcome, name), (0, 0)))]  # fmt: skip
+            rows.append([kind, outcome, name, *cells[0], *cells[1]])
+    return header, rows
+
+
+def write_tables(tables: Mapping[str, Table]) -> None:
+    """Replace the tables of the page whose names occur in it."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, (header, rows) in tables.items():
+        lines = [header, ["---"] * len(header), *rows]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        text = re.sub(
+            rf"(<!-- table {re.escape(name)} -->\n).*?(\n<!-- end -->)",
+            lambda found, body=body: f"{found[1]}{body}{found[2]}",
+            text,
+            flags=re.DOTALL,
+        )
+    part = PAGE.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, PAGE)
+
+
+def _span(factors: Sequence[float]) -> str:
+    return f"{factors[0]:.2f} to {factors[1]:.2f}"
