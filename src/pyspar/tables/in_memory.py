@@ -28,7 +28,7 @@ from pyspar.sources.files.header import (
     suggest_drop,
 )
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.predictions import make_safe
+from pyspar.sources.files.predictions import make_safe, prediction_file
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
@@ -312,12 +312,13 @@ def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path,
     """Write predictions with the id column or the row numbers from 0, in the format of the suffix."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        np.save(path, np.asarray(predictions, dtype=np.float64))
+        with prediction_file(path, None) as write:  # np.save reports a full disk without its reason
+            write(None, predictions)
         return
     key, values = ("row", np.arange(len(predictions))) if ids is None else (str(ids.name), ids.to_numpy())
     table = pd.DataFrame({key: values, "predicted" if key == "prediction" else "prediction": predictions})
     if suffix == ".parquet":
-        table.to_parquet(path, index=False)
+        table.to_parquet(path, index=False, write_page_checksum=True)
     else:
         table = make_table_safe(table) if safe_csv else table
         table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")

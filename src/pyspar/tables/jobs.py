@@ -6,7 +6,7 @@ import copy
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import weigh_evidence
-from pyspar.io.atomic import whole_file
-from pyspar.io.models import save as save_model
+from pyspar.io.atomic import whole_files
+from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress
 from pyspar.reporting import Report
@@ -78,12 +78,13 @@ def adapt_files(
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    with report_write_errors(output or save), ExitStack() as files:
-        path = None if output is None else files.enter_context(whole_file(output))
-        errors = inputs.target.predict_and_score((plain, model), path, progress, safe_csv=safe_csv)
-        if save is not None:
+    with _write_files(output, save) as (predictions_file, model_file):
+        with report_write_errors(output):
+            errors = inputs.target.predict_and_score((plain, model), predictions_file, progress, safe_csv=safe_csv)
+        if model_file is not None:
             pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
-            save_model(pipeline, files.enter_context(whole_file(save)))
+            with report_write_errors(save):
+                write_model(pipeline, model_file)
     progress.finish("write")
     return AdaptAccount(
         data=inputs.data,
@@ -187,6 +188,20 @@ def summarize_file(
 
 
 @contextmanager
+def _write_files(*paths: Path | None) -> Iterator[list[Any]]:
+    """Yield a temporary file for each path and None for None; in the end rename the files, or none if one fails."""
+    requested = [path for path in paths if path is not None]
+    try:
+        with whole_files(requested) as temporaries:
+            names = iter(temporaries)
+            yield [None if path is None else next(names) for path in paths]
+    except OSError as error:
+        if error.filename not in map(str, requested):
+            raise
+        raise _write_error(error.filename, error) from error
+
+
+@contextmanager
 def report_write_errors(path: Path | None) -> Iterator[None]:
     """Raise InputError for an error of the operating system while ``path`` is written."""
     try:
@@ -194,8 +209,12 @@ def report_write_errors(path: Path | None) -> Iterator[None]:
     except OSError as error:
         if path is None:
             raise
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write {path}: {reason}; nothing was written") from error
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> InputError:
+    reason = (error.strerror or str(error)).lower()
+    return InputError(f"cannot write {path}: {reason}; nothing was written")
 
 
 @contextmanager
@@ -301,9 +320,10 @@ def _write_reports(document: Report, html: Path | None, json: Path | None) -> tu
     """Write page and JSON, either all that were requested or none."""
     makers = [(html, document.html), (json, document.json)]
     texts = [(path, make()) for path, make in makers if path is not None]
-    with report_write_errors(html or json), ExitStack() as files:
-        for path, text in texts:
-            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8")
+    with _write_files(*(path for path, _ in texts)) as temporaries:
+        for temporary, (path, text) in zip(temporaries, texts):
+            with report_write_errors(path):
+                temporary.write_text(text, encoding="utf-8")
     return tuple(path for path, _ in texts)
 
 
