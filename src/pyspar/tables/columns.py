@@ -143,13 +143,17 @@ def select_features(
     features: Features,
     drop: Collection[str] = (),
     categories: Collection[str] = (),
+    others: Collection[str | None] = (),
 ) -> Selection:
-    """Choose the feature columns of a source, and determine their kinds. ``categories`` are never numbers or dates."""
+    """Choose the feature columns of a source, and determine their kinds.
+
+    ``categories`` are never numbers or dates. ``others`` are columns with another purpose, which are not listed.
+    """
     check_drop(categories, source.columns, label=label, identity=identity, option="--category")
     by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
     for name in source.columns:
-        if name in (label, identity):
+        if name in (label, identity, *others):
             continue
         kind, reason = _classify(source[name], features, categories) if name not in drop else ("", DROPPED)
         if reason is None:

@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
@@ -28,9 +29,8 @@ from pyspar.sources.files.header import (
     suggest_drop,
 )
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.predictions import make_safe, prediction_file
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Imputed, Inputs
+from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Fit, Imputed, Inputs, Writing, intervals_of
 from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
@@ -43,38 +43,43 @@ from pyspar.tables.columns import (
     list_raw_columns,
     select_features,
 )
-from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, date_format, date_like_form
+from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_words, date_format, date_like_form
+from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import check_input, has_names, read_table
 from pyspar.tables.request import Request
+from pyspar.tables.write import write_predictions
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryTarget:
-    """The encoded features of the target, and its labels and ids if it has any."""
+    """The encoded features of the target, its labels and ids if it has any, and all of its columns."""
 
     features: Any
     labels: Any
     ids: pd.Series[Any] | None
+    table: pd.DataFrame
     has_rows: ClassVar[bool] = True
 
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
         if output is not None:
-            _write_predictions(predictions[-1], self.ids, output, safe_csv=safe_csv)
+            suffix = output.suffix.lower()
+            ends = () if suffix == ".npy" else intervals_of(models[-1], self.features, writing.level)
+            write_predictions((predictions[-1], *ends), self.ids, output, safe_csv=writing.safe_csv)
         if self.labels is None:
             return None
         return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
-def load_files(request: Request, progress: Progress) -> Inputs:
-    """Read, check and encode both files. The target's labels are only used to score predictions."""
+def load_files(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
+    """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
     source_path, target_path, identity = request.source, request.target, request.identity
     for path, role in ((source_path, "source"), (target_path, "target")):
         check_input(path, role)
@@ -85,8 +90,10 @@ def load_files(request: Request, progress: Progress) -> Inputs:
     )
     check_identity(identity, label)
     source, y = _source_labels(read, label, request)
-    selection = select_features(source, label=label, identity=identity, features=request.features, drop=request.drop,
-                                categories=request.categories)  # fmt: skip
+    selection = select_features(
+        source, label=label, identity=identity, features=request.features, drop=request.drop,
+        categories=request.categories, others=(request.groups, request.cost),
+    )  # fmt: skip
     source_notes = check_cells(read.text, selection.names, source_path, "source", request.bad_cells)
     _check_numbers(source, selection.numeric, source_path, "source")
 
@@ -101,6 +108,8 @@ def load_files(request: Request, progress: Progress) -> Inputs:
     )
     check_percent(read.styles, target_read.styles, selection.numeric, target_path)
     labels, label_notes = _target_labels(target, target_path, label)
+    if request.labels is not None:
+        labels = add_labels(labels, request.labels, label, len(target))
 
     progress.finish("read")
     progress.start("encode", "encoding the columns")
@@ -109,7 +118,7 @@ def load_files(request: Request, progress: Progress) -> Inputs:
     columns = list_raw_columns(encoder)
     X = _encode(encoder, source[used], columns, "source")
     Z = _encode(encoder, target[used], columns, "target")
-    known = {*source.columns, label, identity or label, *request.drop}
+    known = {*source.columns, label, identity, request.groups, request.cost, *request.drop}
     account = DataAccount(
         label=label,
         n_source=len(source),
@@ -130,8 +139,40 @@ def load_files(request: Request, progress: Progress) -> Inputs:
         if target[name].isna().all()
     ]
     notes = (*empty, *read.notes, *source_notes, *target_read.notes, *target_notes, *selection.notes, *label_notes)
-    target_rows = MemoryTarget(Z, labels, ids)
-    return Inputs(lambda estimator: estimator.fit(X, y), target_rows, columns, account, notes, lambda: encoder)
+    target_rows = MemoryTarget(Z, labels, ids, target)
+    groups = read_groups(source, request.groups, source_path) if fit_groups else None
+    return Inputs(make_fit(X, y, groups), target_rows, columns, account, notes, lambda: encoder)
+
+
+def make_fit(X: Any, y: Any, groups: Any) -> Fit:
+    """Return a function that fits an estimator to the encoded source, with groups if there are any."""
+
+    def fit(estimator: Any) -> Any:
+        if groups is None or not isinstance(estimator, MomentsRegressor):
+            return estimator.fit(X, y)
+        return estimator.fit(X, y, groups=groups)
+
+    return fit
+
+
+def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "source") -> Any:
+    """Return the groups of the rows as text, or None without groups."""
+    if name is None:
+        return None
+    if name not in table.columns:
+        raise InputError(
+            f"{describe_file(role, path)}: no --groups column {name!r}; {suggest_column(name, table.columns)}"
+        )
+    words = as_words(table[name])
+    missing = np.flatnonzero(table[name].isna().to_numpy())
+    if missing.size:
+        raise InputError(
+            f"{describe_file(role, path, name)}: {missing.size} groups are missing, in "
+            f"{describe_rows(missing.tolist(), path)}; name these groups, or drop the rows"
+        )
+    if len(set(words)) < 2:
+        raise InputError(f"{describe_file(role, path, name)}: --groups needs two groups, got {words[0]!r} only")
+    return words
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +192,7 @@ def _read(request: Request, path: Path, role: str, *, as_text: Collection[str]) 
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
     frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
     prefer_comma = has_header(path) and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
-    skip = {*as_text, *request.drop, request.identity or ""}
+    skip = {*as_text, *request.drop, request.identity or "", request.groups or ""}
     frame, text = convert_text_columns(frame, skip=skip, prefer_comma=prefer_comma, typed=not has_header(path))
     return _Read(frame, notes, text)
 
@@ -306,25 +347,3 @@ def _list_imputed(
         for name in selection.names
         if any(counts[name])
     )
-
-
-def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path, *, safe_csv: bool) -> None:
-    """Write predictions with the id column or the row numbers from 0, in the format of the suffix."""
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
-        with prediction_file(path, None) as write:  # np.save reports a full disk without its reason
-            write(None, predictions)
-        return
-    key, values = ("row", np.arange(len(predictions))) if ids is None else (str(ids.name), ids.to_numpy())
-    table = pd.DataFrame({key: values, "predicted" if key == "prediction" else "prediction": predictions})
-    if suffix == ".parquet":
-        table.to_parquet(path, index=False, write_page_checksum=True)
-    else:
-        table = make_table_safe(table) if safe_csv else table
-        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-
-
-def make_table_safe(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose text and column names a spreadsheet does not read as formulas."""
-    table = table.rename(columns=make_safe)
-    return table.map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)

@@ -27,7 +27,6 @@ from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import weigh_evidence
-from pyspar.io.atomic import whole_files
 from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress
@@ -35,13 +34,36 @@ from pyspar.reporting import Report
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, Scored, SummaryAccount
+from pyspar.tables.account import (
+    PREDICTIONS_ONLY,
+    AdaptAccount,
+    DataAccount,
+    Expected,
+    Fit,
+    InspectAccount,
+    Scored,
+    SummaryAccount,
+    Writing,
+)
 from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.correct import check_correction, correct_model, describe_correction, label_files
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.input_file import InputFile
-from pyspar.tables.request import BadCells, Method, Request, check_outputs, check_path, check_reports
+from pyspar.tables.predict import predict_file
+from pyspar.tables.request import (
+    BadCells,
+    Method,
+    Request,
+    check_interval_level,
+    check_outputs,
+    check_path,
+    check_reports,
+)
 from pyspar.tables.streamed import choose_features, open_files
+from pyspar.tables.write import report_write_errors, write_files
 from pyspar.wording import describe_new_categories
+
+__all__ = ["Request", "Writing", "adapt_files", "inspect_files", "label_files", "predict_file", "summarize_file"]
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
 """The names of the methods in forecasts and sentences."""
@@ -57,12 +79,21 @@ def adapt_files(
     method: Method = "bayes",
     output: Path | None = None,
     save: Path | None = None,
-    safe_csv: bool = False,
+    use_target_labels: bool = False,
+    writing: Writing = PREDICTIONS_ONLY,
     progress: Progress = SILENT,
 ) -> AdaptAccount:
-    """Fit on the source, adapt to the target, predict its rows, and write predictions and model."""
+    """Fit on the source, adapt to the target, predict its rows, and write predictions and model.
+
+    With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
+    """
     request.check()
-    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, safe_csv=safe_csv)
+    check_interval_level(writing.level)
+    if use_target_labels:
+        check_correction(request, method)
+    check_outputs(
+        output, save, inputs=(request.source, request.target), identity=request.identity, safe_csv=writing.safe_csv
+    )
     if request.is_streamed:
         inputs = open_files(request, progress, method=method, output=output)
     else:
@@ -75,14 +106,18 @@ def adapt_files(
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     expected = _forecast(target, plain, adapted.adaptation_, model)
+    corrected = correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    with _write_files(output, save) as (predictions_file, model_file):
+    with write_files(output, save) as (predictions_file, model_file):
         with report_write_errors(output):
-            errors = inputs.target.predict_and_score((plain, model), predictions_file, progress, safe_csv=safe_csv)
+            first_file = predictions_file if corrected is None else None
+            errors = inputs.target.predict_and_score((plain, model), first_file, progress, writing=writing)
+            if corrected is not None:  # its labels cannot score it
+                inputs.target.predict_and_score((corrected,), predictions_file, progress, writing=writing)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
+            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or model)])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     progress.finish("write")
@@ -99,6 +134,7 @@ def adapt_files(
         output=output,
         save=save,
         has_rows=inputs.target.has_rows,
+        correction=None if corrected is None else describe_correction(corrected, inputs.target),
     )
 
 
@@ -185,36 +221,6 @@ def summarize_file(
         ignored=tuple(ignored),
         output=output,
     )
-
-
-@contextmanager
-def _write_files(*paths: Path | None) -> Iterator[list[Any]]:
-    """Yield a temporary file for each path and None for None; in the end rename the files, or none if one fails."""
-    requested = [path for path in paths if path is not None]
-    try:
-        with whole_files(requested) as temporaries:
-            names = iter(temporaries)
-            yield [None if path is None else next(names) for path in paths]
-    except OSError as error:
-        if error.filename not in map(str, requested):
-            raise
-        raise _write_error(error.filename, error) from error
-
-
-@contextmanager
-def report_write_errors(path: Path | None) -> Iterator[None]:
-    """Raise InputError for an error of the operating system while ``path`` is written."""
-    try:
-        yield
-    except OSError as error:
-        if path is None:
-            raise
-        raise _write_error(path, error) from error
-
-
-def _write_error(path: Path, error: OSError) -> InputError:
-    reason = (error.strerror or str(error)).lower()
-    return InputError(f"cannot write {path}: {reason}; nothing was written")
 
 
 @contextmanager
@@ -320,7 +326,7 @@ def _write_reports(document: Report, html: Path | None, json: Path | None) -> tu
     """Write page and JSON, either all that were requested or none."""
     makers = [(html, document.html), (json, document.json)]
     texts = [(path, make()) for path, make in makers if path is not None]
-    with _write_files(*(path for path, _ in texts)) as temporaries:
+    with write_files(*(path for path, _ in texts)) as temporaries:
         for temporary, (path, text) in zip(temporaries, texts):
             with report_write_errors(path):
                 temporary.write_text(text, encoding="utf-8")
@@ -338,6 +344,14 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words += ["--id", request.identity]
     for name in request.drop:
         words += ["--drop", name]
+    for name in request.categories:
+        words += ["--category", name]
+    if request.groups is not None:
+        words += ["--groups", request.groups]
+    if request.bad_cells != "stop":
+        words += ["--bad-cells", request.bad_cells]
+    if request.drop_unlabelled:
+        words.append("--drop-unlabelled")
     if request.stream:
         words.append("--stream")
     if title is not None:

@@ -34,7 +34,9 @@ class Request:
     ``identity`` is the column with the ids of the rows, ``drop`` are columns to ignore, and ``categories`` are columns
     that are categories even if they contain numbers. ``stream`` reads the files in batches even if they fit into
     memory. ``bad_cells`` says what to do with text among numbers, and ``drop_unlabelled`` ignores source rows without
-    a label.
+    a label. ``groups`` is the column with the groups of the rows, which is no feature. ``labels`` is a file with labels
+    of target rows, as ``spar label`` writes it and a person fills it in. ``cost`` is the
+    column with the cost of each label, which is no feature either.
     """
 
     source: Path
@@ -48,6 +50,9 @@ class Request:
     categories: tuple[str, ...] = ()
     bad_cells: BadCells = "stop"
     drop_unlabelled: bool = False
+    groups: str | None = None
+    labels: Path | None = None
+    cost: str | None = None
 
     def check(self) -> None:
         """Raise InputError if the confidence is not in [0, 1]."""
@@ -93,6 +98,12 @@ def free_memory() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def check_interval_level(level: float | None) -> None:
+    """Raise InputError if the probability of intervals is not in (0, 1). None stands for no intervals."""
+    if level is not None and not 0.0 < level < 1.0:
+        raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
 
 
 def check_outputs(

@@ -26,7 +26,7 @@ from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Imputed, Inputs
+from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Imputed, Inputs, Writing, intervals_of
 from pyspar.tables.bad_cells import check_percent
 from pyspar.tables.columns import (
     DROPPED,
@@ -70,7 +70,7 @@ class MomentsTarget:
         return self.z.without_outputs()
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
@@ -90,15 +90,15 @@ class StreamedTarget(MomentsTarget):
     has_rows: ClassVar[bool] = True
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, safe_csv: bool = False
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if output is None:
-            return None if self.label is None else self._predict_batches(models, None, progress)
-        with prediction_file(output, self.identity, safe_csv=safe_csv) as write:
-            return self._predict_batches(models, write, progress)
+            return None if self.label is None else self._predict_batches(models, None, progress, None)
+        with prediction_file(output, self.identity, safe_csv=writing.safe_csv) as write:
+            return self._predict_batches(models, write, progress, writing.level)
 
     def _predict_batches(
-        self, models: Sequence[Any], write: Any, progress: Progress
+        self, models: Sequence[Any], write: Any, progress: Progress, level: float | None
     ) -> tuple[SquaredErrors, ...] | None:
         report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
@@ -111,7 +111,7 @@ class StreamedTarget(MomentsTarget):
             X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
             predictions = [self.scale.predict(X, model.coef_, model.intercept_) for model in models]
             if write is not None:
-                write(batch.ids, predictions[-1])
+                write(batch.ids, predictions[-1], *intervals_of(models[-1], self.scale.standardise(X), level))
             if batch.y is not None:
                 errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
             report(batch.rows, batch.n_bytes)
@@ -125,7 +125,7 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
     label = _find_label(source, target, request.label)
     target = _rename_arrays(target, source, label)
     features, ignored = _check_columns(request, source, target, label)
-    _check_request(target, method, output)
+    _check_request(request, target, method, output)
 
     impute, means = request.bad_cells == "impute", None
     if impute and source.rows is not None:
@@ -232,7 +232,14 @@ def _find_label(source: InputFile, target: InputFile, label: str | None) -> str:
     return label or (source.outputs[0] if source.outputs else "y")
 
 
-def _check_request(target: InputFile, method: Method, output: Path | None) -> None:
+def _check_request(request: Request, target: InputFile, method: Method, output: Path | None) -> None:
+    for option, value in (
+        ("--groups", request.groups),
+        ("--labels", request.labels),
+        ("--category", request.categories),
+    ):
+        if value:
+            raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
     if method == "ridge":
         raise InputError(
             "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar, ols "

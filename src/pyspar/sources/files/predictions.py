@@ -16,8 +16,8 @@ from pyspar.sources.files.number_text import is_plain
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
-WriteBatch = Callable[[Any, Any], None]
-"""Writes the ids of some rows (None numbers the rows) and their predictions."""
+WriteBatch = Callable[..., None]
+"""Writes the ids of some rows (None numbers the rows), their predictions, and the two ends of intervals, if any."""
 
 
 def make_safe(text: str) -> str:
@@ -27,6 +27,16 @@ def make_safe(text: str) -> str:
     ("'=1+1", '-5.5', 'a-b')
     """
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_plain(text) else text
+
+
+def name_columns(key: str) -> list[str]:
+    """Return the names of predictions and intervals in a file whose first column is ``key``.
+
+    >>> name_columns("row"), name_columns("low")
+    (['prediction', 'low', 'high'], ['prediction', 'interval_low', 'high'])
+    """
+    other = {"prediction": "predicted", "low": "interval_low", "high": "interval_high"}
+    return [other[name] if name == key else name for name in other]
 
 
 @contextmanager
@@ -47,7 +57,7 @@ class _ArrayWriter:
         self._file, self._rows = file, 0
         self._write_header()
 
-    def write(self, ids: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
         self._rows += len(predictions)
 
@@ -69,14 +79,14 @@ class _TableWriter:
         self._writer: Any = None
         self._schema: Any = None
 
-    def write(self, ids: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         arrow: Any = need("pyarrow", "cli")
         n = len(predictions)
         key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
         if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
             key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
         if self._writer is None:
-            self._open(arrow, key.type)
+            self._open(arrow, key.type, len(ends) + 1)
         try:
             key = key.cast(self._schema.field(0).type)
         except arrow.ArrowException as error:
@@ -84,21 +94,21 @@ class _TableWriter:
                 f"column {self._identity!r} must have one type in all files, got {self._schema.field(0).type} and "
                 f"{key.type}; write the files again"
             ) from error
-        values = arrow.array(np.asarray(predictions, dtype=np.float64))
-        self._writer.write_batch(arrow.record_batch([key, values], schema=self._schema))
+        values = [arrow.array(np.asarray(column, dtype=np.float64)) for column in (predictions, *ends)]
+        self._writer.write_batch(arrow.record_batch([key, *values], schema=self._schema))
         self._rows += n
 
     def finish(self) -> None:
         if self._writer is not None:
             self._writer.close()
 
-    def _open(self, arrow: Any, kind: Any) -> None:
+    def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
         types = arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
         key = "row" if self._identity is None else self._identity
-        names = [key, "predicted" if key == "prediction" else "prediction"]
-        self._schema = arrow.schema([(names[0], kind), (names[1], arrow.float64())])
+        names = [key, *name_columns(key)[:n_values]]
+        self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])
         if self._suffix == ".parquet":
             self._writer = need("pyarrow.parquet", "cli").ParquetWriter(
                 self._file, self._schema, write_page_checksum=True
