@@ -4,8 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
-from pyspar.core.drift import fit_drift
+from pyspar.core.drift import TargetUnits, find_outlier, fit_drift
 from pyspar.core.drift_models import RATIOS
 
 
@@ -54,3 +55,111 @@ def test_the_average_over_models_is_the_dense_one(n, d):
     np.testing.assert_allclose(drift.predictive_scale(Z, f), scale, rtol=1e-8)
     assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
     np.testing.assert_allclose(drift.shares.sum(axis=1), 1.0)
+
+
+def test_the_correction_depends_on_no_order_unit_or_origin():
+    Z, f, y = make_rows()
+    base = fit(Z, f, y).correct(Z, f)
+    order = np.random.default_rng(1).permutation(len(y))
+    shuffled = fit(np.vstack([Z[order], Z[12:]]), np.append(f[order], f[12:]), y[order]).correct(Z, f)
+    np.testing.assert_allclose(shuffled, base)
+    other = Z * [1e-3, 7.0, 1e5] + [1.0, -1e3, 1e4]
+    np.testing.assert_allclose(fit(other, f, y).correct(other, f), base, rtol=1e-7)
+    scaled = fit(Z, -1e-6 * f + 3.0, -1e-6 * y + 3.0).correct(Z, -1e-6 * f + 3.0)
+    np.testing.assert_allclose((scaled - 3.0) / -1e-6, base, rtol=1e-6)
+
+
+def test_a_count_stands_for_copies_of_a_row():
+    Z, f, y = make_rows()
+    twice = np.r_[0, np.arange(40)]
+    copies = fit_drift(
+        Z[twice[:13]], f[twice[:13]], y[twice[:13]], target_features=Z[twice], target_prediction=f[twice]
+    )
+    counts = np.ones(40)
+    counts[0] = 2.0
+    counted = fit(Z, f, y, counts=counts[:12], target_counts=counts)
+    np.testing.assert_allclose(counted.correct(Z, f), copies.correct(Z, f), rtol=1e-9)
+    np.testing.assert_allclose(counted.predictive_scale(Z, f), copies.predictive_scale(Z, f), rtol=1e-9)
+    assert counted.expected_variance() == pytest.approx(copies.expected_variance())
+
+
+def test_an_exact_model_is_not_changed():
+    Z, f, _ = make_rows()
+    drift = fit(Z, f, f[:12])
+    np.testing.assert_array_equal(drift.correct(Z, f), f)
+    assert drift.noise2 == 0.0
+
+
+def test_noise_alone_changes_little():
+    """Without drift, the correction is mostly smaller than the error of the mean of the noise."""
+    rng = np.random.default_rng(0)
+    Z, f, _ = make_rows()
+    sizes = [np.mean((fit(Z, f, f[:12] + rng.normal(size=12)).correct(Z, f) - f) ** 2) for _ in range(40)]
+    assert np.median(sizes) < 0.5 / 12
+    assert np.mean(sizes) < 2.0 / 12  # least squares on offset, slope and three weights: 5 / 12
+
+
+def test_many_labels_give_the_model_of_the_target():
+    rng = np.random.default_rng(0)
+    n, d = 2000, 20
+    Z = rng.normal(size=(n + 500, d)) @ rng.normal(size=(d, d))
+    y = Z @ rng.normal(size=d) * 10.0 + 50.0 + rng.normal(size=n + 500)
+    wrong = Z @ rng.normal(size=d) * 10.0
+    drift = fit(Z, wrong, y[:n])
+    ridge = Ridge(1e-3).fit(Z[:n], y[:n])
+    error, best = (np.sqrt(np.mean((p - y[n:]) ** 2)) for p in (drift.correct(Z, wrong)[n:], ridge.predict(Z[n:])))
+    assert error < 1.01 * best
+    assert np.sqrt(drift.noise2) == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_corrected_linear_model_is_linear():
+    rng = np.random.default_rng(0)
+    Z, _, y = make_rows()
+    coef, intercept = rng.normal(size=3), 2.0
+    f = Z @ coef + intercept
+    drift = fit(Z, f, y)
+    w, b = drift.linear_weights(coef, intercept)
+    np.testing.assert_allclose(Z @ w + b, drift.correct(Z, f))
+
+
+def test_intervals_cover_labels_of_the_model():
+    """Draw drifts from the prior: 90 % intervals of labels and of the components hold on average."""
+    rng = np.random.default_rng(0)
+    prior = 1.0 / (1.0 + np.array(RATIOS))
+    covered, sizes = [], []
+    for _ in range(100):
+        Z, f, _ = make_rows(seed=rng.integers(1 << 30))
+        a, b, d = rng.choice(RATIOS, 3, p=prior / prior.sum())
+        units = TargetUnits.of(Z, f)
+        P, q = units.standardise(Z, f)
+        theta = rng.normal(size=2) * np.sqrt([a, b])
+        y = f + theta[0] + theta[1] * q + P @ rng.normal(size=3) * np.sqrt(d) + rng.normal(size=40)
+        drift = fit(Z, f, y[:8])
+        half = drift.quantile(0.9) * drift.predictive_scale(Z, f)
+        covered.append(np.mean(np.abs(y - drift.correct(Z, f))[8:] <= half[8:]))
+        sizes.append([low <= value <= high for value, (low, _, high) in zip(theta, drift.sizes)])
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(sizes, axis=0) == pytest.approx([0.9, 0.9], abs=0.08)
+
+
+def test_the_expected_error_is_that_of_the_dense_average_on_other_rows():
+    Z, f, y = make_rows()
+    drift = fit(Z, f, y).on(Z[20:], f[20:])
+    scale = drift.predictive_scale(Z[20:], f[20:])
+    assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
+    noisy, noiseless = drift.draw_mse(20_000)
+    assert (noisy >= noiseless).all()
+    assert np.median(noiseless) < drift.expected_variance() < np.quantile(noiseless, 0.9)
+
+
+def test_only_a_dominating_residual_is_an_outlier():
+    rng = np.random.default_rng(0)
+    for n in (5, 10, 30, 300):
+        r = rng.normal(size=n) + 5.0
+        assert find_outlier(r) is None
+        r[2] += 100.0
+        assert find_outlier(r) == 2
+        assert find_outlier(1e-9 * r, np.ones(n)) == 2
+    assert find_outlier(np.array([0.0, 0.0, 0.0, 0.0, 1.0])) == 4
+    assert find_outlier(np.zeros(9)) is None
+    assert find_outlier(np.array([1.0, 2.0, 1e9])) is None  # three labels cannot show which one is wrong

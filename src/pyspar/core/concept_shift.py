@@ -67,7 +67,7 @@ def run_shift_test(
     line, features, r, n = _whiten(rows, q, residual, counts, error_root)
     if not r.any():
         return ShiftTest(1.0, 1.0, 1.0, 1.0)
-    p_value = _evidence_test(line, features, r, n)
+    p_value = float(evidence_p_values(line, features, r[:, None], n)[0])
     basis, _ = np.linalg.qr(line if line[:, 1].any() else line[:, :1])
     offset, slope = _t_tests(line, r, n)
     features = features - basis @ (basis.T @ features)
@@ -127,21 +127,23 @@ def _whiten(
     return columns[:, :2], columns[:, 3:], columns[:, 2], float(counts.sum())
 
 
-def _evidence_test(line: Matrix, features: Matrix, r: Vector, n: float) -> float:
-    """Return the p-value of the evidence of a drift: its rank among residuals that are drawn without drift.
+def evidence_p_values(line: Matrix, features: Matrix, residuals: Matrix, n: float) -> Vector:
+    """Return the p-value of the evidence of a drift for each column of residuals (rows, B).
 
-    The evidence depends on r only through its direction, so draws in the span of the columns and one chi-squared
-    variable for the rest of the residuals suffice.
+    It is the rank of the evidence among residuals that are drawn without drift. The evidence depends on the direction
+    of the residuals alone, so draws in the span of the columns (1, q) and features, and one chi-squared variable for
+    the rest, suffice. All columns are whitened, and ``n`` is the number of labels.
     """
     basis, size, _ = np.linalg.svd(np.column_stack([line, features]), full_matrices=False)
     basis = basis[:, size > 1e-9 * size[0]]
     rng = np.random.default_rng(0)
-    inside = rng.standard_normal((basis.shape[1], DRAWS))
+    drawn = rng.standard_normal((basis.shape[1], DRAWS))
     rest = n - basis.shape[1]
-    length2 = np.square(inside).sum(axis=0) + (rng.chisquare(rest, DRAWS) if rest > 0.0 else 0.0)
-    inside, length2 = np.column_stack([basis.T @ r, inside]), np.append(r @ r, length2)
-    observed, *drawn = log_bayes_factors(basis.T @ features, basis.T @ line, inside, n, length2)
-    return float((1 + np.sum(np.array(drawn) >= observed)) / (DRAWS + 1))
+    length2 = np.square(drawn).sum(axis=0) + (rng.chisquare(rest, DRAWS) if rest > 0.0 else 0.0)
+    drawn, length2 = np.hstack([drawn, basis.T @ residuals]), np.append(length2, np.square(residuals).sum(axis=0))
+    factors = log_bayes_factors(basis.T @ features, basis.T @ line, drawn, n, length2)
+    below = np.searchsorted(np.sort(factors[:DRAWS]), factors[DRAWS:], side="left")
+    return np.asarray((1.0 + DRAWS - below) / (DRAWS + 1.0))
 
 
 def _quadratic_test(columns: Matrix, r: Vector, degrees: float) -> float:

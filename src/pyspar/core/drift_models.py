@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from pyspar.core.arrays import Matrix, Vector
 
-RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""The variances of a component relative to the noise: half decades, from none to a hundred times the noise."""
+RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
+"""The variances of a component relative to the noise, from none to so large that many labels are not shrunk."""
 
 _DRAWS = 2000
 
@@ -56,7 +56,9 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
         )
         misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
         log_size = pair_prior - np.log1p(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
-        total = np.logaddexp(total, logsumexp(log_size[:, None] - 0.5 * n * np.log(misfit), axis=0))
+        terms = log_size[:, None] - 0.5 * n * np.log(misfit)
+        largest = terms.max(axis=0)
+        total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
     return np.asarray(total - logsumexp(pair_prior) - logsumexp(-np.log1p(RATIOS)))
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import Drift
 from pyspar.estimators.row_features import check_model, compute_features, fit_features
-from pyspar.estimators.source_belief import predict_from_source
+from pyspar.estimators.source_belief import predict_if_known
 from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
@@ -128,7 +128,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             counts = np.append(counts, np.ones(len(more)))
         new.features_ = fit_features(self.features, self.model, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        reference, roots = predict_from_source(self.model, blocks)
+        reference, roots = predict_if_known(self.model, blocks)
         reference = prediction if reference is None else reference
         outputs = [
             fit_output(

@@ -66,9 +66,7 @@ def fit_linear_correction(
         raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
     counts = check_counts(sample_weight, len(rows))
     prediction = rows @ coef + intercept
-    reference, roots = predict_from_source(estimator, [rows])
-    if reference is None or roots is None:
-        raise TypeError(f"estimator must be a SpARRegressor or BayesSpARRegressor, got {type(estimator).__name__}")
+    reference, roots = predict_from_source(estimator, rows)
     outputs = [
         fit_output(rows, prediction[:, k], labels[:, k], counts, reference=reference[:, k], error_root=roots[k])
         for k in range(coef.shape[1])

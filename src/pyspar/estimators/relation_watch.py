@@ -64,10 +64,9 @@ class RelationWatch:
         return new
 
     def _log_evidence(self) -> float:
-        mean, roots = predict_from_source(self._estimator, [self._rows])
-        if mean is None or roots is None:
-            raise TypeError(f"estimator must be an AdaptableRegressor, got {type(self._estimator).__name__}")
-        prediction = self._estimator.predict(self._rows).reshape(self._labels.shape)
+        mean, roots = predict_from_source(self._estimator, self._rows)
+        coef, intercept = weights_of(self._estimator)
+        prediction = self._rows @ coef + intercept
         factors = []
         for k, units in enumerate(self._units):
             at = np.isfinite(self._labels[:, k])
