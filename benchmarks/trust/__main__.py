@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import HALVES, REGISTER
+from benchmarks.shifts.sets import REGISTER
 from benchmarks.trust.check import apply, leave_sets_out, summarise
 from benchmarks.trust.learn import KINDS, learn
 from benchmarks.trust.measure import read, run, write
@@ -21,7 +21,8 @@ COMMAND = "python -m benchmarks.trust"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--check", choices=[part for part in HALVES if part not in LEARNT_FROM], help="check this part")
+    others = sorted({shift.half for shift in REGISTER.values()} - set(LEARNT_FROM))
+    parser.add_argument("--check", choices=others, help="check the learnt experience on this part")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
     args = parser.parse_args()
     parts = (args.check,) if args.check else LEARNT_FROM

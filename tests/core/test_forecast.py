@@ -57,8 +57,8 @@ def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
     share = energy / (energy + posterior.kappa[fine])
     log = log + 0.5 * np.log(share) + 0.1 * np.log(1.0 - share)
     expected = np.exp(log - log.max())
-    np.testing.assert_allclose(posterior.weight[fine, 0], expected / expected.sum(), atol=1e-8)
-    assert posterior.weight.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(posterior.probability[fine, 0], expected / expected.sum(), atol=1e-8)
+    assert posterior.probability.sum() == pytest.approx(1.0)
 
 
 def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
@@ -67,7 +67,7 @@ def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
     found = predictive([posterior], [Z[:1]], 7.0)
     middle = found.centre.shape[0] // 2
     share = (middle + 0.5) / found.centre.shape[0]
-    kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.weight[:, 0]), share)]
+    kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.probability[:, 0]), share)]
     U, z = X / posterior.lam_max, Z[0] / posterior.lam_max
     precision = U.T @ U + kappa * np.eye(3)
     centre = z @ np.linalg.solve(precision, U.T @ y)

@@ -1,14 +1,24 @@
-"""Adapting the last step of a pipeline equals transforming and adapting separately."""
+"""Adapting and forecasting through a pipeline equals transforming and calling the last step separately."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pyspar import Moments, PCRRegressor, SpARRegressor, adapt_pipeline
+from pyspar import (
+    BayesSpARRegressor,
+    Moments,
+    PCRRegressor,
+    SpARRegressor,
+    adapt_pipeline,
+    expected_rmse,
+    predict_interval,
+)
 
 
 @pytest.fixture
@@ -100,3 +110,54 @@ def test_an_invalid_target_leaves_the_pipeline_unchanged(shift, pipe):
     with pytest.raises(ValueError, match="NaN"):
         adapt_pipeline(pipe, np.full((3, 5), np.nan))
     np.testing.assert_array_equal(pipe.predict(shift.Z), before)
+
+
+def lognormal(rng, n=300):
+    X = rng.normal(size=(n, 3))
+    return X, np.exp(X @ [0.5, -0.3, 0.0] + 0.2 * rng.normal(size=n))
+
+
+def test_forecasts_and_intervals_pass_through_pipelines_and_searches(rng):
+    X, y = lognormal(rng)
+    Z = X[:80] + 0.5
+    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y)
+    search = GridSearchCV(pipe, {"bayessparregressor__rule": ["keep"]}).fit(X, y)
+    direct = pipe[-1].expected_rmse(pipe[:-1].transform(Z))
+    assert expected_rmse(pipe, Z) == expected_rmse(search, Z) == direct
+    assert expected_rmse(pipe[-1], pipe[:-1].transform(Z)) == direct
+    np.testing.assert_array_equal(predict_interval(search, Z), pipe[-1].predict_interval(pipe[:-1].transform(Z)))
+    np.testing.assert_allclose(adapt_pipeline(search, Z).predict(Z), adapt_pipeline(pipe, Z).predict(Z))
+
+
+def test_an_affine_change_of_the_labels_scales_the_forecast_exactly(rng):
+    X, y = lognormal(rng)
+    plain = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y)
+    scaled = TransformedTargetRegressor(
+        make_pipeline(StandardScaler(), BayesSpARRegressor()), transformer=StandardScaler()
+    )
+    scaled.fit(X, y)
+    one, two = expected_rmse(plain, X + 0.5), expected_rmse(scaled, X + 0.5)
+    assert two.rmse == pytest.approx(one.rmse, rel=1e-6)
+    assert two.interval95 == pytest.approx(one.interval95, rel=1e-6)
+    assert two.noise == pytest.approx(one.noise, rel=1e-6)
+    np.testing.assert_allclose(predict_interval(scaled, X), predict_interval(plain, X), rtol=1e-6)
+
+
+def test_the_forecast_of_transformed_labels_is_that_of_simulated_labels(rng):
+    X, y = lognormal(rng, 2000)
+    Z, yz = lognormal(rng, 20000)
+    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, y)
+    actual = np.sqrt(np.mean((model.predict(Z) - yz) ** 2))
+    assert expected_rmse(model, Z).rmse == pytest.approx(actual, rel=0.05)
+    low, high = predict_interval(model, Z, 0.8)
+    assert np.mean((low <= yz) & (yz <= high)) == pytest.approx(0.8, abs=0.04)
+    adapted = adapt_pipeline(model, Z)
+    assert hasattr(adapted.regressor_, "adaptation_")
+    assert not hasattr(model.regressor_, "adaptation_")
+
+
+def test_a_model_without_our_regressor_is_refused_with_the_alternative(rng):
+    X, y = lognormal(rng)
+    for function in (expected_rmse, predict_interval):
+        with pytest.raises(TypeError, match=r"LinearRegression.*source="):
+            function(make_pipeline(StandardScaler(), LinearRegression()).fit(X, y), X)

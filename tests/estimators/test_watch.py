@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.estimators.watch import TargetWatch
@@ -35,14 +37,36 @@ def test_decay_weights_a_batch_by_its_age(world):
     assert state.rows == pytest.approx(weight.sum())
 
 
-def test_there_is_an_alarm_when_the_expected_error_exceeds_the_limit(world):
+def test_there_is_an_alarm_when_the_lower_end_of_the_interval_exceeds_the_limit(world):
     est, batches = world
     calm = TargetWatch(est, limit=1e9, window=1)
-    errors = [calm.update(batch).adapted[0].rmse for batch in batches]
-    limit = (errors[0] + errors[-1]) / 2
+    ends = [calm.update(batch).adapted[0].interval95[0] for batch in batches]
+    limit = (ends[0] + ends[-1]) / 2
     watch = TargetWatch(est, limit=limit, window=1)
-    assert [watch.update(batch).alarm for batch in batches] == [error > limit for error in errors]
-    assert errors[-1] > errors[0]
+    assert [watch.update(batch).alarm for batch in batches] == [end > limit for end in ends]
+    assert ends[-1] > ends[0]
+
+
+def test_the_default_limit_is_the_error_at_home(world):
+    est, batches = world
+    watch = TargetWatch(est, window=1)
+    states = [watch.update(batch) for batch in batches]
+    assert states[0].limits == (est.home_rmse(),)
+    assert [state.alarm for state in states] == [state.adapted[0].interval95[0] > est.home_rmse() for state in states]
+    same = TargetWatch(est, window=1).update(np.random.default_rng(3).normal(size=(40, 4)) * [1.0, 1.0, 0.3, 0.03])
+    assert not same.alarm
+
+
+def test_a_pipeline_is_watched_like_its_last_step(world):
+    _, batches = world
+    pipe = make_pipeline(FunctionTransformer(np.negative), SpARRegressor())
+    X = np.random.default_rng(5).normal(size=(300, 4)) * [1.0, 1.0, 0.3, 0.03]
+    pipe.fit(X, X @ [1.0, 2.0, 1.0, 0.0] + np.random.default_rng(6).normal(size=300))
+    whole, last = TargetWatch(pipe, window=1), TargetWatch(pipe[-1], window=1)
+    for batch in batches:
+        state, expected = whole.update(batch), last.update(-batch)
+        assert state.adapted == expected.adapted
+        np.testing.assert_allclose(state.estimator.predict(batch), expected.estimator.predict(-batch))
 
 
 def test_the_original_estimator_is_not_changed_and_several_outputs_are_monitored(rng):

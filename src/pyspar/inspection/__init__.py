@@ -31,7 +31,8 @@ from pyspar.inspection.findings import (
 )
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import read_target_labels, weigh_evidence
-from pyspar.inspection.results import Inspection, OutputInspection, find_worst_outcome
+from pyspar.inspection.regressor_inspection import inspect_regressor
+from pyspar.inspection.results import Inspection, OutputInspection, describe_output, find_worst_outcome
 from pyspar.inspection.target_rows import (
     compute_group_moments,
     find_absurd_rows,
@@ -58,6 +59,7 @@ def inspect(
     estimator: Any,
     Z: Any,
     *,
+    source: tuple[Any, Any] | None = None,
     y: Any = None,
     groups: Any = None,
     weights: NamedWeights | None = None,
@@ -69,15 +71,21 @@ def inspect(
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline that ends in one
-        It is not changed. The result does not depend on whether it is already adapted.
+    estimator : fitted SpARRegressor or BayesSpARRegressor, a Pipeline that ends in one, or a search over these
+        It is not changed. The result does not depend on whether it is already adapted. With ``source``, any fitted
+        regressor.
     Z : anything that ``adapt`` accepts
         For a pipeline, rows that its ``predict`` accepts.
+    source : pair (X, y), optional
+        The rows and labels that the regressor was fitted on. The error at home is then that of cross-validation with
+        clones of the regressor, and adapting is not considered.
     y : array of shape (m,) or (m, K), optional
         Labels of target rows, NaN where unknown. They do not change the forecasts. What they show comes first in the
         result. The labelled rows should be drawn at random from the target.
-    groups : array of shape (m,), optional
-        A label for each row of Z; errors are then also forecast for each group.
+    groups : array, optional
+        A label for each row of Z; errors are then also forecast for each group. With ``source``, the group of each
+        source row: rows of one group are never on both sides of a split. Without ``source``, such groups are an
+        argument of ``fit``.
     weights : dict of name to (coef, intercept) or to a fitted linear estimator, optional
         Further weights to forecast, for example those of a model in use.
     sample_weight : array of shape (m,), optional
@@ -101,14 +109,19 @@ def inspect(
     >>> inspection.outcome, inspection.outputs[0].recommended
     ('no-shift', 'Bayes-SpAR')
     """
+    if source is not None:
+        if weights is not None or sample_weight is not None:
+            raise InputError("weights and sample_weight are not available with source; leave them out")
+        return inspect_regressor(estimator, Z, source=source, y=y, groups=groups, outputs=outputs)
+    estimator = getattr(estimator, "best_estimator_", estimator)
     description, rows, preprocessing = repr(estimator), Z, None
     if isinstance(estimator, Pipeline):
-        columns = output_names(estimator) if columns is None else columns
+        columns = _shorten_names(output_names(estimator)) if columns is None else columns
         preprocessing, (estimator, Z) = estimator[:-1], last_step(estimator, Z)
     if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
             "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(estimator).__name__}"
+            f"{type(estimator).__name__}; pass source=(X, y) for any other regressor"
         )
     check_is_fitted(estimator)
     target = estimator._target(Z, sample_weight)
@@ -154,7 +167,7 @@ def build_inspection(
     label_std = root_sum_squares(source.root_about(None)[:, d:]) / np.sqrt(source.weight)
     leaders = find_leading_columns(comparison, columns)
     separation, homes = on_target.separation, np.atleast_1d(estimator.home_rmse()).tolist()
-    gap, not_covered = describe_gaps(unseen)
+    gap, uncovered = describe_gaps(unseen)
 
     def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
         return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
@@ -173,7 +186,7 @@ def build_inspection(
             n_target=comparison.target.rows,
             outside=comparison.outside,
             gap=gap,
-            not_covered=not_covered,
+            uncovered=uncovered,
             evidence={
                 weights: weigh_evidence(squares[k], homes[k])
                 for weights, squares in (errors or {}).items()
@@ -228,27 +241,6 @@ def build_inspection(
     )
 
 
-def describe_output(judgement: Judgement, **details: Any) -> OutputInspection:
-    """Return the inspection of one output: the judgement and further details."""
-    return OutputInspection(
-        outcome=judgement.outcome,
-        severity=judgement.severity,
-        home=judgement.home,
-        recommended=judgement.recommended,
-        headline=judgement.headline,
-        comparison=judgement.comparison,
-        not_covered=judgement.not_covered,
-        experience=judgement.experience,
-        next_step=judgement.next_step,
-        verdict=judgement.verdict,
-        base_rate=judgement.base_rate,
-        labels=judgement.labels,
-        forecasts=tuple(judgement.forecasts.values()),
-        worth=judgement.is_worthwhile,
-        **details,
-    )
-
-
 def _measure_errors(comparison: Comparison, Z: Any, y: Any, sample_weight: Any) -> TargetErrors:
     """Return the errors of all candidates on the labelled rows. Rows with weight zero are ignored."""
     n_outputs = comparison.estimator.moments_.n_outputs
@@ -273,15 +265,22 @@ def describe_gaps(unseen: UnseenRows) -> tuple[str, str]:
     if not unseen.rows:
         return "", ""
     count, columns = count_unseen(unseen), describe_columns(unseen.columns)
-    if is_serious(unseen):
-        return f"{count} have categories that do not occur in the source ({columns})", ""
-    return "", f"The forecast does not cover {count} with unseen categories ({columns})."
+    gap = f"{count} have categories that do not occur in the source ({columns})" if is_serious(unseen) else ""
+    return gap, f"The forecast does not cover {count} with unseen categories ({columns})."
 
 
 def _get_label_range(estimator: Any, output: int) -> tuple[float, float] | None:
     """Return the smallest and the largest source label, or None for an estimator that was fitted on Moments."""
     label_range = getattr(estimator, "label_range_", None)
     return None if label_range is None else (float(label_range[0, output]), float(label_range[1, output]))
+
+
+def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:
+    """Return feature names without the names of the transformers (``num__age`` is ``age``), if they stay unique."""
+    if names is None:
+        return None
+    short = [name.partition("__")[2] or name for name in names]
+    return short if len(set(short)) == len(short) else names
 
 
 def _name_labels(estimator: Any) -> Sequence[str]:

@@ -89,7 +89,8 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         "solver": estimator.solver,
     }
     unadapted, adapted = copy.copy(estimator).reset(), _adapt(estimator, target)
-    units, centre, own = np.ones(estimator.n_features_in_), None, {}
+    units, centre = np.ones(estimator.n_features_in_), None
+    own: dict[str, Pair] = {}
     if isinstance(estimator, SpARRegressor):
         least_squares, spar = unadapted, adapted
         ridge = _fit(BayesSpARRegressor(**settings), estimator, estimator._source)

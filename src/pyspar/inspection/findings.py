@@ -15,9 +15,10 @@ import numpy as np
 
 from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
+from pyspar.estimators.experience import Outcome
 from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
-from pyspar.inspection.judgement import SEVERITIES, Judgement, Outcome, Severity, name_weights
+from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights
 from pyspar.inspection.target_rows import AbsurdRows
 from pyspar.wording import format_factor, format_number, format_percent, list_some
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import HURTS_RATIO, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 
@@ -54,8 +54,8 @@ class Judgement:
         The share of the target's variation outside the span of the source.
     gap : str
         Why the forecast does not cover the target; "" if it covers nearly all of it.
-    not_covered : str
-        A sentence about the few rows that the forecast does not cover; "" if it covers all.
+    uncovered : str
+        A sentence about the rows that the forecast does not cover; "" if it covers all.
     evidence : dict of name to LabelEvidence
         What labels of target rows show about each set of weights; empty without labels.
     """
@@ -70,7 +70,7 @@ class Judgement:
     n_target: float = math.inf
     outside: float = 0.0
     gap: str = ""
-    not_covered: str = ""
+    uncovered: str = ""
     evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
 
     @property
@@ -127,7 +127,7 @@ class Judgement:
 
     @property
     def labels_show_harm(self) -> bool:
-        return self.labels is not None and self.labels.interval[0] > HURTS_RATIO * self.home
+        return self.labels is not None and self.labels.interval[0] > EXCESS * self.home
 
     def judge_forecast(self, name: str) -> Outcome:
         """Return the outcome by the forecast of one set of weights."""
@@ -210,6 +210,11 @@ class Judgement:
             return f"The true error {size}, and {interval} contains it."
         side = "above" if true > high else "below"
         return f"The forecast was wrong: the true error {size}, and {side} {interval.removesuffix(',')}."
+
+    @property
+    def not_covered(self) -> str:
+        """One sentence: the rows that the forecast does not cover; "" if it covers all, or if the headline says so."""
+        return "" if self.outcome == "unknown" and self.gap and self.labels is None else self.uncovered
 
     @property
     def experience(self) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import BaseRate
+from pyspar.estimators.experience import BaseRate, Outcome
 from pyspar.inspection.directions import Direction
 from pyspar.inspection.findings import Finding
-from pyspar.inspection.judgement import OUTCOMES, Outcome, Severity
+from pyspar.inspection.judgement import OUTCOMES, Judgement, Severity
 from pyspar.inspection.labels import LabelEvidence
 from pyspar.inspection.target_rows import AbsurdRows, Predictions
 
@@ -154,6 +154,27 @@ class Inspection:
             + (f"<ul>{listed}</ul>" if listed else "")
             + "</div>"
         )
+
+
+def describe_output(judgement: Judgement, **details: Any) -> OutputInspection:
+    """Return the inspection of one output: the judgement and further details."""
+    return OutputInspection(
+        outcome=judgement.outcome,
+        severity=judgement.severity,
+        home=judgement.home,
+        recommended=judgement.recommended,
+        headline=judgement.headline,
+        comparison=judgement.comparison,
+        not_covered=judgement.not_covered,
+        experience=judgement.experience,
+        next_step=judgement.next_step,
+        verdict=judgement.verdict,
+        base_rate=judgement.base_rate,
+        labels=judgement.labels,
+        forecasts=tuple(judgement.forecasts.values()),
+        worth=judgement.is_worthwhile,
+        **details,
+    )
 
 
 def find_worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:

@@ -90,6 +90,7 @@ def report(
     estimator: Any,
     Z: Any,
     *,
+    source: tuple[Any, Any] | None = None,
     y: Any = None,
     groups: Any = None,
     weights: NamedWeights | None = None,
@@ -104,7 +105,7 @@ def report(
 
     Parameters
     ----------
-    estimator, Z, y, groups, weights, sample_weight, columns, outputs
+    estimator, Z, source, y, groups, weights, sample_weight, columns, outputs
         As for :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
     title : str, optional
         By default the names of the labels.
@@ -130,6 +131,7 @@ def report(
     inspection = inspect(
         estimator,
         Z,
+        source=source,
         y=y,
         groups=groups,
         weights=weights,
@@ -138,7 +140,8 @@ def report(
         outputs=outputs,
     )
     if command is None:
-        options = "".join(f", {name}={name}" for name, value in (("y", y), ("groups", groups)) if value is not None)
+        given = {"source=(X, y)": source, "y=y": y, "groups=groups": groups}
+        options = "".join(f", {text}" for text, value in given.items() if value is not None)
         command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"
     if title is None:
         title = f"Error of {', '.join(output.name for output in inspection.outputs)} on the target"

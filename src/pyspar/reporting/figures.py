@@ -66,7 +66,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
 
 def draw_error_parts(output: dict[str, Any], name: str) -> str:
     """Draw the parts of the expected squared error of each set of weights; return "" if all errors are zero."""
-    forecasts = [f for f in output["forecasts"] if f["rmse"]][::-1]
+    forecasts = [f for f in output["forecasts"] if f["rmse"] and f["noise"] is not None][::-1]
     if not forecasts:
         return ""
     parts = (

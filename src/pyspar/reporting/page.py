@@ -73,13 +73,16 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "picture": Markup(figures.draw_judgement(output, f"o{k}-errors", _list_errors(report, output, by_name))),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
-        "scatter": Markup(
-            figures.draw_predictions(
-                output, f"o{k}-predictions", name_weights(report["before"]), name_weights(report["adapted"])
-            )
-        ),
+        "scatter": Markup(_draw_predictions(report, output, k)),
         **_prepare_directions(report, output, k, limit),
     }
+
+
+def _draw_predictions(report: dict[str, Any], output: dict[str, Any], k: int) -> str:
+    before, after = report["before"], report["adapted"]
+    if before == after:  # a model that cannot be adapted
+        return ""
+    return figures.draw_predictions(output, f"o{k}-predictions", name_weights(before), name_weights(after))
 
 
 def _list_errors(

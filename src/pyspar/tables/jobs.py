@@ -282,7 +282,7 @@ def _judge(
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     name, home = METHOD_NAMES[method], expected.home
-    gap, not_covered = describe_gaps(data.unseen)
+    gap, uncovered = describe_gaps(data.unseen)
     names = ("OLS", name)
     return Judgement(
         forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
@@ -293,7 +293,7 @@ def _judge(
         n_target=target.rows,
         outside=expected.outside,
         gap=gap,
-        not_covered=not_covered,
+        uncovered=uncovered,
         evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
     )
 

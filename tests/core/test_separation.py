@@ -1,0 +1,77 @@
+"""Separation of source and target, compared with textbook tests, simulations and held-out discriminants."""
+
+import numpy as np
+import pytest
+from scipy.stats import f
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import roc_auc_score
+
+from pyspar import Moments
+from pyspar.core.separation import LEVEL, measure_separation
+
+
+def separation(X, Z):
+    return measure_separation(Moments.of(X), Moments.of(Z))
+
+
+def test_the_means_are_compared_by_the_f_test_of_the_regression_on_the_indicator(rng):
+    X, Z = rng.normal(size=(60, 4)), rng.normal(size=(40, 4)) + np.array([0.6, 0.0, 0.0, 0.0])
+    rows = np.column_stack([np.ones(100), np.vstack([X, Z])])
+    target = np.repeat([0.0, 1.0], [60, 40])
+    residual = target - rows @ np.linalg.lstsq(rows, target)[0]
+    r2 = 1.0 - residual @ residual / np.sum((target - target.mean()) ** 2)
+    expected = f.sf(r2 / (1.0 - r2) * 95 / 4, 4, 95)
+    assert separation(X, Z).p_value == pytest.approx(2.0 * expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(40, 25, 3), (30, 30, 60)], ids=["tall", "wide"])
+@pytest.mark.parametrize("kind", ["normal", "exponential", "rare"])
+def test_the_level_holds_for_several_distributions(rng, shape, kind):
+    n, m, d = shape
+    draw = {
+        "normal": lambda size: rng.normal(size=size),
+        "exponential": lambda size: rng.exponential(size=size),
+        "rare": lambda size: (rng.random(size) < 0.05).astype(float),
+    }[kind]
+    found = sum(separation(draw((n, d)), draw((m, d))).found for _ in range(200))
+    assert found <= 200 * LEVEL + 3 * np.sqrt(200 * LEVEL * (1 - LEVEL))
+
+
+def test_the_auc_is_that_of_a_fitted_discriminant_on_new_rows(rng):
+    shift = np.array([0.8, 0.0, 0.0, 0.4, 0.0])
+    stated, actual = [], []
+    new = np.vstack([rng.normal(size=(2000, 5)), rng.normal(size=(2000, 5)) + shift])
+    for _ in range(40):
+        X, Z = rng.normal(size=(60, 5)), rng.normal(size=(40, 5)) + shift
+        stated.append(separation(X, Z).auc)
+        discriminant = LinearDiscriminantAnalysis().fit(np.vstack([X, Z]), np.repeat([0, 1], [60, 40]))
+        actual.append(roc_auc_score(np.repeat([0, 1], 2000), discriminant.decision_function(new)))
+    assert np.mean(stated) == pytest.approx(np.mean(actual), abs=0.02)
+
+
+def test_it_depends_neither_on_units_nor_on_how_the_moments_were_computed(rng):
+    X, Z = rng.normal(size=(80, 4)), rng.normal(size=(50, 4)) + 0.3
+    factors = np.array([1e-6, 1.0, 1e6, -3.0])
+    whole = separation(X, Z)
+    assert separation(X * factors + 5.0, Z * factors + 5.0).auc == pytest.approx(whole.auc, rel=1e-6)
+    parts = measure_separation(Moments.of(X[:20]) + Moments.of(X[20:]), Moments.of(Z[:7]) + Moments.of(Z[7:]))
+    assert (parts.auc, parts.p_value) == pytest.approx((whole.auc, whole.p_value), rel=1e-9)
+
+
+def test_a_spread_that_grows_is_a_shift_although_the_means_agree(rng):
+    X, turn = rng.normal(size=(300, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    Z = rng.normal(size=(200, 3)) * [1.0, 1.0, 9.0] @ turn
+    assert separation(X, Z - Z.mean(axis=0) + X.mean(axis=0)).found
+
+
+def test_a_column_that_is_constant_in_both_and_differs_separates_all_rows(rng):
+    X, Z = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
+    X[:, 1], Z[:, 1] = 2019.0, 2020.0
+    assert separation(X, Z).auc == 1.0
+    Z[:, 1] = 2019.0
+    assert separation(X, Z).auc < 1.0
+
+
+def test_few_rows_are_no_evidence(rng):
+    one = separation(rng.normal(size=(2, 3)), rng.normal(size=(1, 3)) + 100.0)
+    assert (one.auc, one.p_value, one.found) == (0.5, 1.0, False)

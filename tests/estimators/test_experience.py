@@ -1,0 +1,115 @@
+"""Experience: the data file, the intervals and outcomes that it gives, and how estimators use it."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor
+from pyspar.core.separation import Separation, measure_separation
+from pyspar.estimators.experience import (
+    FILE,
+    base_rate,
+    judge_outcome,
+    rmse_factors,
+    rmse_interval,
+    row_factor,
+    separation_class,
+)
+
+NONE, NEAR, FAR = Separation(0.5, 0.4, False), Separation(0.7, 0.0, True), Separation(0.999, 0.0, True)
+
+
+@pytest.mark.parametrize("kind", ["linear", "any"])
+@pytest.mark.parametrize("separation", [NONE, NEAR, FAR])
+def test_intervals_contain_the_expectation_and_grow_with_the_level(kind, separation):
+    (low80, high80), (low95, high95) = (rmse_factors(level, separation, kind) for level in (0.8, 0.95))
+    assert low95 <= low80 <= 1.0 <= high80 <= high95
+    wide = rmse_interval(0.95, 2.0, (2.0 / 1.1**1.96, 2.0 * 1.1**1.96), separation, kind)
+    narrow = rmse_interval(0.8, 2.0, (2.0 / 1.1**1.28, 2.0 * 1.1**1.28), separation, kind)
+    assert wide[0] <= narrow[0] <= 2.0 <= narrow[1] <= wide[1]
+
+
+def test_a_found_shift_has_wider_intervals_and_more_so_if_it_is_far():
+    highs = [rmse_interval(0.95, 1.0, (0.9, 1.1), separation)[1] for separation in (NONE, NEAR, FAR)]
+    rows = [row_factor(0.9, separation) for separation in (NONE, NEAR, FAR)]
+    assert highs == sorted(highs)
+    assert rows == sorted(rows)
+    assert row_factor(0.9, None) == rows[0]
+
+
+def test_the_factor_of_rows_is_interpolated_between_the_levels_of_the_file():
+    known = json.loads(FILE.read_text())["linear"]["rows"]
+    name = separation_class(FAR)
+    assert row_factor(0.9, FAR) == pytest.approx(known["0.9"][name])
+    assert known["0.9"][name] <= row_factor(0.93, FAR) <= known["0.95"][name]
+    assert row_factor(0.999, FAR) == known["0.95"][name]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "case"),
+    [
+        ("no-shift", {"separation": NONE, "expected": 1.0}),
+        ("unverified", {"separation": NEAR, "expected": 1.05}),
+        ("hurts", {"separation": FAR, "expected": 1.2}),
+        ("unknown", {"separation": FAR, "expected": 1.2, "outside": 0.2}),
+        ("unknown", {"separation": NONE, "expected": 1.0, "unseen": True}),
+        ("unknown", {"separation": NEAR, "expected": float("inf")}),
+        ("unknown", {"separation": NEAR, "expected": 1.0, "outside": float("nan")}),
+    ],
+)
+def test_an_outcome_follows_from_what_is_known_without_labels(outcome, case):
+    assert judge_outcome(home=1.0, **case) == outcome
+
+
+@pytest.mark.parametrize("kind", ["linear", "any"])
+def test_base_rates_are_counts_of_tasks(kind):
+    for outcome in ("unverified", "no-shift"):
+        for separation in (NEAR, FAR, NONE):
+            rate = base_rate(outcome, separation, kind)
+            assert rate.n_tasks >= 30
+            assert 0 <= rate.n_exceeded < rate.n_tasks
+            assert rate.rate == rate.n_exceeded / rate.n_tasks
+    assert np.isnan(base_rate("hurts", NEAR, "any").rate)  # never said of other regressors
+
+
+def test_the_intervals_of_a_forecast_are_those_of_experience(rng):
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    for Z in (rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 1.0):
+        for est in (BayesSpARRegressor().fit(X, y), SpARRegressor().fit(X, y).adapt(Z)):
+            found, separation = est.expected_rmse(Z), measure_separation(Moments.of(X), Moments.of(Z))
+            for level, interval, narrow in (
+                (0.8, found.interval80, found.interval80_if_linear),
+                (0.95, found.interval95, found.interval95_if_linear),
+            ):
+                assert interval == pytest.approx(rmse_interval(level, found.rmse, narrow, separation))
+
+
+def test_rows_use_the_separation_of_the_adapted_target_and_contain_the_prediction(rng):
+    X, y, Z = rng.normal(size=(200, 3)), rng.normal(size=200), rng.normal(size=(100, 3)) + 3.0
+    est = BayesSpARRegressor().fit(X, y)
+    assert not hasattr(est, "separation_")
+    est.adapt(Z)
+    prediction, std = est.predict(Z, return_std=True)
+    low, high = est.predict_interval(Z, 0.9)
+    low_linear, high_linear = est.predict_interval(Z, 0.9, basis="linear")
+    factor = row_factor(0.9, est.separation_)
+    assert factor > 1.0
+    assert (low <= prediction).all()
+    np.testing.assert_allclose(high - prediction, factor * np.maximum(high_linear - prediction, 0.0))
+    np.testing.assert_allclose(prediction - low, factor * np.maximum(prediction - low_linear, 0.0))
+    plain_std = copy.copy(est).reset().predict(Z, return_std=True)[1]
+    assert np.median(std / plain_std) > 0.9 * factor
+
+
+def test_copies_and_files_keep_the_separation_without_the_moments_of_the_target(rng):
+    X, y, Z = rng.normal(size=(60, 3)), rng.normal(size=60), rng.normal(size=(40, 3)) + 1.0
+    est = BayesSpARRegressor().fit(X, y).adapt(Z)
+    restored = pickle.loads(pickle.dumps(est))
+    assert restored.separation_ == est.separation_
+    assert not hasattr(restored, "_adapted_to")
+    np.testing.assert_array_equal(restored.predict_interval(Z), est.predict_interval(Z))
+    assert est.adapt(X).separation_.auc == pytest.approx(0.5)
+    assert not hasattr(est.reset(), "separation_")

@@ -1,0 +1,106 @@
+"""Groups in fit: leave-groups-out errors compared with explicit refits, and with rows of new groups."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pyspar import BayesSpARRegressor, SpARRegressor
+
+
+def grouped(rng, groups=15, rows=12):
+    """Rows whose labels share an offset within each group."""
+    names = np.repeat(np.arange(groups), rows)
+    X = rng.normal(size=(groups * rows, 3)) + rng.normal(size=(groups, 3))[names]
+    y = X @ [1.0, -1.0, 0.0] + 2.0 * rng.normal(size=groups)[names] + 0.5 * rng.normal(size=len(X))
+    return X, y, names
+
+
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
+def test_the_error_at_home_is_that_of_refits_without_each_fold_of_groups(rng, kind):
+    X, y, groups = grouped(rng)
+    est = kind().fit(X, y, groups=groups)
+    folds = groups % 10  # in the order of first appearance
+    squares = 0.0
+    for fold in range(10):
+        kept = folds != fold
+        squares += np.sum((kind().fit(X[kept], y[kept]).predict(X[~kept]) - y[~kept]) ** 2)
+    assert est.home_rmse() == pytest.approx(np.sqrt(squares / len(y)), rel=1e-9)
+    np.testing.assert_array_equal(est.coef_, kind().fit(X, y).coef_)
+
+
+def test_batches_in_the_same_order_have_the_same_error(rng):
+    X, y, groups = grouped(rng)
+    weight = rng.integers(1, 3, len(y)).astype(float)
+    whole = BayesSpARRegressor().fit(X, y, weight, groups)
+    parts = [slice(start, start + 50) for start in range(0, len(y), 50)]
+    step, stream = BayesSpARRegressor(), BayesSpARRegressor()
+    for at in parts:
+        step.partial_fit(X[at], y[at], weight[at], groups[at])
+    stream.fit_batches([(X[at], y[at], weight[at], groups[at]) for at in parts])
+    assert [step.home_rmse(), stream.home_rmse()] == pytest.approx([whole.home_rmse()] * 2, rel=1e-9)
+    forecasts = [est.expected_rmse(X + 1.0) for est in (whole, step, stream)]
+    assert forecasts[1].interval95 == pytest.approx(forecasts[0].interval95, rel=1e-7)
+    assert forecasts[2].rmse == pytest.approx(forecasts[0].rmse, rel=1e-9)
+
+
+def test_with_groups_the_forecast_is_that_of_new_groups(rng):
+    """The rows of one group share an offset, so the error on new groups exceeds the one on new rows of the same."""
+    actual, with_groups, without = [], [], []
+    for _ in range(15):
+        X, y, groups = grouped(rng)
+        Z, yz, _ = grouped(rng)
+        est = BayesSpARRegressor().fit(X, y, groups=groups)
+        actual.append(np.mean((est.predict(Z) - yz) ** 2))
+        with_groups.append(est.home_rmse() ** 2)
+        without.append(BayesSpARRegressor().fit(X, y).home_rmse() ** 2)
+    assert np.mean(with_groups) == pytest.approx(np.mean(actual), rel=0.2)
+    assert np.mean(without) < np.mean(with_groups)
+
+
+def test_forecasts_and_row_intervals_include_the_error_between_groups(rng):
+    X, y, groups = grouped(rng)
+    plain, est = (BayesSpARRegressor().fit(X, y, groups=g).adapt(X + 1.0) for g in (None, groups))
+    before, after = plain.expected_rmse(X + 1.0), est.expected_rmse(X + 1.0)
+    assert after.between_groups > 0.0
+    assert after.rmse**2 == pytest.approx(after.bias + after.variance + after.noise + after.between_groups)
+    assert after.rmse**2 == pytest.approx(before.rmse**2 + after.between_groups)
+    assert after.interval95_if_linear == before.interval95_if_linear
+    (low, high), (low_before, high_before) = est.predict_interval(X), plain.predict_interval(X)
+    growth = est.home_rmse() / plain.home_rmse()
+    np.testing.assert_allclose(high - low, growth * (high_before - low_before), rtol=1e-9)
+
+
+def test_several_outputs_have_one_error_each(rng):
+    X, y, groups = grouped(rng)
+    both = BayesSpARRegressor().fit(X, np.column_stack([y, 3.0 * y]), groups=groups)
+    one = BayesSpARRegressor().fit(X, y, groups=groups)
+    np.testing.assert_allclose(both.home_rmse(), np.array([1.0, 3.0]) * one.home_rmse(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("groups", "value"), [([1] * 180, "got 1"), ([1] * 3, r"\(3,\)"), ([None] + [1] * 179, "row 0")]
+)
+def test_unusable_groups_are_refused(rng, groups, value):
+    X, y, _ = grouped(rng)
+    est = BayesSpARRegressor()
+    with pytest.raises(ValueError, match=value):
+        est.fit(X, y, groups=groups)
+    assert not hasattr(est, "coef_")
+
+
+def test_groups_are_given_in_all_batches_or_in_none(rng):
+    X, y, groups = grouped(rng)
+    est = BayesSpARRegressor().partial_fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="None"):
+        est.partial_fit(X, y)
+    with pytest.raises(ValueError, match="batch 1"):
+        BayesSpARRegressor().fit_batches([(X, y, None, groups), (X, y)])
+
+
+def test_a_pipeline_passes_groups_to_its_last_step(rng):
+    X, y, groups = grouped(rng)
+    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y, bayessparregressor__groups=groups)
+    assert pipe[-1].home_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).home_rmse(), rel=1e-6)
+    assert np.isfinite(cross_val_score(pipe, X, y)).all()
