@@ -26,7 +26,7 @@ def print_label(account: LabelAccount) -> None:
         lines.add("wrote", "nothing; use -o to_label.csv to write these rows")
     else:
         rows = count_noun(len(account.choice), "row")
-        lines.add("wrote", f"{account.output} ({rows} with an empty column for the label)")
+        lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
         lines.add(
             "next step",
             f"fill in {account.data.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",

@@ -40,17 +40,18 @@ def print_adapt(account: AdaptAccount) -> None:
         lines.add(
             "true",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
-            f"{count_noun(score.rows, 'target row')} with a label; these labels are used only for this line",
+            f"{count_noun(score.rows, 'target row')} with a label; "
+            + ("before the correction" if account.correction else "these labels are used only for this line"),
         )
     if account.correction is not None:
         correction = account.correction
-        before, after = correction.expected.rmse_uncorrected, correction.expected
-        changed = "changed" if correction.p_value < 0.05 else "not shown to have changed"
+        after = correction.expected
+        test = "the relation of features and label has changed" if correction.p_value < 0.05 else "no change was found"
         lines.add(
             "corrected",
-            f"{format_number(before)} → {format_number(after.rmse)} (95 %: {format_interval(after.interval95)}) "
-            f"expected RMSE with {count_noun(correction.n_labels, 'target label')}; the relation of features and label has "
-            f"{changed} (p = {format_number(correction.p_value, 2)})",
+            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
+            f"{format_interval(after.interval95)}) with {count_noun(correction.n_labels, 'target label')}; {test} "
+            f"(p = {format_number(correction.p_value, 2)})",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(

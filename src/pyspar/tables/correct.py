@@ -81,7 +81,8 @@ def label_files(
     target: Any = inputs.target
     progress.start("fit", "choosing rows")
     model = inputs.fit(BayesSpARRegressor()).adapt(target.features)
-    known = [] if target.labels is None else np.flatnonzero(~np.isnan(target.labels))
+    has_label = np.zeros(len(target.features), bool) if target.labels is None else ~np.isnan(target.labels)
+    known = np.flatnonzero(has_label)
     costs = _read_costs(target.table, request.cost, request.target)
     groups = read_groups(target.table, request.groups, request.target, "target")
     n_free = len(target.features) - len(known) if costs is None else int((~np.isnan(np.delete(costs, known))).sum())

@@ -73,9 +73,9 @@ class InputFile:
             known = ~np.isnan(batch.X)
             total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
-        empty = [Ignored(features[j], f"no values in the {self.role}") for j in np.flatnonzero(count == 0)]
+        empty = [Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0]
         known = count > 0
-        return [features[j] for j in np.flatnonzero(known)], total[known] / count[known], empty
+        return [name for name, n in zip(features, count) if n > 0], total[known] / count[known], empty
 
     def reduce(
         self,

@@ -33,7 +33,7 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.npy import array_file_error
 from pyspar.tables.encode import has_decimal_commas
-from pyspar.tables.request import free_memory
+from pyspar.tables.memory import free_memory
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
 

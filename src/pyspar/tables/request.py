@@ -13,6 +13,7 @@ from pyspar.io.moments import is_moments_file
 from pyspar.sources.files import STREAM_SUFFIXES
 from pyspar.sources.files.header import suffix_of
 from pyspar.sources.files.predictions import OUTPUT_SUFFIXES
+from pyspar.tables.memory import decoded_size, free_memory
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
 Features = Literal["all", "num"]
@@ -22,7 +23,7 @@ DEFAULT_ALPHA = 0.999
 """The confidence of the paper's rule."""
 
 _MEMORY_DIVISOR = 4
-"""A file is streamed if it is larger than 1/4 of free memory, because encoding takes several times its size."""
+"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +82,9 @@ def contains_moments(path: Path) -> bool:
 
 
 def exceeds_memory(path: Path) -> bool:
-    """Return whether a file is larger than a quarter of the free memory."""
+    """Return whether a file needs more than a quarter of the free memory."""
     free = free_memory()
-    return free is not None and path.is_file() and path.stat().st_size > free // _MEMORY_DIVISOR
-
-
-def free_memory() -> int | None:
-    """Return the free memory in bytes, or None if the system does not report it."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    return free is not None and path.is_file() and decoded_size(path) > free // _MEMORY_DIVISOR
 
 
 def check_interval_level(level: float | None) -> None:
