@@ -255,10 +255,16 @@ def test_a_target_without_features_is_refused_before_the_source_is_read(adapt, s
         adapt(source, target.assign(area="large"), stream=True)
 
 
-def test_an_npz_file_of_rows_is_not_streamed(files, source, target, tmp_path):
-    np.savez(tmp_path / "s.npz", X=np.ones((4, 2)), y=np.arange(4.0))
-    with pytest.raises(InputError, match=r"s\.npz': .*'\.npz'"):
-        adapt_files(Request(tmp_path / "s.npz", Path(files(source, target)[1]), "y", stream=True))
+def test_arrays_are_a_target_of_a_summary_and_can_be_summarised(source, target, tmp_path):
+    for name, table in (("s", source), ("t", target)):
+        np.savez(tmp_path / f"{name}.npz", X=table[["area", "garden"]], price=table["price"])
+    summarize_file(tmp_path / "s.npz", tmp_path / "m.npz", label="price")
+    rows = adapt_files(Request(tmp_path / "s.npz", tmp_path / "t.npz", "price"), output=tmp_path / "a.npy")
+    summary = adapt_files(Request(tmp_path / "m.npz", tmp_path / "t.npz", None), output=tmp_path / "b.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-9)
+    assert summary.scored.rmse == pytest.approx(rows.scored.rmse, rel=1e-9)
+    with pytest.raises(InputError, match=r"m\.npz' is a summary"):
+        summarize_file(tmp_path / "m.npz", tmp_path / "n.npz")
 
 
 @pytest.fixture

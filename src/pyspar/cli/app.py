@@ -171,7 +171,7 @@ def inspect(
 @app.command(
     help="Reduce the numeric columns of SOURCE to the Moments that adapt and inspect need. SOURCE is read once in "
     "constant memory. Without --label the result is the summary of a target.\n\n"
-    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy.",
+    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy; .npz and .xlsx are read as a whole.",
     epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
 )
 def summarize(

@@ -23,6 +23,8 @@ _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
+_CORRECTED = "Use the corrected predictions below. More labels (spar label chooses rows) narrow their interval."
+"""The next step if the labels of the target have corrected the model."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
 
@@ -32,7 +34,7 @@ def print_adapt(account: AdaptAccount) -> None:
     lines = Lines()
     _add_data(lines, account.data, account.rank)
     lines.add("method", _describe_method(account))
-    _add_judgement(lines, account.judgement)
+    _add_judgement(lines, account.judgement, _CORRECTED if account.correction else None)
     _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
     if account.scored is not None:
         score = account.scored
@@ -107,14 +109,14 @@ def print_inspect(account: InspectAccount) -> None:
     _print_directions(output, account.top, has_rule=inspection.has_rule)
 
 
-def _add_judgement(lines: Lines, judged: Judgement | OutputInspection) -> None:
-    """Add the sentences of the judgement, which the reports have as well."""
+def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step: str | None = None) -> None:
+    """Add the sentences of the judgement, which the reports have as well. ``next_step`` replaces its next step."""
     lines.add("outcome", judged.headline, style=_STYLES[judged.severity])
     texts = {"labels": judged.comparison, "not covered": judged.not_covered, "experience": judged.experience}
     for label, text in texts.items():
         if text:
             lines.add(label, text)
-    lines.add("next step", judged.next_step)
+    lines.add("next step", next_step or judged.next_step)
 
 
 def _describe_separation(separation: Separation) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
@@ -16,12 +17,15 @@ from pyspar.core.moments import Moments
 from pyspar.io.moments import read_moments, read_outputs
 from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import describe_file
+from pyspar.sources.files.header import describe_file, has_header, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import ProgressCallback, RowBatch, RowFile
+from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches, read_ahead
+from pyspar.tables.bad_cells import TextColumn, check_cells, convert_text_columns
 from pyspar.tables.columns import Ignored
-from pyspar.tables.request import contains_moments
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.read import check_input, read_table
+from pyspar.tables.request import BadCells, contains_moments
 from pyspar.tables.standardise import feature_names, select_moments
 
 
@@ -122,10 +126,43 @@ class InputFile:
         return Reduced(replace(moments, names=tuple(features), eps=eps), n_missing, tuple(notes))
 
 
+@dataclass(frozen=True, eq=False)
+class LoadedFile(RowFile):
+    """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
+
+    frame: pd.DataFrame
+    text: dict[str, TextColumn]
+
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        policy: BadCells = "impute" if plan.missing_features else "stop"
+        check_cells(self.text, plan.names, self.path, self.role, policy, label=plan.label)
+        n_bad = sum(len(self.text[name].bad) for name in plan.names if name in self.text)
+        X = self.frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
+        y = None if plan.label is None else as_numbers(self.frame[plan.label]).astype(np.float64)
+        ids = None if plan.identity is None else self.frame[plan.identity].to_numpy()
+        yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, n_bad=n_bad)
+
+
+def load_rows(path: Path, role: str) -> LoadedFile:
+    """Read a whole file into memory, as rows that are reduced like those of a stream."""
+    check_input(path, role)
+    frame, _ = read_table(path, role)
+    frame, text = convert_text_columns(frame, typed=not has_header(path))
+    columns = []
+    for name in frame.columns:
+        dtype = frame[name].dtype
+        numeric = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+        column = Column.of(name, dtype if numeric else None, str(dtype))
+        columns.append(replace(column, style=text[name].style) if name in text else column)
+    return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, frame, text)
+
+
 def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
     if contains_moments(path):
         return InputFile(path, role, read_moments(path), read_outputs(path))
+    if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
+        return InputFile(path, role, load_rows(path, role))
     return InputFile(path, role, open_rows(path, role=role))
 
 

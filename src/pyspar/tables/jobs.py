@@ -31,7 +31,6 @@ from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress
 from pyspar.reporting import Report
-from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.account import (
@@ -48,7 +47,7 @@ from pyspar.tables.account import (
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.correct import check_correction, correct_model, describe_correction, label_files
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.input_file import InputFile
+from pyspar.tables.input_file import open_input
 from pyspar.tables.predict import predict_file
 from pyspar.tables.request import (
     BadCells,
@@ -198,8 +197,10 @@ def summarize_file(
     If bad cells are imputed, missing values are imputed too, with the means of the file, which is read twice.
     """
     check_path(output, "--output", (".npz",), (path,))
-    rows = open_rows(path, role="source")
-    source = InputFile(path, "source", rows)
+    source = open_input(path, "source")
+    if source.rows is None:
+        raise InputError(f"{source.where} is a summary already; pass a file of rows")
+    rows = source.rows
     label = None if label is None else find_label(rows.names, path, label)
     check_drop(drop, rows.names, label=label or "", identity=None)
     names, ignored = choose_features(source, label=label, drop=drop)
