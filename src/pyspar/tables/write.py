@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,8 +42,8 @@ def report_write_errors(path: Path | None) -> Iterator[None]:
 
 
 def _write_error(path: Path, error: OSError) -> InputError:
-    reason = (error.strerror or str(error)).lower()
-    return InputError(f"cannot write {path}: {reason}; nothing was written")
+    reason = os.strerror(error.errno) if error.errno else str(error)  # the text of pyarrow is longer
+    return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
 
 
 def write_predictions(
