@@ -36,7 +36,7 @@ def average_densely(Z, f, y):
         C = K[:n, :n] + np.eye(n)
         solved = np.linalg.solve(C, np.column_stack([r, K[:n]]))
         s2 = r @ solved[:, 0] / n
-        logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2) - np.log((1 + a) * (1 + b) * (1 + d)))
+        logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2) - 2.0 * np.log((1 + a) * (1 + b) * (1 + d)))
         means.append(K[:, :n] @ solved[:, 0])
         variances.append(s2 * (1.0 + np.diag(K) - np.einsum("ij,ji->i", K[:, :n], solved[:, 1:])))
     p = np.exp(np.array(logs) - max(logs))
@@ -125,7 +125,7 @@ def test_the_corrected_linear_model_is_linear():
 def test_intervals_cover_labels_of_the_model():
     """Draw drifts from the prior: 90 % intervals of labels and of the components hold on average."""
     rng = np.random.default_rng(0)
-    prior = 1.0 / (1.0 + np.array(RATIOS))
+    prior = 1.0 / (1.0 + np.array(RATIOS)) ** 2
     covered, sizes = [], []
     for _ in range(100):
         Z, f, _ = make_rows(seed=rng.integers(1 << 30))

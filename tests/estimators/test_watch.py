@@ -6,6 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
+from pyspar.core.concept_shift import log_bayes_factor
+from pyspar.estimators.source_belief import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
 
@@ -121,3 +123,38 @@ def test_an_error_beyond_float64_is_an_alarm(world):
     assert f"expected RMSE {TOO_LARGE}" in repr(state)
     assert "nan" not in repr(state)
     assert "inf" not in repr(state)
+
+
+def test_labels_show_a_changed_relation_and_nothing_without_one():
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(100, 3)), np.array([1.0, 2.0, 3.0])
+    est = BayesSpARRegressor().fit(X, X @ w + rng.normal(size=100))
+    same, changed = (TargetWatch(est, limit=100.0, window=2) for _ in range(2))
+    for _ in range(6):
+        Z = rng.normal(size=(10, 3))
+        y = np.where(np.arange(10) < 5, Z @ w + rng.normal(size=10), np.nan)
+        states = same.update(Z, y), changed.update(Z, y + 2.0)
+    assert [state.labels for state in states] == [30, 30]
+    assert [state.relation_changed for state in states] == [False, True]
+    assert "30 labels" in repr(states[1])
+    without = same.update(Z)
+    assert (without.labels, without.relation_p_value) == (30, states[0].relation_p_value)
+    with pytest.raises(ValueError, match="10 rows"):
+        same.update(Z, y[:3])
+    assert same.update(Z, y).batch == 8
+
+
+def test_the_evidence_of_the_watch_is_the_bayes_factor_on_all_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=50))
+    Z, y = rng.normal(size=(8, 2)), rng.normal(size=8) + 3.0
+    watch = TargetWatch(est, limit=100.0, window=2)
+    p_values = [watch.update(Z[i : i + 4], y[i : i + 4]).relation_p_value for i in (0, 4)]
+    mean, roots = predict_from_source(est, Z)
+    scale = X.std(axis=0) * np.sqrt(2.0)
+    f = est.predict(Z)
+    q = (f - X.mean(axis=0) @ est.coef_) / (X @ est.coef_).std()
+    factor = log_bayes_factor((Z - X.mean(axis=0)) / scale, q, y - mean[:, 0], error_root=roots[0])
+    assert p_values[1] == pytest.approx(np.exp(-factor))
+    assert p_values[1] < p_values[0]

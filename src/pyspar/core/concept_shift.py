@@ -25,7 +25,7 @@ from scipy.stats import t as student
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.drift_models import log_bayes_factors
 
-DRAWS = 1999
+DRAWS = 4999
 """Residuals without drift for the p-value of any change, which is at least 1 / (DRAWS + 1)."""
 
 _LOG_RANGE, _LOG_STEP = 30.0, 0.0125  # of the integral over log u; the integrand falls below 1e-12 at both ends

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,6 +15,9 @@ from pyspar.core.arrays import Matrix, Vector
 
 RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
 """The variances of a component relative to the noise, from none to so large that many labels are not shrunk."""
+
+TEST_RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0)
+"""The variances for tests, which compute the evidence of thousands of residuals and need fewer of them."""
 
 _DRAWS = 2000
 
@@ -29,20 +33,25 @@ class Average:
     shares: Matrix
 
 
+def log_prior(ratio: Any) -> Any:
+    """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio)^2: a drift larger than the noise is rare."""
+    return -2.0 * np.log1p(ratio)
+
+
 def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
     """Return the logarithm of the evidence of a drift relative to none, for many residuals (n, B) at once.
 
-    The evidence of a drift is the average over all models by their prior. ``line`` has the columns (1, q), ``n`` is the
-    number of labels and ``length2`` are the squared lengths of the residuals.
+    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns
+    (1, q), ``n`` is the number of labels and ``length2`` are the squared lengths of the residuals.
     """
     directions = _directions(features)
     along = features @ directions
     lam2 = np.square(along).sum(axis=0)
     overlap, residual_overlap = along.T @ line, along.T @ residuals
-    pairs, pair_prior = _line_ratios()
+    pairs, pair_prior = _line_ratios(TEST_RATIOS)
     root = np.sqrt(pairs)
     total = np.full(len(length2), -np.inf)
-    for delta in RATIOS:
+    for delta in TEST_RATIOS:
         gain = (delta / (1.0 + delta * lam2))[:, None]
         A = line.T @ line - overlap.T @ (gain * overlap)
         x, y = line.T @ residuals - overlap.T @ (gain * residual_overlap)
@@ -55,18 +64,17 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
             + np.outer(covariance[:, 1, 1], y * y)
         )
         misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
-        log_size = pair_prior - np.log1p(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
+        log_size = pair_prior + log_prior(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
         terms = log_size[:, None] - 0.5 * n * np.log(misfit)
         largest = terms.max(axis=0)
         total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
-    return np.asarray(total - logsumexp(pair_prior) - logsumexp(-np.log1p(RATIOS)))
+    return np.asarray(total - logsumexp(pair_prior) - logsumexp(log_prior(np.array(TEST_RATIOS))))
 
 
-def _line_ratios() -> tuple[Matrix, Vector]:
+def _line_ratios(ratios: tuple[float, ...]) -> tuple[Matrix, Vector]:
     """Return all pairs (alpha, beta), and the logarithms of their prior weights."""
-    ratios = np.array(RATIOS)
     pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
-    return pairs, -np.log1p(pairs).sum(axis=1)
+    return pairs, log_prior(pairs).sum(axis=1)
 
 
 class ModelGrid:
@@ -81,9 +89,9 @@ class ModelGrid:
         gram = columns.T @ columns
         self.overlap = along.T @ columns  # (r, 3)
         self.exact = gram[2, 2] == 0.0
-        pairs, pair_prior = _line_ratios()
+        pairs, pair_prior = _line_ratios(RATIOS)
         root = np.sqrt(pairs)
-        self.log_prior = pair_prior - np.log1p(RATIOS)[:, None]
+        self.log_prior: Matrix = pair_prior + log_prior(np.array(RATIOS))[:, None]
         self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
         self.theta, self.spread = [], []
         for j, delta in enumerate(RATIOS):

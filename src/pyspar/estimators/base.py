@@ -103,12 +103,12 @@ class AdaptableRegressor(MomentsRegressor):
         self._warn_of_limits()
         with use_device_of(Z):
             new = copy.copy(self)
+            for stale in ADAPTED:
+                new.__dict__.pop(stale, None)
             new._adapt_moments(target)
             if rows is not None:
                 new._correct_weights(rows, y, sample_weight)
-        for stale in ADAPTED:
-            self.__dict__.pop(stale, None)
-        self.__dict__.update(new.__dict__)
+        self.__dict__ = new.__dict__
         return self
 
     def adapted(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:

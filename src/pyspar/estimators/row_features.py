@@ -64,9 +64,7 @@ def _encode_columns(Z: Any) -> Any:
     numeric = list(Z.select_dtypes(include=["number", "bool"]).columns)
     dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
     words = [name for name in Z.columns if name not in numeric and name not in dates]
-    encode = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False, drop="if_binary"
-    )
+    encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
     return ColumnTransformer([("numbers", numbers, numeric), ("words", encode, words)], sparse_threshold=0.0)
 
 
