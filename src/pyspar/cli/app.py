@@ -13,6 +13,7 @@ import typer
 from pyspar import __version__
 from pyspar.cli import labels as show_labels
 from pyspar.cli import show
+from pyspar.cli import watch as watch_command
 from pyspar.cli.options import (
     FILES,
     Alpha,
@@ -291,6 +292,7 @@ def predict(
         show_labels.print_predict(account)
 
 
+app.command(epilog=watch_command.EPILOG)(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
 app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
 

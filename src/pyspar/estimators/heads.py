@@ -107,6 +107,8 @@ def fit_head(
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise).fit_moments(fitted)
     if rotate:
         _restore_features(estimator, kept, source)
+        if hasattr(estimator, "_adapted_to") and target is not None:
+            estimator._adapted_to = project_features(target, kept)  # like the restored source
     if method == "spar" and target is not None:
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         estimator.adapt(target)
@@ -139,9 +141,7 @@ def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions:
     belief = estimator._belief
     x = restore_spectrum(belief.x, directions, moments)
     estimator.moments_, estimator.n_features_in_ = moments, moments.n_features
-    estimator._belief = replace(  # type: ignore[assignment]  # each class keeps its kind of belief
-        belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions
-    )
+    estimator._belief = replace(belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions)
     estimator.coef_ = np.asarray(estimator.coef_) @ directions
     if isinstance(estimator, SpARRegressor):
         return

@@ -62,6 +62,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self._validate_params()
         with use_device_of(X):
             folds = self._read_groups(GroupFolds(), X, y, sample_weight, groups)
+            if folds is not None:
+                folds.check_number()
             self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2), folds)
         self._warn_of_limits()
         return self
@@ -111,7 +113,10 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                     batch = batch[:2] if batch[2] is None else batch[:3]
                 yield batch
 
-        self._learn(read_batches(without_groups() if is_batches(batches) else batches, solver=self.solver), folds[0])
+        source = read_batches(without_groups() if is_batches(batches) else batches, solver=self.solver)
+        if folds[0] is not None:
+            folds[0].check_number()
+        self._learn(source, folds[0])
         self._warn_of_limits()
         return self
 
@@ -156,7 +161,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         return folds.including(X, y, sample_weight, groups, read)
 
-    def _left_out_rmse(self, folds: GroupFolds, y_ndim: int) -> Vector:
+    def _left_out_rmse(self, folds: GroupFolds, y_ndim: int) -> Vector | None:
         """Return the error, per output, on groups that were left out of the fit."""
 
         def solve(moments: Moments) -> tuple[Matrix, Vector]:

@@ -125,7 +125,7 @@ class TargetWatch:
             raise ValueError(f"window must be an integer of at least 1, got {window!r}")
         if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
             raise ValueError(f"decay must be in (0, 1), got {decay!r}")
-        self._model, self._estimator = estimator, regressor
+        self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
         self._decay = None if decay is None else float(decay)
@@ -139,7 +139,7 @@ class TargetWatch:
         ``y`` are labels of the batch, with NaN where unknown, if there are any; they are used by ``relation_p_value``
         alone, without the weights.
         """
-        estimator, Z = self._estimator, find_regressor(self._model, Z).Z
+        estimator, Z = self._estimator, find_regressor(self.model, Z).Z
         relation = self._relation if y is None else self._relation.add(Z, y)
         batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
         if self._decay is not None and self._recent:
@@ -159,7 +159,7 @@ class TargetWatch:
             before=before,
             alarm=alarm,
             limits=self._limits,
-            estimator=_replace_last(self._model, adapted),
+            estimator=_replace_last(self.model, adapted),
             labels=relation.labels,
             relation_p_value=relation.p_value,
         )

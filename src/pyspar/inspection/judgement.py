@@ -166,7 +166,7 @@ class Judgement:
     @property
     def base_rate(self) -> BaseRate | None:
         """How often the error was much larger than at home on real shifts with such a forecast; None if labels tell."""
-        if self.is_confirmed or self.labels_show_harm:
+        if self.labels is not None and (self.labels.n >= MIN_LABELS or self.labels_show_harm):
             return None
         return base_rate(self.judge_forecast(self.recommended), self.separation, self.kind)
 

@@ -36,9 +36,9 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
         ax = figure.subplots()
         if high > _LOG_SCALE_RATIO * min(ends):
             low = 0.8 * min(ends)
-            set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.05), max_ticks=4 if narrow else 6)
+            set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.15), max_ticks=4 if narrow else 6)
         else:
-            ax.set_xlim(0.0, 1.05 * high)
+            ax.set_xlim(0.0, 1.15 * high)
             set_linear_scale(ax.xaxis, 4 if narrow else 6)
         if output["home"]:
             ax.axvline(output["home"], color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
@@ -49,8 +49,8 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
                     ax.plot(_fill_ends(row[level], value), [place, place], color=colour, linewidth=width)
             ax.plot([value], [place], "D" if row["kind"] == "true" else "o", color=colour, markersize=7)
             ax.annotate(
-                format_number(value, 3), (value, place), xytext=(0, 6), textcoords="offset points", va="bottom",
-                ha="center", fontsize=9.5,
+                format_number(value, 3), (value, place), xytext=(5, 5), textcoords="offset points", va="bottom",
+                ha="left", fontsize=9.5,
             )  # fmt: skip
         ax.set_ylim(-0.4, len(shown) - 0.3)
         _name_bars(ax, [row["label_narrow" if narrow else "label"] for row in shown])
