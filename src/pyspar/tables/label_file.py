@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
+from pyspar.sources.files.header import describe_file, describe_rows, separator_of, suffix_of
 from pyspar.tables.bad_cells import check_cells, convert_text_columns
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.read import check_input, read_table
@@ -50,8 +50,12 @@ def write_rows_to_label(
     target: Path, table: pd.DataFrame, rows: Any, reasons: Any, label: str, output: Path, *, safe_csv: bool
 ) -> None:
     """Write the chosen rows of a target with an empty label column, their positions, and the reasons."""
+    if label in (ROW, REASON):
+        raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
     if suffix_of(target) in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):  # the cells as they are in the file
-        table = pd.read_csv(target, sep=None, engine="python", dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        table = pd.read_csv(
+            target, sep=separator_of(target), dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
+        )
     chosen = table.iloc[list(rows)].reset_index(drop=True)
     others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
     first = pd.DataFrame({ROW: np.asarray(rows, dtype=np.int64), label: "", REASON: list(reasons)})

@@ -296,6 +296,12 @@ def _list_notes(
     for file in row_files:
         if isinstance(file.content, DelimitedFile):
             notes += describe_separator(file.path, file.role, file.content.separator)
+    notes += [
+        f"{file.role}: {name}: text that is read as numbers"
+        for file in row_files
+        for name in features
+        if file.styles.get(name) is not None
+    ]
     notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]
     if target.rows is not None and label in target.names and label not in target.rows.numeric:
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
