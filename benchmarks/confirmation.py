@@ -1,7 +1,7 @@
 """How often do target labels confirm a model, and how often are they wrong? ``python -m benchmarks.confirmation``.
 
-For each raw task of ``benchmarks.shifts``: random labels of target rows, the interval of the RMSE from them, and whether
-the actual error on all target rows exceeds 1.3 times the error at home.
+For each raw task of ``benchmarks.shifts``: random labels of target rows, the interval of the RMSE from them, and
+whether the actual error on all target rows exceeds 1.3 times the error at home.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ def main() -> None:
         ("floor", "fit + adapt compared with the lower bound and a textbook implementation"),
         ("regressors", "fit compared with scikit-learn"),
         ("bayes", "fit + adapt of BayesSpARRegressor compared with SpARRegressor"),
+        ("wide", "fit + adapt with fewer rows than features compared with the dense QR path"),
         ("peers", "fit + adapt compared with other libraries"),
     ):
         record = load(name)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import ModuleType
+
+_collected: ContextVar[list[str] | None] = ContextVar("pyspar_collected_warnings", default=None)
 
 
 class SparWarning(UserWarning):
@@ -20,6 +26,38 @@ class InputError(ValueError):
 
 class MissingDataError(InputError):
     """A data set was not found in any of its locations; the message explains how to obtain it."""
+
+
+def warn(text: str, *, stacklevel: int = 1) -> None:
+    """Emit a SparWarning, or add its text to the list of ``collect_warnings`` if that is active in this thread.
+
+    ``stacklevel`` counts from the function that calls this one.
+    """
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(text, SparWarning, stacklevel=stacklevel + 1)
+    elif text not in collected:
+        collected.append(text)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the texts of our warnings, without repetitions, instead of emitting them.
+
+    ``warnings.catch_warnings`` would change the filters of the whole process. This affects the current thread only.
+
+    >>> with collect_warnings() as texts:
+    ...     warn("few rows")
+    ...     warn("few rows")
+    >>> texts
+    ['few rows']
+    """
+    texts: list[str] = []
+    token = _collected.set(texts)
+    try:
+        yield texts
+    finally:
+        _collected.reset(token)
 
 
 def need(module: str, extra: str) -> ModuleType:

@@ -88,6 +88,18 @@ def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None
     return f"{listed} and {len(names) - limit:,} more" if len(names) > limit else listed or "none"
 
 
+def shorten(text: str, max_word: int = 200, max_length: int = 4000) -> str:
+    """Return a text whose long words, such as the names of columns, and whose end are cut.
+
+    >>> shorten("the column abcdefgh is empty", max_word=4)
+    'the colu… abcd… is empt…'
+    >>> shorten("one two three", max_length=7)
+    'one two…'
+    """
+    text = re.sub(rf"(\S{{{max_word}}})\S+", r"\1…", text)
+    return text if len(text) <= max_length else f"{text[:max_length]}…"
+
+
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
     """Return "did you mean ...?" with the known names closest to a misspelt name, or an empty string.
 

@@ -77,7 +77,10 @@ def test_summaries_count_data_sets_once(experience):
 
 def test_tables_replace_only_their_own_place(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- table one -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    other = "<!-- table two -->\nkept\n<!-- end -->\n"
     monkeypatch.setattr("benchmarks.trust.page.PAGE", page)
-    write_tables({"one": (["a"], [["1"]]), "two": (["b"], [])})
-    assert page.read_text() == "before\n<!-- table one -->\n| a |\n| --- |\n| 1 |\n<!-- end -->\nafter\n"
+    for old in ("", "old\n"):
+        page.write_text(f"before\n<!-- table one -->\n{old}<!-- end -->\nafter\n{other}", encoding="utf-8")
+        write_tables({"one": (["a"], [["1"]]), "three": (["b"], [])})
+        new = "<!-- table one -->\n\n| a |\n| --- |\n| 1 |\n\n<!-- end -->\n"
+        assert page.read_text() == f"before\n{new}after\n{other}"

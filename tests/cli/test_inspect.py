@@ -229,3 +229,11 @@ def test_unseen_categories_are_a_finding_in_the_page_and_in_the_verdict(spar, fi
     page = html.read_text(encoding="utf-8")
     assert "Hof" in page[page.index('<section class="first') : page.index('-findings-h"')]
     assert 'id="o0-SPAR014" class="serious"' in page
+
+
+def test_long_names_of_columns_are_cut_in_the_terminal(spar, files, source, target):
+    name = "x" * 10_000
+    paths = files(source.rename(columns={"garden": name}), target.rename(columns={"garden": name}))
+    out = spar("inspect", *paths, *LABEL, "--id", "home").stdout
+    assert "xxx" in out
+    assert len(out) < 10_000

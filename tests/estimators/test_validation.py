@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from scipy.sparse import csr_matrix
 
-from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, SparWarning
+from pyspar.estimators.validation import warn_if_scales_are_too_far_apart
 
 NAMES = list("abcde")
 
@@ -277,3 +279,52 @@ def test_fit_intercept_is_a_bool_of_python_or_numpy(kind):
     for value in ("yes", 2, None):
         with pytest.raises(ValueError, match=f"fit_intercept.*{value}"):
             kind(fit_intercept=value).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("call", ["adapt", "expected_rmse"])
+def test_nan_in_the_target_names_the_target(rng, form, call):
+    X = rng.normal(size=(30, 3))
+    est, Z = SpARRegressor().fit(X, X[:, 0] + rng.normal(size=30)), X.copy()
+    Z[4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^the target must be finite"):
+        getattr(est, call)(form(Z))
+
+
+@pytest.mark.parametrize("estimator", [SpARRegressor(fit_intercept="no"), BayesSpARRegressor(fit_intercept="no")])
+def test_boolean_parameters_reject_text(rng, estimator):
+    with pytest.raises(ValueError, match=r"fit_intercept.*'no'"):
+        estimator.fit(rng.normal(size=(9, 2)), rng.normal(size=9))
+
+
+def test_a_boolean_argument_rejects_text(rng):
+    est = SpARRegressor().fit(rng.normal(size=(9, 2)), rng.normal(size=9))
+    with pytest.raises(TypeError, match=r"return_std.*'no'"):
+        est.predict(rng.normal(size=(9, 2)), return_std="no")
+
+
+def test_weights_that_are_not_counts_are_reported_once(rng):
+    X, y, weight = rng.normal(size=(30, 3)), rng.normal(size=30), np.full(30, 0.01)
+    with pytest.warns(SparWarning) as fitted:
+        est = BayesSpARRegressor().fit(X, y, weight)
+    assert len(fitted) == 1
+    est.adapt(X).adapt(2.0 * X)  # a warning would be an error
+    est = BayesSpARRegressor().partial_fit(X, y, weight).partial_fit(X, y, weight)
+    with pytest.warns(SparWarning, match="60 rows sum to 0.6"):
+        est.adapt(X)
+
+
+def test_dependent_features_of_one_size_are_not_called_unequal_in_size(rng):
+    belief = SpARRegressor().fit(rng.normal(size=(80, 3)), rng.normal(size=80))._belief
+    faint = np.array([1.0, 1.0, 1e-15])
+    mixed = replace(belief, x=replace(belief.x, lam=faint, V=np.linalg.qr(rng.normal(size=(3, 3)))[0]))
+    warn_if_scales_are_too_far_apart(mixed)  # a warning would be an error
+    with pytest.warns(SparWarning, match="15 decades"):
+        warn_if_scales_are_too_far_apart(replace(belief, x=replace(belief.x, lam=faint, V=np.eye(3))))
+
+
+def test_features_whose_weights_overflow_are_refused(rng):
+    X = rng.normal(size=(9, 2))
+    for estimator in (SpARRegressor(), BayesSpARRegressor()):
+        with pytest.raises(ValueError, match=r"1e-300.*rescale"):
+            estimator.fit(X * 1e-320, X[:, 0])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
@@ -117,3 +118,16 @@ def test_only_the_first_columns_and_categories_are_listed():
     assert "c3" not in text
     assert "2 more columns" in text
     assert len(describe_columns([UnseenColumn("c", 1, ("d" * 100,))])) < 50
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_encoder_without_columns_is_ignored(nested):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), encoder) if nested else encoder, make_column_selector(dtype_include=object)),
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+    )
+    model = make_pipeline(columns, BayesSpARRegressor()).fit(frame, frame["a"] + rng.normal(size=40))
+    assert not any(finding.code == "SPAR014" for finding in inspect(model, frame).findings)

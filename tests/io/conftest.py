@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -68,6 +68,14 @@ def pipelines():
         yield f"columns-{kind.__name__}", model
         if hasattr(kind, "adapt"):
             yield f"columns-{kind.__name__}-adapted", adapt_pipeline(model, Z)
+    kinds = (
+        {"dtype_include": np.number},
+        {"dtype_include": [np.floating, np.integer]},
+        {"dtype_exclude": [object, "str"]},
+    )
+    for number, kind in enumerate(kinds):
+        selected = ColumnTransformer([("n", StandardScaler(), make_column_selector("^[abc]$", **kind))])
+        yield f"selected-{number}", make_pipeline(selected, SpARRegressor()).fit(X, y)
     text = ColumnTransformer([("t", TfidfVectorizer(vocabulary={"bonn", "kiel"}), "town")], sparse_threshold=0.0)
     yield "text", make_pipeline(text, SpARRegressor()).fit(X.fillna("none"), y)
 

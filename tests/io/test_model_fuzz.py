@@ -9,7 +9,13 @@ PROGRAM = Path(__file__).with_name("fuzz_models.py")
 
 
 def test_no_mutated_model_imports_opens_or_runs_anything(valid_models, tmp_path):
-    for name in ("spar-frame-2-adapted", "bayes-array-1-adapted", "columns-SpARRegressor", "adapt-pcr-mixed"):
+    for name in (
+        "spar-frame-2-adapted",
+        "bayes-array-1-adapted",
+        "columns-SpARRegressor",
+        "adapt-pcr-mixed",
+        "selected-1",
+    ):
         (tmp_path / f"{name}.skops").write_bytes(valid_models[name])
     command = [sys.executable, str(PROGRAM), str(tmp_path), "400", "20240607"]
     result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -56,6 +56,20 @@ def test_features_and_labels_of_a_parquet_file_may_have_different_partitions(pro
     assert list(both.feature_names_in_) == names
 
 
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_arrays_of_different_length_are_refused_with_both_lengths(problem, name):
+    X, short = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y[:2999], chunks=500)
+    y, weight = (short, None) if name == "y" else (da.from_array(problem.y, chunks=500), short)
+    with pytest.raises(ValueError, match=rf"{name} .*3,000 and 2,999"):
+        SpARRegressor().fit(X, y, weight)
+
+
+def test_labels_of_a_frame_that_lack_rows_are_refused_with_the_role_of_the_index(problem):
+    X, y = pd.DataFrame(problem.X[:100]).add_prefix("c"), pd.Series(problem.y[:90])
+    with pytest.raises(ValueError, match=r"Y .*nan.* index"):
+        SpARRegressor().fit(dd.from_pandas(X, npartitions=2), dd.from_pandas(y, npartitions=2))
+
+
 def test_arrays_with_unknown_sizes_are_supported(problem, in_memory, assert_same):
     X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
     keep = y > -1e9  # all rows, but Dask does not know the number

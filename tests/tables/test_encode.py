@@ -64,7 +64,7 @@ def test_numbers_keep_their_precision_and_missing_values_are_nan():
     ("values", "row", "count"), [(["1", "large", "x"], 1, "2 of 3"), (pd.to_datetime(["2020-01-01"]), 0, "1 of 1")]
 )
 def test_a_value_that_is_not_a_number_is_refused_with_column_and_row(values, row, count):
-    with pytest.raises(InputError, match=rf"column 'area': .* in row {row} .*{count}.*--drop area"):
+    with pytest.raises(InputError, match=rf"column 'area': .* in row {row} .*{count}.*drop the column"):
         as_numbers(pd.Series(values, name="area"))
 
 
@@ -137,3 +137,9 @@ def test_a_table_without_columns_of_the_fit_is_refused_and_they_are_named():
         encoder.transform(pd.DataFrame({"Area": [1.0], "garden": [2.0]}))
     with pytest.raises(InputError, match=r"'area', 'garden', got ndarray"):
         encoder.transform(np.ones((1, 2)))
+
+
+def test_an_error_from_python_does_not_name_options_of_the_command_line():
+    with pytest.raises(InputError, match=r"'area'.*drop the column") as error:
+        as_numbers(pd.Series([1.0, "large"], name="area"))
+    assert "--" not in str(error.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 import pyspar
 from pyspar import BayesSpARRegressor
 from pyspar.progress import Lines
-from pyspar.tables import input_file, jobs
+from pyspar.tables import input_file
 from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
 
 COLUMNS = ["area", "garden"]
@@ -180,15 +179,6 @@ def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, targ
     assert account.data.n_encoded == 3
     for direction in account.inspection.outputs[0].directions:
         assert direction.loads == (("town", pytest.approx(1.0)),)
-
-
-def test_warnings_of_other_libraries_are_not_collected():
-    with warnings.catch_warnings(record=True) as shown, jobs.collect_warnings() as notes:
-        warnings.warn("theirs", UserWarning, stacklevel=1)
-        for _ in range(2):
-            warnings.warn("ours", pyspar.SparWarning, stacklevel=1)
-    assert notes == ["ours"]
-    assert [str(warning.message) for warning in shown] == ["theirs"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

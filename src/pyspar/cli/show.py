@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pyspar.terminal import printable
-from pyspar.wording import describe_new_categories, format_interval, format_number, format_percent, replace_powers
+from pyspar.wording import (
+    describe_new_categories,
+    format_interval,
+    format_number,
+    format_percent,
+    replace_powers,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from pyspar.core.separation import Separation
@@ -149,7 +156,7 @@ class Lines:
         self._grid.add_column(overflow="fold")
 
     def add(self, label: str, text: str, style: str = "") -> None:
-        self._grid.add_row(Text(label), Text(_encodable(printable(text)), style=style))
+        self._grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style=style))
 
     def add_all(self, label: str, texts: list[str]) -> None:
         for text in texts[:_MAX_LINES]:
@@ -180,7 +187,8 @@ def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> 
         rule = [Text("remove" if direction.goes else "keep")] if has_rule else []
         table.add_row(
             str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
-            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule, Text(printable(loads + outside)),
+            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule,
+            Text(printable(shorten(loads + outside))),
         )  # fmt: skip
     console = Console(highlight=False)
     console.print()

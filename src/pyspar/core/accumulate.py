@@ -10,6 +10,9 @@ the scatter about the mean. Centring therefore means dropping the first row.
 
 Rows are read in blocks that fit in the cache and are never copied as a whole. Blocks of float64 without shift, scale or
 weight are multiplied in place. Other blocks are converted, shifted and weighted in a small buffer.
+
+No more rows than columns are a root already, apart from the form above. One reflection gives them that form, so the
+root of N rows costs O(N D) time and memory, and no D x D matrix is computed.
 """
 
 from __future__ import annotations
@@ -74,6 +77,13 @@ def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Itera
         yield slice(start, min(start + step, n_rows))
 
 
+def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """Yield slices of columns whose copy is about ``BLOCK_BYTES``."""
+    step = max(BLOCK_BYTES // (8 * max(n_rows, 1)), 1)
+    for start in range(0, n_columns, step):
+        yield slice(start, min(start + step, n_columns))
+
+
 def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
     """Yield ``[1 | Y]`` and ``X`` block by block, in the frame's coordinates and times the root of the weights.
 
@@ -120,18 +130,24 @@ def typical_frame(table: Table) -> Frame:
     The offsets are those of the first 1000 rows. If these rows are not typical, the product loses digits, which
     its condition number shows.
     """
-    head = np.column_stack([table.X[:1000], table.Y[:1000]]).astype(np.float64, copy=False)
     weight = None if table.sqrt_weight is None else table.sqrt_weight[:1000] ** 2
+    d, mean, spread = table.X.shape[1], np.empty(table.n_columns), np.zeros(table.n_columns)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.average(head, axis=0, weights=weight)
-        spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
-    offset = np.abs(mean) > OFFSET_LIMIT * spread
-    offset[table.X.shape[1] :] = True  # the outputs are copied in any case
-    return Frame(np.where(offset & np.isfinite(mean), mean, 0.0), np.ones(table.n_columns))
+        if table.Y.shape[1]:
+            mean[d:] = np.average(table.Y[:1000], axis=0, weights=weight)  # always shifted: outputs are copied anyway
+        for columns in column_slices(d, min(table.n_rows, 1000)):
+            head = table.X[:1000, columns].astype(np.float64, copy=False)
+            mean[columns] = np.average(head, axis=0, weights=weight)
+            spread[columns] = np.sqrt(np.average((head - mean[columns]) ** 2, axis=0, weights=weight))
+    offset = np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread)
+    return Frame(np.where(offset, mean, 0.0), np.ones(table.n_columns))
 
 
 def qr_root(table: Table) -> Matrix:
-    """Return a root by blocked QR. It is exact to rounding at every condition number and reads each row once."""
+    """Return a root by blocked QR, or of no more rows than columns by a reflection; each row is read once.
+
+    It is exact to rounding at every condition number.
+    """
     frame = typical_frame(table)
     root = np.zeros((0, table.n_columns + 1))
     for block in augmented_blocks(table, frame):
@@ -181,9 +197,35 @@ def is_well_conditioned(square: Matrix) -> bool:
 
 
 def fold_block(root: Matrix, block: Matrix) -> Matrix:
-    """Return the triangular root of the rows of a root and of further rows ``[1 | X | Y]``."""
-    triangle: Matrix = np.linalg.qr(np.vstack([root, block]), mode="r")  # type: ignore[assignment]  # stubs miss "r"
+    """Return a root of the rows of a root and of further rows ``[1 | X | Y]``, which may be overwritten."""
+    rows = np.vstack([root, block]) if len(root) else block
+    if len(rows) <= rows.shape[1]:
+        return _reflect_rows(rows)
+    triangle: Matrix = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]  # stubs miss "r"
     return triangle
+
+
+def _reflect_rows(rows: Matrix) -> Matrix:
+    """Reflect rows, in place, so that their first column is zero below the first row.
+
+    >>> _reflect_rows(np.array([[1.0, 2.0], [1.0, 4.0]])).round(12) / np.sqrt(2.0)    # the weight, mean and scatter
+    array([[1., 3.],
+           [0., 1.]])
+    """
+    length = np.sqrt(rows[:, 0] @ rows[:, 0])
+    # Householder's reflection I - 2 v v' / |v|^2 maps the first column to plus or minus its length, whichever does not
+    # cancel in v. Here |v|^2 = 2 |v_0|.
+    v = rows[:, 0] / length
+    sign = np.copysign(1.0, v[0])
+    v[0] += sign
+    scale = 1.0 / abs(v[0])
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller raises an error for numbers that are not finite
+        for columns in column_slices(rows.shape[1], len(rows)):
+            rows[:, columns] -= np.outer(v, scale * (v @ rows[:, columns]))
+    rows[0] *= -sign
+    rows[:, 0] = 0.0
+    rows[0, 0] = length
+    return rows
 
 
 def merge_roots(one: Matrix, two: Matrix) -> Matrix:

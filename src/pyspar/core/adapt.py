@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.linalg import root_sum_squares, squared, thin_svd
+from pyspar.core.linalg import root_sum_squares, squared
 from pyspar.core.moments import Moments
 from pyspar.core.ridge import Belief
 from pyspar.core.rules import Rule, Terms, terms_of
-from pyspar.core.spectrum import Spectrum, outside_share
+from pyspar.core.spectrum import Spectrum, outside_share, right_svd
 
 WEIGHT_ROUNDING = 3e-14
 """Weights below this share of the largest weight count as zero."""
@@ -190,8 +190,8 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
         return z
     root = (x.lam / x.lam[0])[:, None] * x.V.T
     rest = root - (root @ z.V) @ z.V.T
-    _, lam, Vt = thin_svd(rest)
-    extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
+    lam, V = right_svd(rest)
+    extra = V[:, lam > 64.0 * EPS64 * max(root.shape)]
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / root_sum_squares(extra)
     return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))

@@ -150,7 +150,7 @@ class Forecaster:
             spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
         # The uncertainty of the mean of the labels is the same in every row.
         self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
-        self._predictions: tuple[int, Matrix] = (-1, root)
+        self._predictions: tuple[int, Matrix, Vector] = (-1, root, root[0])
 
     @property
     def separation(self) -> Separation:
@@ -219,18 +219,41 @@ class Forecaster:
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""
-        if output not in self._true_weights:
-            self._true_weights[output] = self._draw_true_weights(output)
-        true_weights, sigma = self._true_weights[output]
         if self._predictions[0] != output:  # cached for the last output only: all outputs may need gigabytes
-            self._predictions = output, self._root @ true_weights
-        error2 = np.square((self._root @ weights)[:, None] - self._predictions[1]).sum(axis=0) / self._rows
+            self._predictions = (output, *self._draw_predictions(output))
+        _, predictions, sigma = self._predictions
+        error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / self._rows
         rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
         # ||error + noise||^2: the noise component along the error is added before squaring; the other M - 1 components
         # contribute a chi-squared term.
         parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
         return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / self._rows)
+
+    def _draw_predictions(self, output: int) -> tuple[Matrix, Vector]:
+        """Draw the true values of the rows of the target's root (rows, draws), and noise levels."""
+        rows, features = len(self._root), self._root.shape[1] - 1
+        if features > DRAWS and 2 * rows < features:  # all draws of the weights need more memory than the rows
+            return self._draw_without_weights(output)
+        if output not in self._true_weights:
+            self._true_weights[output] = self._draw_true_weights(output)
+        true_weights, sigma = self._true_weights[output]
+        return self._root @ true_weights, sigma
+
+    def _draw_without_weights(self, output: int) -> tuple[Matrix, Vector]:
+        """Draw true values from the same distribution in time and memory that are proportional to the rows."""
+        rng = np.random.default_rng([self._seed, output])
+        counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
+        values, noise = [], []
+        for i, (count, prior, p) in enumerate(zip(counts, self._priors, self._posteriors, strict=True)):
+            rows = self._root[:, 1:] * (self._prior.units * inverse(prior.units) / p.lam_max)
+            # Draws outside the source's span depend on the target. The others are the same for every target.
+            outside_rng = np.random.default_rng([self._seed, output, i])
+            drawn, sigma = p.draw_predictions(rows, output, int(count), rng, outside_rng)
+            offset = np.sqrt(p.relative_mean_variance) * sigma * rng.standard_normal(int(count))
+            values.append((drawn + np.outer(self._root[:, 0], offset)) * p.label_length[output])
+            noise.append(sigma * p.label_length[output])
+        return np.hstack(values), np.concatenate(noise)
 
     def _draw_true_weights(self, output: int) -> tuple[Matrix, Vector]:
         """Draw true offsets and weights (1 + D, draws), in the units of the first prior, and noise levels."""

@@ -53,8 +53,12 @@ def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
     """Return U, the singular values and V'.
 
     LAPACK's fast driver (divide and conquer) occasionally does not converge for a matrix with many dependent columns,
-    such as products of indicators. The slower driver is then used.
+    such as products of indicators. The slower driver is then used. Both take twice as long for a matrix with many more
+    columns than rows as for its transpose.
     """
+    if matrix.shape[0] < matrix.shape[1]:
+        V, lam, Ut = thin_svd(matrix.T)
+        return Ut.T, lam, V.T
     try:
         U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False)
     except LinAlgError:

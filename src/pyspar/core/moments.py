@@ -86,7 +86,7 @@ class Moments:
         if not ((measured > 0.0) & (measured < 1.0)).all():
             raise ValueError(f"eps must be between 0 and 1, got {eps!r}")
         if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
-            root = qr_root(table)  # no more rows than columns: QR is as cheap as the product
+            root = qr_root(table)
         elif solver in ("auto", "gram"):
             root = gram_root(table, refine=solver == "auto" and measured.min() <= EPS64)
         else:

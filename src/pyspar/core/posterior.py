@@ -91,18 +91,40 @@ class Posterior:
 
     def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Draw weights (features x draws) and noise levels."""
+        along, sigma, tau = self._draw_along(output, size, rng)
+        V = self.fit.x.V
+        weights = V @ along
+        if self.unseen:
+            free = rng.standard_normal((len(V), size)) * tau
+            weights += free - V @ (V.T @ free)
+        return weights, sigma
+
+    def draw_predictions(
+        self, rows: Matrix, output: int, size: int, rng: np.random.Generator, outside_rng: np.random.Generator
+    ) -> tuple[Matrix, Vector]:
+        """Draw predictions for few rows (rows x draws), and noise levels, without the weights.
+
+        The weights outside the span of the source are independent normal variables, so their predictions have the
+        covariance ``R'R`` with R a root of the rows' part outside the span. Only as many numbers as rows are drawn.
+        """
+        along, sigma, tau = self._draw_along(output, size, rng)
+        V = self.fit.x.V
+        inside = rows @ V
+        predictions = inside @ along
+        if self.unseen:
+            R = np.asarray(np.linalg.qr((rows - inside @ V.T).T, mode="r"))
+            predictions += R.T @ (outside_rng.standard_normal((len(R), size)) * tau)
+        return predictions, sigma
+
+    def _draw_along(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector, Vector]:
+        """Draw weights along the source's directions (directions x draws), noise levels, and the prior's spreads."""
         which = rng.choice(self.kappa.size, size=size, p=self.probability[:, output])
         # Given kappa, q / sigma^2 is chi-squared with as many degrees of freedom as there are labels.
         sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees(output), size=size))
         kappa, lam = self.kappa[which], self.data.lam[:, None]
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
-        V = self.fit.x.V
-        weights = V @ along
-        if self.unseen:
-            free = rng.standard_normal((len(V), size)) * (sigma / np.sqrt(kappa))
-            weights += free - V @ (V.T @ free)
-        return weights, sigma
+        return along, sigma, sigma / np.sqrt(kappa)
 
 
 def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:

@@ -98,7 +98,7 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     ==========================================================  ======================
     at least as many rows as columns, smallest singular value   eigenproblem of R'R
     at least 1e-3 of the largest
-    fewer rows than columns, likewise, no constant column       eigenproblem of RR'
+    fewer rows than columns, likewise                           eigenproblem of RR'
     otherwise, or if a direction may be rounding                SVD, with the rank
                                                                 decided column by column
     ==========================================================  ======================
@@ -109,11 +109,14 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     lengths = root_sum_squares(root)
     rounding = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * lengths)
     svd: Svd | None
+    limit = rounding
     if len(root) >= len(lengths):
         svd = _svd_by_square(root)
     else:  # with fewer directions than columns, no direction is short because of a constant column
-        svd = _svd_by_short_square(root) if (lengths > rounding).all() else None
-    if svd is None or svd.lam[-1] <= sqrt(rounding @ rounding):
+        varies = lengths > rounding
+        limit = np.where(varies, rounding, 0.0)
+        svd = _svd_by_short_square(root if varies.all() else np.where(varies, root, 0.0))
+    if svd is None or svd.lam[-1] <= sqrt(limit @ limit):
         svd = _svd_without_rounding(root, lengths, rounding)
     solve = svd.solve
     return Spectrum(svd.lam * size, svd.V, rounding * size), lambda outputs: solve(outputs) / size
@@ -146,7 +149,8 @@ def _svd_by_square(root: Matrix) -> Svd | None:
 
 def _svd_by_short_square(root: Matrix) -> Svd | None:
     """Return the SVD of a root with fewer rows than columns by an eigenproblem of its rows; None if digits are lost."""
-    if not is_well_conditioned(root @ root.T):  # a tenth of the cost of the eigenproblem
+    # A tenth of the cost of the eigenproblem, unless the columns are so many that the product costs more than both.
+    if root.shape[1] < 10 * len(root) and not is_well_conditioned(root @ root.T):
         return None
     squares, U = algebra().gram_eigen(root.T)
     if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:
@@ -154,8 +158,21 @@ def _svd_by_short_square(root: Matrix) -> Svd | None:
     lam = np.sqrt(squares)
     V = root.T @ (U / lam)
     # The columns of V are orthogonal to the digits that the square kept. One Newton step doubles their number.
-    V = 1.5 * V - 0.5 * (V @ (V.T @ V))
+    V = V @ (1.5 * np.eye(len(root)) - 0.5 * (V.T @ V))
     return _svd_of(U, lam, V)
+
+
+def right_svd(root: Matrix) -> tuple[Vector, Matrix]:
+    """Return the singular values of any matrix and its right singular vectors, by the fastest accurate method.
+
+    >>> right_svd(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))[0]
+    array([2., 1.])
+    """
+    svd = _svd_by_short_square(root) if len(root) < root.shape[1] else None
+    if svd is not None:
+        return svd.lam, svd.V
+    _, lam, Vt = thin_svd(root)
+    return lam, Vt.T
 
 
 def _svd_of(U: Matrix, lam: Vector, V: Matrix) -> Svd:
@@ -172,7 +189,7 @@ def _svd_without_rounding(root: Matrix, lengths: Vector, rounding: Vector) -> Sv
     """
     varies = lengths > rounding
     scale = np.where(varies, lengths, 1.0)
-    U, lam, Vt = thin_svd(np.where(varies, root / scale, 0.0))
+    U, lam, Vt = thin_svd(root / np.where(varies, lengths, np.inf))
     limit = np.maximum(np.abs(Vt) @ np.where(varies, rounding / scale, 0.0), ROUNDING_SLACK * EPS64)
     U, lam, Vt = U[:, lam > limit], lam[lam > limit], Vt[lam > limit]
     if len(lam) < varies.sum():

@@ -32,8 +32,9 @@ from pyspar.estimators.moments_regressor import (
     per_output,
     weights_of,
 )
-from pyspar.estimators.target_labels import check_counts
+from pyspar.estimators.target_labels import TargetDrift, check_counts
 from pyspar.estimators.validation import (
+    check_boolean,
     check_choice,
     check_level,
     check_rows,
@@ -211,6 +212,7 @@ class AdaptableRegressor(MomentsRegressor):
         -------
         array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
         """
+        check_boolean("return_std", return_std)
         if not return_std:
             return super().predict(X)
         rows = self._rows(X)
@@ -267,8 +269,10 @@ class AdaptableRegressor(MomentsRegressor):
             return factor
         return factor * per_output(np.sqrt(1.0 + between / self._model_home_rmse() ** 2), self._y_ndim)
 
-    def _warn_of_limits(self) -> None:
+    def _warn_of_weights(self) -> None:
         warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weight_meaning)
+
+    def _warn_of_limits(self) -> None:
         warn_if_nothing_left_for_noise(self._belief)
         warn_if_scales_are_too_far_apart(self._belief)
 
@@ -297,7 +301,9 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _correct_weights(self, rows: Matrix, y: Any, sample_weight: Any) -> None:
         """Correct the adapted weights with the labels of some target rows."""
-        correction, reports = fit_linear_correction(self, weights_of(self), rows, y, sample_weight)
+        self._set_correction(*fit_linear_correction(self, weights_of(self), rows, y, sample_weight))
+
+    def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction
         self.drift_ = reports[0] if self._y_ndim == 1 else reports
         self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))

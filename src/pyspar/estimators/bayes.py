@@ -61,7 +61,9 @@ class BayesSpARRegressor(AdaptableRegressor):
     units_ : array of shape (D,)
         The unit of each feature for the current weights; zero for a feature that does not vary.
     sigma2_, tau2_ : float or arrays of shape (K,)
-        The variances of the label noise and of a weight (in ``units_``) by maximum evidence.
+        The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise is zero if
+        the residual does not exceed the rounding error of the features at their precision, which for float16 and
+        float32 can be larger than the noise.
     evidence_ : Evidence
         Both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     rank_ : int

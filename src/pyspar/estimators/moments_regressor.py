@@ -65,6 +65,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             if folds is not None:
                 folds.check_number()
             self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2), folds)
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -92,6 +93,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                     merge_ranges(getattr(self, "label_range_", None), source.label_range),
                 )
             self._learn(source, folds)
+        self._warn_of_weights()
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -117,6 +119,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if folds[0] is not None:
             folds[0].check_number()
         self._learn(source, folds[0])
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -127,6 +130,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         self._learn(read_moments(moments))
+        self._warn_of_weights()
         self._warn_of_limits()
         return self
 
@@ -190,8 +194,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 
+    def _warn_of_weights(self) -> None:
+        """Warn about the weights of the source's rows. It is called once, by fit, or after partial_fit by adapt."""
+
     def _warn_of_limits(self) -> None:
-        """Warn about limitations of the source."""
+        """Warn about limitations of the source. It is called by fit and by adapt."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

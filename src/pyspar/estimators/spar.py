@@ -46,7 +46,8 @@ class SpARRegressor(AdaptableRegressor):
     coef_, intercept_
         The current weights, shaped as those of scikit-learn's ``LinearRegression``.
     sigma2_ : float or array of shape (K,)
-        The estimated variance of the label noise.
+        The estimated variance of the label noise. It is zero if the residual does not exceed the rounding error of the
+        features at their precision, which for float16 and float32 can be larger than the noise.
     rank_ : int
         The rank of the source.
     moments_ : Moments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import warnings
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from pyspar.core.belief import FlatBelief
+from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
 from pyspar.core.ridge import Belief
-from pyspar.errors import SparWarning
+from pyspar.errors import warn
 from pyspar.sources import moments_of
 from pyspar.sources.kinds import is_batches, kind_of, refuse_dates, refuse_extreme_weights
 from pyspar.wording import list_some
@@ -25,6 +26,10 @@ from pyspar.wording import list_some
 FLOATS = [np.float64, np.float32]
 SPARSE_FORMATS = ("csr", "csc")
 
+SMALLEST_SIZE = 1e-13
+"""Features below this share of the largest feature are too small for float64."""
+SMALLEST_LENGTH = 1e-300
+"""The smallest length of the longest column. The weights of shorter columns overflow float64."""
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
@@ -74,6 +79,12 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
+def check_boolean(name: str, value: Any) -> None:
+    """Raise TypeError for a value that is not True or False, such as "no", which would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
 def check_level(level: Any) -> None:
     """Raise ValueError for a coverage outside (0, 1)."""
     if not is_number(level) or not 0.0 < float(level) < 1.0:
@@ -113,6 +124,7 @@ def read_rows(
         moments = moments_of(X, y, sample_weight, solver=solver)
     else:
         moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
+    _refuse_tiny(moments)
     label_range = np.stack([y.min(axis=0), y.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
 
@@ -123,6 +135,13 @@ def _label_names_of(y: Any) -> list[str] | None:
     if names is None:
         names = [name] if isinstance(name := getattr(y, "name", None), str) else None
     return None if names is None else [str(name) for name in names]
+
+
+def _refuse_tiny(moments: Moments) -> None:
+    """Raise ValueError if all features are so small that their weights overflow float64."""
+    largest = moments.column_lengths()[: moments.n_features].max()
+    if 0.0 < largest < SMALLEST_LENGTH:
+        raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
 
 
 def read_batches(batches: Any, *, solver: Solver) -> Source:
@@ -178,16 +197,30 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver
         refuse_dates("the target", Z)
         if kind == "batches" and sample_weight is not None:
             raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
-        moments = moments_of(Z, sample_weight=sample_weight, solver=solver)
+        with name_target():
+            moments = moments_of(Z, sample_weight=sample_weight, solver=solver)
         return target_moments(estimator, moments, None, solver=solver)
     shape = np.shape(Z)
     if len(shape) == 2:
         check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
     eps = measured_eps(Z)
     Z = check_rows(estimator, Z, "the target", ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
-    if kind == "sparse":
-        return moments_of(Z, sample_weight=sample_weight, solver=solver)
-    return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
+    with name_target():
+        if kind == "sparse":
+            return moments_of(Z, sample_weight=sample_weight, solver=solver)
+        return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
+
+
+@contextmanager
+def name_target() -> Iterator[None]:
+    """Name the target in errors about the rows from which moments are computed, which call them X."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"\bX\b", "the target", str(error), count=1)
+        if text == str(error):
+            raise
+        raise ValueError(text) from None
 
 
 def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -> Any:
@@ -256,11 +289,10 @@ def _columns_of_text(rows: Any) -> list[str] | None:
 def warn_if_nothing_left_for_noise(belief: Belief) -> None:
     """Warn if least squares has no more rows than directions."""
     if isinstance(belief, FlatBelief) and belief.degrees_of_freedom <= 0 and not belief.sigma.any():
-        warnings.warn(
+        warn(
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features.",
-            SparWarning,
             stacklevel=4,
         )
 
@@ -268,22 +300,28 @@ def warn_if_nothing_left_for_noise(belief: Belief) -> None:
 def warn_if_weights_do_not_count(weight: float, rows: int, meaning: str, *, role: str = "source") -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
     if meaning == "counts" and weight < MIN_COUNT * rows:
-        warnings.warn(
+        warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
             'only their ratios matter, as with inverse-probability weights, use weights="importance".',
-            SparWarning,
             stacklevel=4,
         )
 
 
 def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
-    """Warn if the sizes of the features differ by more than the precision of float64."""
+    """Warn if the sizes of the features differ by more than the precision of float64.
+
+    A small singular value may also be due to nearly dependent features of the same size. Standardising does not change
+    that, so the sizes of the features themselves are compared.
+    """
     lam = belief.x.lam
-    if lam.size and lam[-1] < 1e-13 * lam[0]:
-        warnings.warn(
-            f"The features' sizes span {np.log10(lam[0] / lam[-1]):.0f} decades, more than the precision of "
+    if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
+        return
+    sizes = root_sum_squares((belief.x.V * (lam / lam[0])).T)
+    sizes = sizes[sizes > 0.0]
+    if sizes.min() < SMALLEST_SIZE * sizes.max():
+        warn(
+            f"The features' sizes span {np.log10(sizes.max() / sizes.min()):.0f} decades, more than the precision of "
             "float64: least squares is correct, but adapt() cannot separate the small directions. Standardise the "
             "features.",
-            SparWarning,
             stacklevel=4,
         )

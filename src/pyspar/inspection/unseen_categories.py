@@ -134,14 +134,15 @@ def _find_new_values(step: Any, Z: Any, names: Sequence[str] | None) -> Iterator
 
 
 def _has_encoder(step: Any) -> bool:
-    """Return whether a step contains a one-hot encoder that accepts unknown categories."""
+    """Return whether a step contains a fitted one-hot encoder that accepts unknown categories."""
     if isinstance(step, Pipeline):
         return any(_has_encoder(inner) for _, inner in step.steps)
     if isinstance(step, FeatureUnion):
         return any(_has_encoder(inner) for _, inner in step.transformer_list)
     if isinstance(step, ColumnTransformer):
         return any(_has_encoder(inner) for _, inner, _ in getattr(step, "transformers_", ()))
-    return isinstance(step, OneHotEncoder) and step.handle_unknown != "error"
+    # A column transformer does not fit an encoder that gets no columns.
+    return isinstance(step, OneHotEncoder) and step.handle_unknown != "error" and hasattr(step, "categories_")
 
 
 def _select_columns(step: ColumnTransformer, Z: Any, columns: Any) -> tuple[Any, Sequence[str] | None]:

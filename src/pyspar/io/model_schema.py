@@ -54,9 +54,14 @@ TRUSTED = frozenset(
         "pyspar.tables.encode.Numbers",
         "pyspar.tables.encode.TableEncoder",
         "pyspar.tables.encode.Words",
+        "sklearn.compose._column_transformer.make_column_selector",
     }
 )
-"""The types of pyspar in saved models, as ``module.name``. A test in tests/io derives them from such models."""
+"""The types in saved models that skops does not trust, as ``module.name``. A test in tests/io derives them from such
+models. ``make_column_selector`` stores a pattern and dtypes, and is called by ``fit`` only."""
+
+COLUMN_TYPES = frozenset({"builtins.object", "numpy.number", "numpy.floating", "numpy.integer"})
+"""The types of columns that ``make_column_selector`` selects; accepted as a ``TypeNode`` that is not a type of keys."""
 
 DTYPE = "numpy.dtype"
 """Accepted as a ``DTypeNode`` only, which is an empty array of that dtype."""
@@ -67,14 +72,14 @@ _KEYS = {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}
 _NODES: dict[str, tuple[set[str], set[str]]] = {
     "ObjectNode": ({"content"}, set()),
     "FunctionNode": (set(), set()),
-    "TypeNode": (set(), _KEYS | _SCALARS),
+    "TypeNode": (set(), _KEYS | _SCALARS | COLUMN_TYPES),
     "DTypeNode": ({"content"}, {DTYPE}),
     "NdArrayNode": ({"type"}, {"numpy.ndarray"} | _SCALARS),
     "DictNode": ({"content", "key_types"}, {"builtins.dict"}),
     "ListNode": ({"content"}, {"builtins.list"}),
     "SetNode": ({"content"}, {"builtins.set"}),
     "SliceNode": ({"content"}, {"builtins.slice"}),
-    "TupleNode": ({"content"}, {"builtins.tuple"} | TRUSTED),
+    "TupleNode": ({"content"}, {"builtins.tuple", *(name for name in TRUSTED if name.startswith("pyspar."))}),
     "JsonNode": ({"content", "is_json"}, {"builtins.str"}),
 }
 KINDS = frozenset(_NODES)
@@ -184,7 +189,11 @@ class _SchemaCheck:
         types, content = node["key_types"], node["content"]
         type_form = self.check_node(types, depth)
         self._require(types["__loader__"] == "ListNode", "types of keys that are not a list")
-        self.rejected |= {self.name_of(key) for key in types["content"] if key["__loader__"] != "TypeNode"}
+        self.rejected |= {
+            self.name_of(key)
+            for key in types["content"]
+            if key["__loader__"] != "TypeNode" or self.name_of(key) in COLUMN_TYPES
+        }
         self._require(isinstance(content, dict) and len(content) == len(types["content"]), "keys without a type")
         return type_form, tuple([(key, self.check_node(value, depth)) for key, value in content.items()])
 
@@ -225,7 +234,7 @@ def _is_accepted(kind: str, name: str) -> bool:
     if kind == "ObjectNode":
         return name in TRUSTED or name.startswith("sklearn.")
     if kind == "FunctionNode":
-        return name.startswith(("numpy.", "scipy.")) and name != DTYPE
+        return name.startswith(("numpy.", "scipy.")) and name not in {DTYPE, *COLUMN_TYPES}
     return name in _NODES[kind][1]
 
 

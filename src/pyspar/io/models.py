@@ -13,7 +13,7 @@ from typing import Any
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_file
-from pyspar.io.model_schema import DTYPE, TRUSTED, check_model
+from pyspar.io.model_schema import COLUMN_TYPES, DTYPE, TRUSTED, check_model
 from pyspar.io.moments import read_moments, write_moments
 
 
@@ -70,7 +70,7 @@ def _list_trusted_names(skops: ModuleType, data: bytes, where: str) -> list[str]
     """Return the names in a file that skops does not trust by itself; raise InputError if pyspar rejects one."""
     rejected = check_model(data, where)
     untrusted = set() if rejected else set(skops.get_untrusted_types(data=data))
-    rejected |= untrusted - TRUSTED - {DTYPE}
+    rejected |= untrusted - TRUSTED - COLUMN_TYPES - {DTYPE}
     if rejected:
         raise InputError(
             f"{where} contains types that pyspar does not trust: {', '.join(sorted(rejected))}; remove your own "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ THEME = {
 INK, MUTED, LINE, KEEP, REMOVE, THIRD = THEME
 WIDE_INCHES, NARROW_INCHES = 7.4, 3.9
 """The width of a figure on a screen and on a telephone."""
+
+_LOCK = threading.Lock()
+"""matplotlib's settings and the filters of warnings belong to the process, so one thread draws at a time."""
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -80,7 +84,7 @@ def draw_figure(name: str, label: str, draw: Draw, heights: tuple[float, float])
 
 
 def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, narrow: bool) -> str:
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    with _LOCK, matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # The browser has fonts for characters that are missing in matplotlib's font.
         warnings.filterwarnings(
             "ignore", message=r"(?s)(Glyph|Matplotlib currently does not support)", category=UserWarning

@@ -70,7 +70,8 @@ def _report_lost_cluster() -> Iterator[None]:
 
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
     """Return the moments of one block, or None if it is empty. For a joined frame, Y says how to split its columns."""
-    if isinstance(Y, _ColumnCounts):
+    is_joined = isinstance(Y, _ColumnCounts)
+    if is_joined:
         X, Y, weight = Y.split(X)
     if len(X) == 0:
         return None
@@ -78,7 +79,10 @@ def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> 
         refuse_extreme_weights("sample_weight", weight)
         return Moments.of(X, Y, weight, solver=solver)
     except ValueError as error:
-        raise ValueError(f"row block {number}: {error}") from None
+        hint = (
+            "; rows and labels of frames are matched by their index" if is_joined and "Y must be" in str(error) else ""
+        )
+        raise ValueError(f"row block {number}: {error}{hint}") from None
 
 
 def _add_moments(parts: list[Moments | None]) -> Moments | None:
@@ -139,6 +143,10 @@ def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:
     rows = _as_array(data)
     chunks = _as_array(X).chunks[0]
     known = not any(np.isnan(size) for size in (*chunks, *rows.chunks[0]))
+    if known and sum(rows.chunks[0]) != sum(chunks):
+        raise ValueError(
+            f"X and {name} must have the same number of rows, got {sum(chunks):,} and {sum(rows.chunks[0]):,}"
+        )
     if known and rows.chunks[0] != chunks:
         rows = rows.rechunk({0: chunks})
     return list(rows.to_delayed().ravel())

@@ -20,9 +20,10 @@ MAX_BLOCK_BYTES = 16_000_000
 def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
     """Return the moments of sparse rows.
 
-    ``X'X`` is one sparse product; a column of ones and the outputs add a narrow border to it. If the product loses
-    digits, the rows are multiplied by a dense D x D preconditioner, block by block, and the product is computed again.
-    If that is not sufficient either, blocks of rows are made dense and merged by QR.
+    No more rows than columns are made dense, which needs no D x D array. Otherwise ``X'X`` is one sparse product; a
+    column of ones and the outputs add a narrow border to it. If the product loses digits, the rows are multiplied by a
+    dense D x D preconditioner, block by block, and the product is computed again. If that is not sufficient either,
+    blocks of rows are made dense and merged by QR.
     """
     Y = np.empty((X.shape[0], 0)) if Y is None else np.asarray(Y, dtype=np.float64)
     Y = Y[:, None] if Y.ndim == 1 else Y
@@ -34,9 +35,21 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
         raise ValueError("X must be finite, but its stored values contain NaN or infinity; impute or drop them first")
     eps = np.full(X.shape[1], measured_eps(X))
     refine = solver == "auto" and eps.min() <= EPS64
-    root = None if solver == "qr" else _root_by_products(rows, Y, sqrt_weight, border.mean[1:], refine)
-    if root is None:
-        root = _root_by_qr(rows, Y, sqrt_weight)
+    has_few_rows = rows.shape[0] <= X.shape[1] + Y.shape[1]
+    root = None
+    try:
+        if solver == "gram" or (solver == "auto" and not has_few_rows):
+            root = _root_by_products(rows, Y, sqrt_weight, border.mean[1:], refine)
+        if root is None:
+            root = _root_by_qr(rows, Y, sqrt_weight)
+    except MemoryError:
+        n_bytes = 8.0 * min(rows.shape) * rows.shape[1]
+        raise MemoryError(
+            f"the summary of {rows.shape[0]:,} sparse rows with {rows.shape[1]:,} columns needs {n_bytes / 1e9:,.2g} "
+            "GB several times; select or project columns first, for example with sklearn's TruncatedSVD"
+        ) from None
+    if not np.isfinite(root).all():
+        raise ValueError("the sums of X or y overflow float64; rescale them")
     return replace(border, root=root, n_features=X.shape[1], eps=eps, blur=BLUR if solver == "gram" else 0.0)
 
 

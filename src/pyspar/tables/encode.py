@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import suggest_column, suggest_drop
+from pyspar.sources.files.header import suggest_column
 from pyspar.sources.files.number_text import NumberFormat, infer_format, is_plain, parse_cells
 from pyspar.wording import list_some
 
@@ -146,7 +146,7 @@ def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
     return words
 
 
-def as_days(column: pd.Series[Any], layout: str | None = None) -> NDArray[np.float64]:
+def as_days(column: pd.Series[Any], layout: str | None = None, fix: str | None = None) -> NDArray[np.float64]:
     """Return dates as days since 1970 in UTC, with NaN for missing dates. Text must have the date format ``layout``."""
     layout = layout or date_format(column) or ISO
     expected = f"a date in the format {layout}"
@@ -155,12 +155,12 @@ def as_days(column: pd.Series[Any], layout: str | None = None) -> NDArray[np.flo
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         stamps = pd.to_datetime(column, utc=True)
     elif pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
-        raise _value_error(column, column.notna().to_numpy(), expected)
+        raise _value_error(column, column.notna().to_numpy(), expected, fix)
     else:
         stamps = _parse_dates(column, layout)
     invalid = (stamps.isna() & column.notna()).to_numpy()
     if invalid.any():
-        raise _value_error(column, invalid, expected)
+        raise _value_error(column, invalid, expected, fix)
     micro = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
     return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / _MICROSECONDS_PER_DAY)
 
@@ -349,5 +349,6 @@ def _value_error(
     row = int(np.flatnonzero(invalid)[0])
     name = str(column.name)
     count = f"{int(invalid.sum())} of {len(column)} values; the first row is 0"
-    fix = fix or f"correct the values, or {suggest_drop([name])}"
+    # A saved model is also used from Python, where the command line's --drop does not exist.
+    fix = fix or "correct the values, or drop the column before fitting"
     return InputError(f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}); {fix}")

@@ -277,7 +277,7 @@ def _check_target(
     _check_numbers(target, selection.numeric, path, "target")
     for name in selection.date:
         try:
-            as_days(target[name], date_format(source[name]))
+            as_days(target[name], date_format(source[name]), _suggest_fix(name))
         except InputError as error:
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
@@ -305,9 +305,13 @@ def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
     try:
-        return as_numbers(column, fix)
+        return as_numbers(column, fix or _suggest_fix(str(column.name)))
     except InputError as error:
         raise InputError(f"{describe_file(role, path)}, {error}") from error
+
+
+def _suggest_fix(name: str) -> str:
+    return f"correct the values, or {suggest_drop([name])}"
 
 
 def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:

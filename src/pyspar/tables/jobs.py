@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import shlex
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.errors import InputError, SparWarning
+from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
@@ -222,20 +220,6 @@ def summarize_file(
         ignored=tuple(ignored),
         output=output,
     )
-
-
-@contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect the texts of SparWarnings without repetitions. Other warnings are shown as usual."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SparWarning)
-        yield notes
-    for warning in caught:
-        if issubclass(warning.category, SparWarning):
-            notes.extend([str(warning.message)] if str(warning.message) not in notes else [])
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _fit_model(

@@ -6,7 +6,6 @@ A damaged file is built again, with a warning. If the cache cannot be read or wr
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.errors import MissingDataError, SparWarning
+from pyspar.errors import MissingDataError, warn
 from pyspar.io.atomic import whole_file
 from pyspar.paper.data.access import UnreadableError, convert_permission_errors, is_file
 from pyspar.paper.data.files import cache_folder, compute_sha256
@@ -35,20 +34,20 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
                 if is_intact(path):
                     with np.load(path, allow_pickle=False) as cached:
                         return {array: cached[array] for array in cached.files}
-                warnings.warn(f"{path} does not match its checksum; building it again", SparWarning, stacklevel=2)
+                warn(f"{path} does not match its checksum; building it again", stacklevel=2)
     except UnreadableError as error:
         try:
             arrays = build()
         except MissingDataError as missing:
             raise error from missing  # the cached file is the only copy
-        warnings.warn(f"{name} was built in memory and not cached: {error}", SparWarning, stacklevel=2)
+        warn(f"{name} was built in memory and not cached: {error}", stacklevel=2)
         return arrays
     arrays = build()
     try:
         _write(path, arrays, np.savez_compressed if compressed else np.savez)
     except OSError as error:
         reason = error.strerror or str(error)
-        warnings.warn(f"cannot write {path}: {reason}; it will be built again next time", SparWarning, stacklevel=2)
+        warn(f"cannot write {path}: {reason}; it will be built again next time", stacklevel=2)
     return arrays
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from pyspar.errors import InputError, MissingDataError, MissingExtraError, SparWarning
+from pyspar.errors import InputError, MissingDataError, MissingExtraError, collect_warnings
 from pyspar.paper.data.access import UnreadableError
 from pyspar.paper.data.catalogue import DATASETS, DatasetEntry
 from pyspar.paper.data.registry import Folder, load, where
@@ -37,8 +36,7 @@ def check_dataset(name: str, folder: Folder = None) -> CheckResult:
     except InputError as error:
         return CheckResult(name, "wrong", _describe_error(error))
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", SparWarning)
+        with collect_warnings() as warned:
             task = load(name, folder=folder)
             problems = _find_problems(DATASETS[name], task)
     except (InputError, MissingExtraError) as error:
@@ -47,7 +45,7 @@ def check_dataset(name: str, folder: Folder = None) -> CheckResult:
         return CheckResult(name, "wrong", f"cannot read {location.path} ({type(error).__name__}: {error})")
     if problems:
         return CheckResult(name, "wrong", f"{location.path}: {'; '.join(problems)}")
-    notes = "".join(f"; note: {warning.message}" for warning in caught)
+    notes = "".join(f"; note: {text}" for text in warned)
     return CheckResult(name, "good", f"{location.path}, in {location.place}{notes}")
 
 

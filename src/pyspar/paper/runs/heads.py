@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from pyspar.core.arrays import Vector
 from pyspar.core.cutoff import default_cutoff
 from pyspar.core.moments import Moments
-from pyspar.errors import SparWarning
+from pyspar.errors import collect_warnings
 from pyspar.estimators.heads import HeadMethod, fit_head
 from pyspar.paper.runs.registry import CUTS, HEADS, check_name, recipe_of
 from pyspar.paper.runs.spec import canonical_json
@@ -74,9 +73,8 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
             if head.adapt_to not in targets:
                 targets[head.adapt_to] = Moments.of(_target_rows(features, head.adapt_to))
             target = targets[head.adapt_to]
-        with warnings.catch_warnings():
+        with collect_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
-            warnings.simplefilter("ignore", SparWarning)
             cutoff = CUTS[cut] * default_cutoff(source)
             new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
         predictions[head.key] = test @ new.coef[0]
