@@ -21,7 +21,6 @@ from pyspar.wording import (
 )
 
 if TYPE_CHECKING:
-    from pyspar.core.separation import Separation
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
@@ -100,7 +99,7 @@ def print_inspect(account: InspectAccount) -> None:
     _add_judgement(lines, output)
     lines.add("at home", f"{format_number(output.home)} RMSE")
     lines.add_all("on target", forecast_lines(inspection))
-    lines.add("separation", _describe_separation(inspection.separation))
+    lines.add("separation", _describe_separation(inspection))
     if inspection.has_rule:
         removed = sum(direction.goes for direction in output.directions)
         count = count_noun(len(output.directions), "target direction")
@@ -126,7 +125,8 @@ def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step
     lines.add("next step", next_step or judged.next_step)
 
 
-def _describe_separation(separation: Separation) -> str:
+def _describe_separation(inspection: Inspection) -> str:
+    separation = inspection.separation
     found = "found a shift" if separation.found else "found no shift"
     return (
         f"the two-sample test {found} (p = {format_number(separation.p_value, 2)}); a linear classifier tells source "
