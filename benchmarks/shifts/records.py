@@ -14,6 +14,8 @@ from benchmarks.shifts.methods import REFERENCE
 RESULTS = Path(__file__).parents[1] / "results"
 OWN = RESULTS / "shifts.jsonl"
 PEERS = RESULTS / "shifts-peers.jsonl"
+NEW_PART = RESULTS / "shifts-new.jsonl"
+"""Records of the part ``new``, which docs/evidence.md does not use."""
 
 Record = dict[str, Any]
 Key = tuple[str, str]

@@ -13,8 +13,8 @@ from benchmarks.shifts.calibration import Calibration
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
-from benchmarks.shifts.records import Key, Record, ratio, read
-from benchmarks.shifts.sets import HALVES, REGISTER
+from benchmarks.shifts.records import NEW_PART, Key, Record, ratio, read
+from benchmarks.shifts.sets import HALVES, NEW, REGISTER
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -220,16 +220,18 @@ def choice(records: Records) -> list[str]:
 
 def sets_page(records: Records) -> str:
     """Return the list of the data sets as a page."""
-    sizes = {r["set"]: r for r in records.values() if r["map"] == "raw" and "n" in r}
+    of_all = [*records.values(), *read(NEW_PART).values()]
+    sizes = {r["set"]: r for r in of_all if r["map"] == "raw" and "n" in r}
     rows = []
     for name, shift in sorted(REGISTER.items()):
         size = f"{s['n']} → {s['m']}, {s['d']}" if (s := sizes.get(name)) else ""
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"These are the {len(rows)} data sets of [the evidence](evidence.md). The numbers of rows are those of source "
-        "and target after sampling. The number of columns is that of the `raw` feature map. "
-        "`python -m benchmarks.shifts` writes this page."
+        f"These are the {len(rows)} data sets of the evidence. Those of the part `{NEW}` are not part of "
+        "[the comparison without labels](evidence.md); they serve no choice and are the test of other pages, such as "
+        "[labels](labels.md). The numbers of rows are those of source and target after sampling. "
+        "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )
     return "\n".join(["# Data sets of the evidence\n", wrap(intro), table(header, rows)])
 

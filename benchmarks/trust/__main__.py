@@ -36,12 +36,12 @@ def main() -> None:
         write(FILE, experience)
     summaries, checked = {}, {}
     for kind, regressors in KINDS.items():
+        own = [r for r in records if r["regressor"] in regressors]
+        if args.check:
+            results = apply(experience[kind], [r for r in own if r["part"] == args.check])
+        else:
+            results = leave_sets_out(own, kind)
         for split in ("shift", "random"):
-            if args.check:
-                own = [r for r in records if r["part"] in parts and r["regressor"] in regressors]
-                results = apply(experience[kind], own)
-            else:
-                results = leave_sets_out(known, kind, regressors)
             checked[kind, split] = [r for r in results if r["split"] == split]
             summaries[kind, split] = summarise(checked[kind, split])
     how = f"part {args.check}" if args.check else "leave data sets out"

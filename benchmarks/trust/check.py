@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shifts.records import Record
-from benchmarks.trust.learn import RMSE_LEVELS, ROW_LEVELS, class_of, learn, row_cover, separation_of, weights_by_set
+from benchmarks.trust.learn import (
+    RMSE_LEVELS,
+    ROW_LEVELS,
+    class_of,
+    learn_kind,
+    row_cover,
+    separation_of,
+    weights_by_set,
+)
 from pyspar.estimators.experience import EXCESS, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9
+DISTANT = 0.8
+"""Above this AUC, almost no target may be said to have no shift."""
 
 
 def interval_of(record: Record, level: float, learnt: Learnt) -> tuple[float, float]:
@@ -62,14 +72,14 @@ def apply(learnt: Learnt, records: Sequence[Record]) -> list[Record]:
     return checked
 
 
-def leave_sets_out(records: Sequence[Record], kind: str, names: Sequence[str], folds: int = 10) -> list[Record]:
-    """Learn without each fold of data sets, and apply the result to that fold."""
+def leave_sets_out(records: Sequence[Record], kind: str, folds: int = 10) -> list[Record]:
+    """Learn from records of one kind without each fold of data sets, and apply the result to that fold."""
     sets = sorted({r["set"] for r in records})
     checked = []
     for fold in range(folds):
         left_out = set(sets[fold::folds])
-        learnt = learn([r for r in records if r["set"] not in left_out])[kind]
-        checked += apply(learnt, [r for r in records if r["set"] in left_out and r["regressor"] in names])
+        learnt = learn_kind([r for r in records if r["set"] not in left_out], kind)
+        checked += apply(learnt, [r for r in records if r["set"] in left_out])
     return checked
 
 
@@ -88,8 +98,11 @@ def summarise(checked: Sequence[Record]) -> dict[str, float]:
         "if_linear95": mean(lambda r: r["if_linear"]),
         "score95": mean(lambda r: r["score0.95"]),
         "width95": float(np.median([r["width0.95"] for r in checked])),
-        "no_shift": mean(lambda r: r["outcome"] == "no-shift"),
+        "no_shift": mean(lambda r: r["class"] == "none"),
     }
+    distant = [r for r in checked if r["auc"] > DISTANT]
+    if distant:
+        summary["no_shift_if_distant"] = float(np.mean([r["class"] == "none" for r in distant]))
     if all("row_cover" in r for r in checked):
         summary["rows"] = mean(lambda r: r["row_cover"])
         summary["rows_below_75"] = mean(lambda r: r["row_cover"] < 0.75)

@@ -35,7 +35,7 @@ def learn(records: Sequence[Record]) -> dict[str, Any]:
     return {
         "auc_limits": AUC_LIMITS,
         "sets": sorted({r["set"] for r in records}),
-        **{kind: _learn_kind([r for r in records if r["regressor"] in names], kind) for kind, names in KINDS.items()},
+        **{kind: learn_kind([r for r in records if r["regressor"] in names], kind) for kind, names in KINDS.items()},
     }
 
 
@@ -76,7 +76,8 @@ def safe_quantile(values: Sequence[float], weights: np.ndarray, q: float, confid
     return float(np.asarray(values, dtype=float)[order[int(np.clip(place, 0, len(order) - 1))]])
 
 
-def _learn_kind(records: Sequence[Record], kind: str) -> dict[str, Any]:
+def learn_kind(records: Sequence[Record], kind: str) -> dict[str, Any]:
+    """Return the factors and base rates of one kind of regressors."""
     shifts = [r for r in records if r["split"] == "shift" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     alike = [r for r in records if r["split"] == "random" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r) == "none"]}

@@ -33,13 +33,13 @@ def factor_rows(experience: Mapping[str, Any]) -> Table:
 def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Table:
     """Return the shares of tasks whose intervals held."""
     header = ["", "tasks", "data sets", "80 % interval", "95 % interval", "if linear", "score", "high / low",
-              "no shift", "rows, 90 %", "rows below 75 %"]  # fmt: skip
+              "no shift", "no shift, AUC above 0.8", "rows, 90 %", "rows below 75 %"]  # fmt: skip
     rows = []
     for (kind, split), s in summaries.items():
         row = [f"{kind}, {split}", str(s["tasks"]), str(s["sets"]), *(f"{100 * s[key]:.0f} %" for key in
                ("covered80", "covered95", "if_linear95")), f"{s['score95']:.2f}", f"{s['width95']:.2f}",
                f"{100 * s['no_shift']:.0f} %"]  # fmt: skip
-        row += [f"{100 * s[key]:.0f} %" if key in s else "" for key in ("rows", "rows_below_75")]
+        row += [f"{100 * s[key]:.0f} %" if key in s else "" for key in ("no_shift_if_distant", "rows", "rows_below_75")]
         rows.append(row)
     return header, rows
 
@@ -68,8 +68,8 @@ def write_tables(tables: Mapping[str, Table]) -> None:
         lines = [header, ["---"] * len(header), *rows]
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         text = re.sub(
-            rf"(<!-- table {re.escape(name)} -->\n).*?(\n<!-- end -->)",
-            lambda found, body=body: f"{found[1]}{body}{found[2]}",
+            rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)",
+            lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}",
             text,
             flags=re.DOTALL,
         )

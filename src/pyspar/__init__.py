@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.bayes import BayesSpARRegressor
+    from pyspar.estimators.correction import TargetCorrection
+    from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import SpARRegressor
@@ -40,6 +42,7 @@ _HOME = {
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
+    "TargetCorrection": "pyspar.estimators.correction",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
     "alpha_path": "pyspar.estimators.alpha_path",
@@ -48,6 +51,7 @@ _HOME = {
     "load": "pyspar.io.models",
     "predict_interval": "pyspar.estimators.pipelines",
     "report": "pyspar.reporting",
+    "rows_to_label": "pyspar.estimators.label_choice",
     "save": "pyspar.io.models",
 }
 
@@ -66,6 +70,7 @@ __all__ = [
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
+    "TargetCorrection",
     "TargetWatch",
     "__version__",
     "adapt_pipeline",
@@ -75,6 +80,7 @@ __all__ = [
     "load",
     "predict_interval",
     "report",
+    "rows_to_label",
     "save",
 ]
 

@@ -2,14 +2,18 @@
 
 Ctrl-C and SIGTERM end a command with exit code 130. While a command runs, both raise an exception, so that temporary
 files are removed. While Python imports modules or exits, no temporary file exists, and both end the process at once.
+Python raises the exception only between two operations. If one operation of numpy takes longer than ``GRACE_SECONDS``,
+a thread removes the temporary files and ends the process.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -18,6 +22,14 @@ from pyspar.errors import InputError, MissingExtraError
 STOPPED = 130
 """The exit code of shells for Ctrl-C."""
 _INPUT_ERROR, _INTERNAL_ERROR = 2, 1
+
+GRACE_SECONDS = 3.0
+"""How long a signal waits for the current operation."""
+
+CLEANUPS: list[Callable[[], None]] = []
+"""Called before the process is ended during an operation; :mod:`pyspar.io.atomic` removes temporary files here."""
+
+_STOP_MESSAGE = "stopped; no unfinished file was left"
 
 
 class Stopped(KeyboardInterrupt):
@@ -36,15 +48,52 @@ def leave_at_once() -> None:
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Make Ctrl-C and SIGTERM raise ``Stopped`` in this block; afterwards they end the process immediately."""
-    _set_handler(_stop)
-    try:
-        yield
-    finally:
-        _set_handler(_leave)
+    with _end_long_operations() as is_raised:
+
+        def stop(number: int, frame: object) -> NoReturn:
+            is_raised.set()
+            raise Stopped
+
+        _set_handler(stop)
+        try:
+            yield
+        finally:
+            _set_handler(_leave)
 
 
 @contextmanager
-def handle_errors(*, debug: bool, stopped: str = "stopped; nothing was written") -> Iterator[None]:
+def _end_long_operations() -> Iterator[threading.Event]:
+    """Start a thread that ends the process if a signal has not raised its exception after ``GRACE_SECONDS``.
+
+    The interpreter writes the number of a signal into a pipe as soon as it arrives. Its handler runs later, between two
+    operations, and sets the event that this function yields.
+    """
+    is_raised = threading.Event()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def watch() -> None:
+        while number := os.read(reader, 1):
+            is_stop = number[0] in (signal.SIGINT, signal.SIGTERM)
+            if is_stop and signal.getsignal(number[0]) is not signal.SIG_IGN and not is_raised.wait(GRACE_SECONDS):
+                for cleanup in CLEANUPS:
+                    cleanup()
+                sys.stderr.write(f"{_STOP_MESSAGE}\n")
+                sys.stderr.flush()
+                os._exit(STOPPED)
+        os.close(reader)
+
+    threading.Thread(target=watch, daemon=True).start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield is_raised
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)  # ends the thread
+
+
+@contextmanager
+def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None]:
     """Turn exceptions into a message on stderr and an exit code. ``debug`` adds the traceback."""
     from typer import Exit  # here, because `spar` must be able to report that typer is missing
 
@@ -75,10 +124,6 @@ def _set_handler(handler: signal._HANDLER) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores signals on purpose
             signal.signal(number, handler)
-
-
-def _stop(number: int, frame: object) -> NoReturn:
-    raise Stopped
 
 
 def _leave(number: int, frame: object) -> NoReturn:

@@ -30,13 +30,15 @@ def format_number(value: float | None, digits: int = 4) -> str:
     return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
 
 
-def format_interval(ends: Sequence[float | None]) -> str:
-    """Return an interval as text.
+def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
+    """Return an interval as text. Thousands have commas in both ends or in none.
 
-    >>> format_interval((1.0, 2.5e5))
-    '1 to 250,000'
+    >>> format_interval((1.0, 2.5e5)), format_interval((5100.0, 63800.0))
+    ('1 to 250,000', '5,100 to 63,800')
     """
-    low, high = map(format_number, ends)
+    low, high = (format_number(end, digits) for end in ends)
+    if "," in high and re.fullmatch(r"\d{4}", low):
+        low = f"{int(low):,}"
     if low == TOO_LARGE:
         return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"

@@ -28,8 +28,7 @@ def test_the_worst_direction_is_named_by_its_raw_column(spar, files, source, tar
     result = spar("inspect", *files(source, target), *LABEL, "--id", "home", "--top", 3)
     assert result.exit_code == 0, result.output
     worst = next(line for line in result.stdout.splitlines() if line.startswith("1 "))
-    assert "remove" in worst
-    assert "garden 100 %" in worst
+    assert "100 %  garden 100 %" in worst
     assert result.stderr == ""
 
 
@@ -40,17 +39,62 @@ def test_top_limits_the_printed_directions(spar, files, source, target):
 
 def test_directions_are_sorted_and_counted_alike_in_terminal_json_and_page(spar, files, source, target, tmp_path):
     html, data = tmp_path / "r.html", tmp_path / "r.json"
-    result = spar("inspect", *files(source, target), *LABEL, "--report", html, "--json", data)
+    result = spar("inspect", *files(source, target), *LABEL, "--alpha", 0.9, "--report", html, "--json", data)
     assert result.exit_code == 0, result.output
     directions = json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["directions"]
     keeping = np.array([direction["keeping"] for direction in directions])
     assert (np.diff(keeping) <= 0).all()
     removed = sum(direction["goes"] for direction in directions)
     assert 0 < removed < len(directions)
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("paper's rule ")]
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("rule ")]
     assert f" {removed} of {len(directions)} " in line
     page = html.read_text(encoding="utf-8")
     assert f'<strong class="count">{removed}</strong> of {len(directions)} directions' in page
+
+
+def test_a_method_without_a_rule_shows_no_rule(spar, files, source, target):
+    out = spar("inspect", *files(source, target), *LABEL).stdout
+    assert not [line for line in out.splitlines() if line.startswith("rule ")]
+
+
+def test_labels_in_the_target_come_first_and_do_not_change_the_forecasts(spar, files, source, target, tmp_path):
+    reports = {}
+    for name, rows in (("with", target), ("without", target.drop(columns="price"))):
+        data = tmp_path / f"{name}.json"
+        result = spar("inspect", *files(source, rows), *LABEL, "--json", data)
+        assert result.exit_code == 0, result.output
+        reports[name] = json.loads(data.read_text(encoding="utf-8"))["outputs"][0], result.stdout
+    (labelled, out), (unlabelled, _) = reports["with"], reports["without"]
+    assert labelled["forecasts"] == unlabelled["forecasts"]
+    assert unlabelled["labels"] is None
+    assert labelled["labels"]["n"] == len(target)
+    assert labelled["findings"][0]["code"] == "SPAR017"
+    assert labelled["comparison"] in out
+    assert out.index(labelled["headline"]) < out.index("on target")
+    adapted = spar("adapt", *files(source, target), *LABEL).stdout
+    assert labelled["headline"] in adapted
+    assert labelled["comparison"] in adapted
+    assert labelled["next_step"] in adapted
+
+
+def test_a_streamed_target_shows_the_labels_as_well(spar, files, source, target, tmp_path):
+    numbers, found = ["area", "garden", "price"], []
+    for options in ((), ("--stream",)):
+        data = tmp_path / "r.json"
+        spar("inspect", *files(source[numbers], target[numbers]), *LABEL, "--json", data, *options)
+        found.append(json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["labels"])
+    assert found[0]["n"] == found[1]["n"] == len(target)
+    assert found[0]["interval"] == pytest.approx(found[1]["interval"], rel=1e-9)
+
+
+def test_the_report_has_the_title_and_the_date(spar, files, source, target, tmp_path):
+    data = tmp_path / "r.json"
+    for options, title in (((), "price: source.csv → target.csv"), (("--title", "Homes"), "Homes")):
+        assert spar("inspect", *files(source, target), *LABEL, "--json", data, *options).exit_code == 0
+        report = json.loads(data.read_text(encoding="utf-8"))
+        assert report["title"] == title
+        assert ("--title Homes" in report["command"]) == bool(options)
+        assert len(report["date"]) == len("2024-01-31")
 
 
 @pytest.mark.parametrize("alpha", [None, 0.9])
@@ -91,13 +135,14 @@ def test_the_reports_have_the_numbers_of_the_terminal(spar, files, source, targe
     report = json.loads(data.read_text(encoding="utf-8"))
     output = report["outputs"][0]
     assert output["name"] == "price"
-    assert output["verdict"] in result.stdout
+    assert all(text in result.stdout for text in (output["headline"], output["experience"], output["next_step"]))
     for forecast in output["forecasts"]:
         assert f"{forecast['rmse']:.4g} RMSE" in result.stdout
-    assert output["findings"] == [finding for finding in report["findings"] if finding["output"] == "price"]
+    own = [finding for finding in report["findings"] if finding["output"] == "price"]
+    assert sorted(own, key=str) == sorted(output["findings"], key=str)
     for finding in report["findings"]:
-        assert finding["code"] in result.stdout
-    assert output["verdict"].replace(" %", "\N{NO-BREAK SPACE}%") in html.read_text(encoding="utf-8")
+        assert finding["code"] in result.stdout or finding == output["findings"][0]
+    assert output["headline"].replace(" %", "\N{NO-BREAK SPACE}%") in html.read_text(encoding="utf-8")
     assert report["command"] == (
         "spar inspect source.csv target.csv --label price --id home --report report.html --json report.json"
     )
@@ -175,14 +220,15 @@ def test_unseen_categories_are_a_finding_in_the_page_and_in_the_verdict(spar, fi
     assert finding["severity"] == "serious"
     for part in ("31 of 80 target rows", "town", "'Hof'", "'Jena'"):
         assert part in finding["text"]
-    assert "31 of 80" in report["outputs"][0]["verdict"]
+    assert report["outcome"] == "unverified"  # the labels of the target overrule the forecast
+    assert "31 of 80" in report["outputs"][0]["not_covered"]
+    assert report["outputs"][0]["not_covered"] in result.stdout
     assert f"SPAR014 serious: {finding['text']}" in result.stdout
     (note,) = [note for note in report["notes"] if note.startswith("town: 31 target rows")]
     assert "'Hof'" in note
     page = html.read_text(encoding="utf-8")
-    card = page[page.index('<section class="first') : page.index("Expected error on the target")]
-    assert "SPAR014" in card
-    assert "Hof" in card
+    assert "Hof" in page[page.index('<section class="first') : page.index('-findings-h"')]
+    assert 'id="o0-SPAR014" class="serious"' in page
 
 
 def test_long_names_of_columns_are_cut_in_the_terminal(spar, files, source, target):

@@ -73,7 +73,7 @@ def test_a_stop_while_writing_leaves_neither_output(spar, files, source, target,
 
     paths = files(source, target)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(jobs, "save_model", stop)
+    monkeypatch.setattr(jobs, "write_model", stop)
     arguments = ("-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     result = spar("adapt", *paths, "--label", "price", *arguments)
     assert result.exit_code == 130
@@ -85,11 +85,11 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
     def fail(model, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, "save_model", fail)
+    monkeypatch.setattr(jobs, "write_model", fail)
     paths = files(source, target)
     result = spar("adapt", *paths, "--label", "price", "-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     assert result.exit_code == 2
-    assert "p.csv: no space left on device" in result.stderr
+    assert "m.skops: no space left on device" in result.stderr
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -288,6 +288,39 @@ def test_sigterm_leaves_no_partial_file(tables):
     assert codes <= {0, 130, -signal.SIGTERM}
 
 
+LONG = """
+import hashlib, sys
+import pyspar.terminal as terminal
+import pyspar.tables.jobs as jobs
+terminal.GRACE_SECONDS = 0.3
+
+def write(model, path):
+    path.write_bytes(b"half")
+    print("working", file=sys.stderr, flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # one operation of minutes, in which no handler runs
+
+jobs.write_model = write
+from pyspar.__main__ import main
+main()
+"""
+
+
+def test_sigterm_ends_a_single_long_operation_and_leaves_no_file(tables):
+    (tables / "out").mkdir()
+    arguments = ["adapt", "s.csv", "t.csv", "--label", "y", "-o", "out/p.csv", "--save", "out/m.skops"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", LONG, *arguments],
+        cwd=tables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stderr.readline() == "working\n"
+    assert len(os.listdir(tables / "out")) == 2
+    running.send_signal(signal.SIGTERM)
+    _, stderr = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert stderr.count("\n") == 1
+    assert os.listdir(tables / "out") == []
+
+
 SLOW = """
 import sys, time
 from functools import partial
@@ -321,7 +354,7 @@ def test_ctrl_c_during_a_stream_leaves_no_file(files, source, target, tmp_path, 
     )
     assert [running.stdout.readline() for _ in range(2)] == ["working\n"] * 2
     if stage == "predicting":
-        assert [path for path in tmp_path.iterdir() if path.name.startswith(".out-")]
+        assert [path for path in tmp_path.iterdir() if path.name.startswith(".out.pyspar-")]
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=30)
     assert running.returncode == 130

@@ -12,6 +12,7 @@ from pyspar.core.predictive import predictive
 from pyspar.core.prior import Prior, units_of_features
 from pyspar.core.ridge import ridge_belief
 from pyspar.core.risk import ols_risk
+from pyspar.core.separation import measure_separation
 from pyspar.core.spectrum import Spectrum
 from pyspar.estimators.base import weights_of
 
@@ -270,6 +271,14 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
             assert part.forecast("OLS", *weights_of(est), output) == alone.forecast("OLS", *weights_of(est), output)
     again = whole.forecast("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
     assert again == Forecaster(source, Moments.of(Z), prior, fit_intercept=True).forecast("OLS", *weights_of(est), 0)
+
+
+def test_few_rows_of_a_shifted_target_have_its_separation(rng):
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    forecaster = BayesSpARRegressor().fit(X, y)._forecaster(Moments.of(rng.normal(size=(200, 3)) + 2.0))
+    few = Moments.of(rng.normal(size=(4, 3)))
+    assert not measure_separation(Moments.of(X), few).found
+    assert forecaster.on(few).separation == forecaster.separation
 
 
 def test_a_target_beyond_float64_has_an_infinite_error_and_not_nan(rng):

@@ -1,7 +1,9 @@
 """Groups in fit: leave-groups-out errors compared with explicit refits, and with rows of new groups."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sparse
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -88,6 +90,26 @@ def test_unusable_groups_are_refused(rng, groups, value):
     with pytest.raises(ValueError, match=value):
         est.fit(X, y, groups=groups)
     assert not hasattr(est, "coef_")
+
+
+def test_batches_may_begin_with_a_single_group(rng):
+    X, y, groups = grouped(rng)
+    est = BayesSpARRegressor().partial_fit(X[:12], y[:12], groups=groups[:12])
+    assert est.home_rmse() == BayesSpARRegressor().fit(X[:12], y[:12]).home_rmse()
+    est.partial_fit(X[12:], y[12:], groups=groups[12:])
+    assert est.home_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).home_rmse(), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "torch", "frame"])
+def test_other_kinds_of_rows_have_the_same_error(rng, kind):
+    X, y, groups = grouped(rng)
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        rows, labels = torch.as_tensor(X), torch.as_tensor(y)
+    else:
+        rows, labels = (sparse.csr_array(X) if kind == "sparse" else pd.DataFrame(X, index=X[:, 0])), y
+    est = BayesSpARRegressor().fit(rows, labels, groups=groups)
+    assert est.home_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).home_rmse(), rel=1e-9)
 
 
 def test_groups_are_given_in_all_batches_or_in_none(rng):

@@ -1,5 +1,7 @@
 """Heads from moments: directions of the features below the cutoff never get a weight."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,7 @@ def test_the_estimator_of_a_cut_head_works_on_the_features(rng, method, bias):
     assert np.isfinite(float(estimator.expected_rmse(Z)))
     assert np.isfinite(estimator.predict(Z, return_std=True)[1]).all()
     assert estimator.adaptation_.w_proj.shape == (8, 1)
+    assert pickle.loads(pickle.dumps(estimator)).separation_.found
     fitted, kept = estimator.adapted(Z).reset().coef_, directions_above(source, 1e-3)
     assert len(kept) == 5
     np.testing.assert_allclose((fitted @ kept.T) @ kept, fitted, rtol=0, atol=1e-13)

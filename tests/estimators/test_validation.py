@@ -117,7 +117,7 @@ def test_an_invalid_target_leaves_the_estimator_unchanged(shift, kind):
     Z, weight = BAD_TARGETS[kind](shift.Z)
     for method in (est.adapt, est.adapted):
         with pytest.raises((ValueError, TypeError)):
-            method(Z, weight)
+            method(Z, sample_weight=weight)
         np.testing.assert_array_equal(est.predict(shift.Z), predictions)
         assert est.__dict__.keys() == state.keys()
         assert all(est.__dict__[name] is value for name, value in state.items())

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
+from pyspar.core.concept_shift import log_bayes_factor
+from pyspar.estimators.source_belief import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
 
@@ -35,14 +39,36 @@ def test_decay_weights_a_batch_by_its_age(world):
     assert state.rows == pytest.approx(weight.sum())
 
 
-def test_there_is_an_alarm_when_the_expected_error_exceeds_the_limit(world):
+def test_there_is_an_alarm_when_the_lower_end_of_the_interval_exceeds_the_limit(world):
     est, batches = world
     calm = TargetWatch(est, limit=1e9, window=1)
-    errors = [calm.update(batch).adapted[0].rmse for batch in batches]
-    limit = (errors[0] + errors[-1]) / 2
+    ends = [calm.update(batch).adapted[0].interval95[0] for batch in batches]
+    limit = (ends[0] + ends[-1]) / 2
     watch = TargetWatch(est, limit=limit, window=1)
-    assert [watch.update(batch).alarm for batch in batches] == [error > limit for error in errors]
-    assert errors[-1] > errors[0]
+    assert [watch.update(batch).alarm for batch in batches] == [end > limit for end in ends]
+    assert ends[-1] > ends[0]
+
+
+def test_the_default_limit_is_the_error_at_home(world):
+    est, batches = world
+    watch = TargetWatch(est, window=1)
+    states = [watch.update(batch) for batch in batches]
+    assert states[0].limits == (est.home_rmse(),)
+    assert [state.alarm for state in states] == [state.adapted[0].interval95[0] > est.home_rmse() for state in states]
+    same = TargetWatch(est, window=1).update(np.random.default_rng(3).normal(size=(40, 4)) * [1.0, 1.0, 0.3, 0.03])
+    assert not same.alarm
+
+
+def test_a_pipeline_is_watched_like_its_last_step(world):
+    _, batches = world
+    pipe = make_pipeline(FunctionTransformer(np.negative), SpARRegressor())
+    X = np.random.default_rng(5).normal(size=(300, 4)) * [1.0, 1.0, 0.3, 0.03]
+    pipe.fit(X, X @ [1.0, 2.0, 1.0, 0.0] + np.random.default_rng(6).normal(size=300))
+    whole, last = TargetWatch(pipe, window=1), TargetWatch(pipe[-1], window=1)
+    for batch in batches:
+        state, expected = whole.update(batch), last.update(-batch)
+        assert state.adapted == expected.adapted
+        np.testing.assert_allclose(state.estimator.predict(batch), expected.estimator.predict(-batch))
 
 
 def test_the_original_estimator_is_not_changed_and_several_outputs_are_monitored(rng):
@@ -97,3 +123,38 @@ def test_an_error_beyond_float64_is_an_alarm(world):
     assert f"expected RMSE {TOO_LARGE}" in repr(state)
     assert "nan" not in repr(state)
     assert "inf" not in repr(state)
+
+
+def test_labels_show_a_changed_relation_and_nothing_without_one():
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(100, 3)), np.array([1.0, 2.0, 3.0])
+    est = BayesSpARRegressor().fit(X, X @ w + rng.normal(size=100))
+    same, changed = (TargetWatch(est, limit=100.0, window=2) for _ in range(2))
+    for _ in range(6):
+        Z = rng.normal(size=(10, 3))
+        y = np.where(np.arange(10) < 5, Z @ w + rng.normal(size=10), np.nan)
+        states = same.update(Z, y), changed.update(Z, y + 2.0)
+    assert [state.labels for state in states] == [30, 30]
+    assert [state.relation_changed for state in states] == [False, True]
+    assert "30 labels" in repr(states[1])
+    without = same.update(Z)
+    assert (without.labels, without.relation_p_value) == (30, states[0].relation_p_value)
+    with pytest.raises(ValueError, match="10 rows"):
+        same.update(Z, y[:3])
+    assert same.update(Z, y).batch == 8
+
+
+def test_the_evidence_of_the_watch_is_the_bayes_factor_on_all_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=50))
+    Z, y = rng.normal(size=(8, 2)), rng.normal(size=8) + 3.0
+    watch = TargetWatch(est, limit=100.0, window=2)
+    p_values = [watch.update(Z[i : i + 4], y[i : i + 4]).relation_p_value for i in (0, 4)]
+    mean, roots = predict_from_source(est, Z)
+    scale = X.std(axis=0) * np.sqrt(2.0)
+    f = est.predict(Z)
+    q = (f - X.mean(axis=0) @ est.coef_) / (X @ est.coef_).std()
+    factor = log_bayes_factor((Z - X.mean(axis=0)) / scale, q, y - mean[:, 0], error_root=roots[0])
+    assert p_values[1] == pytest.approx(np.exp(-factor))
+    assert p_values[1] < p_values[0]

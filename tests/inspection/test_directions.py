@@ -7,25 +7,28 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, SpARRegressor, alpha_path, inspect
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor, alpha_path, inspect
+from pyspar.estimators.base import weights_of
 
 
-@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
-@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.999])
-def test_the_changes_of_removed_directions_sum_to_the_forecast_of_spar(shifted, kind, alpha):
+@pytest.mark.parametrize("kind", [SpARRegressor, partial(BayesSpARRegressor, rule="chi2")])
+@pytest.mark.parametrize("alpha", [0.5, 0.999])
+def test_the_changes_of_removed_directions_sum_to_the_forecast_of_the_adapted_weights(shifted, kind, alpha):
     # Errors add along the target's directions, so their sum must equal the forecast made from the weights.
     X, y, Z = shifted
-    output = inspect(kind(alpha=alpha).fit(X, y), Z).outputs[0]
+    none, some = (inspect(kind(alpha=confidence).fit(X, y), Z) for confidence in (0.0, alpha))
+    output = some.outputs[0]
     removed = [d for d in output.directions if d.alpha <= alpha]
-    squared = output.forecast("OLS").rmse ** 2 + sum(d.change for d in removed)
-    assert squared == pytest.approx(output.forecast("SpAR").rmse ** 2, rel=1e-9)
+    assert [d.goes for d in output.directions] == [d in removed for d in output.directions]
+    squared = none.outputs[0].forecast(none.adapted).rmse ** 2 + sum(d.change for d in removed)
+    assert squared == pytest.approx(output.forecast(some.adapted).rmse ** 2, rel=1e-9)
 
 
 def test_a_source_as_its_own_target_inflates_every_direction_by_one_over_n(shifted):
     X, y, _ = shifted
     output = inspect(SpARRegressor().fit(X, y), X).outputs[0]
     assert [d.inflation for d in output.directions] == pytest.approx([1 / len(X)] * X.shape[1])
-    assert output.in_distribution == pytest.approx(output.forecast("OLS").rmse)
+    assert output.home == pytest.approx(output.forecast("OLS").rmse)
 
 
 @pytest.mark.parametrize("kind", [SpARRegressor, partial(BayesSpARRegressor, units="source", rule="chi2")])
@@ -57,9 +60,10 @@ def test_directions_use_the_units_that_the_estimator_was_fitted_in(shifted, kind
     spread = X.std(axis=0) if kind is BayesSpARRegressor else 1.0
     output = inspect(kind().fit(X, y), Z).outputs[0]
     by_hand = SpARRegressor().fit(X / spread, y)
-    assert output.forecast("SpAR").rmse == pytest.approx(
-        inspect(by_hand, Z / spread).outputs[0].forecast("SpAR").rmse, rel=1e-9
-    )
+    for name, fitted in (("OLS", SpARRegressor().fit(X, y)), ("SpAR", SpARRegressor().fit(X, y).adapt(Z))):
+        own = SpARRegressor().fit(X, y) if kind is SpARRegressor else kind().fit(X, y)
+        expected = own._forecaster(Moments.of(Z)).forecast(name, *weights_of(fitted)).rmse
+        assert output.forecast(name).rmse == pytest.approx(expected, rel=1e-9)  # on the features as given
     removed = by_hand.adapted(Z / spread).adaptation_.removed.sum()
     assert sum(d.goes for d in output.directions) == removed > 0
 

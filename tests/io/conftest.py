@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
-from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, adapt_pipeline
+from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, TargetCorrection, adapt_pipeline
 from pyspar.cli.app import Method, app
 
 
@@ -78,6 +80,22 @@ def pipelines():
     yield "text", make_pipeline(text, SpARRegressor()).fit(X.fillna("none"), y)
 
 
+def corrections():
+    """Yield models that a few labels of the target corrected: linear ones, and TargetCorrection around others."""
+    X, Z = table(60, 0, 0.05), table(30, 1, 3.0)
+    y, labels = X["a"].to_numpy(), np.where(np.arange(30) < 8, Z["a"].to_numpy() + 1.0, np.nan)
+    numbers = ["a", "b", "c"]
+    yield "labelled", BayesSpARRegressor().fit(X[numbers], y).adapt(Z[numbers], labels)
+    two = np.column_stack([labels, labels])
+    yield "labelled-2", SpARRegressor().fit(X[numbers], np.column_stack([y, -y])).adapt(Z[numbers], two)
+    yield "correction", TargetCorrection(LinearRegression().fit(X[numbers], y)).fit(Z[numbers], labels)
+    columns = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), ["town"]))
+    columns.sparse_threshold = 0.0
+    pipe = make_pipeline(columns, BayesSpARRegressor()).fit(X, y)
+    yield "correction-pipeline", TargetCorrection(pipe).fit(Z, labels)
+    yield "correction-columns", TargetCorrection(FrozenEstimator(pipe)).fit(Z, labels)
+
+
 def command_line(folder):
     """Yield the models that ``spar adapt --save`` writes for every method, in memory and streamed."""
     source, target = table(60, 0, 0.05), table(30, 1, 3.0)
@@ -104,7 +122,7 @@ def command_line(folder):
 @pytest.fixture(scope="session")
 def valid_models(tmp_path_factory):
     """The bytes of saved models by name, as skops writes them."""
-    models = {name: skops.io.dumps(model) for name, model in (*estimators(), *pipelines())}
+    models = {name: skops.io.dumps(model) for name, model in (*estimators(), *pipelines(), *corrections())}
     return models | dict(command_line(tmp_path_factory.mktemp("saved")))
 
 

@@ -175,6 +175,6 @@ def test_one_of_several_heads_must_be_named(problem):
     with pytest.raises(ValueError, match=r"'price', 'size'.*head="):
         adapt_head(TwoHeads(), problem.source, problem.target)
     model = TwoHeads()
-    adapted = adapt_head(model, problem.source, problem.target, head="size")
+    adapted = adapt_head(model, problem.source, problem.target, head="size", labels_scale="ignore")
     assert not torch.equal(adapted.model.size.weight, model.size.weight)
     assert torch.equal(adapted.model.price.weight, model.price.weight)

@@ -6,6 +6,11 @@ from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+from torch.utils.data import DataLoader  # noqa: E402
+
+
+class FSDPModule(nn.Module):
+    """The name of the class that ``fully_shard`` adds to a module."""
 
 
 def test_error_messages(golden, mlp, make_network, problem):
@@ -13,6 +18,8 @@ def test_error_messages(golden, mlp, make_network, problem):
     tied = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
     tied.decoder.weight = tied.fc.weight
     iterator = iter(source)
+    with_adapter = make_network(lambda s, x: s.fc(s.body(x)) + s.fc.lora_A(s.body(x)))
+    with_adapter.fc.lora_A = nn.Linear(5, 1)
 
     def fail(model, x):
         raise RuntimeError("5 columns expected")
@@ -33,6 +40,21 @@ def test_error_messages(golden, mlp, make_network, problem):
         "ambiguous inputs": lambda: adapt_head(mlp(), [(X, y, y)], target),
         "ambiguous labels": lambda: adapt_head(mlp(), [{"x": X, "y": y, "target": y}], target),
         "no labels": lambda: adapt_head(mlp(), [X], target),
+        "text labels": lambda: adapt_head(mlp(), [(X, ["high"] * 400)], target),
+        "labels on another scale": lambda: adapt_head(mlp(), [(X, 1000 * y + 5000)], target),
+        "one row": lambda: adapt_head(mlp(), [(X[:1], y[:1])], target),
+        "padded labels": lambda: adapt_head(
+            nn.Linear(6, 1), [(X.reshape(100, 4, 6), torch.full((100, 4), -100.0))], target
+        ),
+        "a sharded model": lambda: adapt_head(FSDPModule(), source, target),
+        "an offloaded model": lambda: adapt_head(nn.Linear(6, 1, device="meta"), source, target),
+        "an adapter on the head": lambda: adapt_head(with_adapter, source, target),
+        "a score of each token": lambda: adapt_head(
+            make_network(lambda s, x: s.fc(s.body(x))[:, -1]), [(X.reshape(100, 4, 6), y[:100])], target
+        ),
+        "labels of a shuffled target": lambda: adapt_head(
+            mlp(), source, DataLoader(target.dataset, shuffle=True), target_labels=y
+        ),
         "labels of another shape": lambda: adapt_head(mlp(), [(X, y[:399])], target),
         "missing values": lambda: adapt_head(mlp(), [(X * float("nan"), y)], target),
         "target rows of another shape": lambda: adapt_head(nn.Linear(6, 1), source, [Z.reshape(30, 5, 6)]),

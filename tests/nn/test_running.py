@@ -1,4 +1,7 @@
-"""The model runs in evaluation mode without gradients, and the given model and the random state are not changed."""
+"""The model runs in evaluation mode without gradients; the given model and the state of the process are not changed."""
+
+import threading
+import warnings
 
 import pytest
 
@@ -54,14 +57,58 @@ def test_the_given_model_with_its_statistics_flags_and_gradients_is_not_changed(
     assert adapted.model.body[0].weight.requires_grad
 
 
-def test_dropout_is_off_and_the_random_state_is_restored(model, problem):
+def test_dropout_is_off_and_no_random_numbers_are_drawn(model, problem):
+    batches = [(problem.X, problem.y)], [problem.Z]
     torch.manual_seed(3)
-    first = adapt_head(model, problem.source, problem.target)
+    first = adapt_head(model, *batches)
     after = torch.rand(1)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(1), after)
-    second = adapt_head(model, problem.source, problem.target)
+    second = adapt_head(model, *batches)
     assert torch.equal(first.model.fc.weight, second.model.fc.weight)
+
+
+def test_numbers_that_another_thread_draws_are_never_repeated(model, problem):
+    drawn, stop = [], threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            drawn.append(float(torch.rand((), dtype=torch.float64)))
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        for _ in range(5):
+            adapt_head(model, problem.source, problem.target)  # a DataLoader draws a seed at the start of each pass
+    finally:
+        stop.set()
+        thread.join()
+    assert len(drawn) > 100
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_threads_get_the_results_of_serial_calls_and_no_setting_of_the_process_changes(model, mlp, problem):
+    compiled = torch.compile(mlp(), backend="eager")
+    models = [model, nn.Sequential(compiled)] * 2
+    batches = [(problem.X, problem.y)], [problem.Z]
+    serial = [adapt_head(one, *batches).estimator.coef_ for one in models]
+    filters, results = list(warnings.filters), [None] * len(models)
+
+    def adapt(number):
+        for _ in range(3):
+            results[number] = adapt_head(models[number], *batches).estimator.coef_
+
+    threads = [threading.Thread(target=adapt, args=[number]) for number in range(len(models))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((one == other).all() for one, other in zip(serial, results, strict=True))
+    assert warnings.filters == filters
+    assert torch.compiler.is_compiling() is False
+    graphs = []
+    torch.compile(nn.Linear(6, 1), backend=lambda graph, inputs: graphs.append(graph) or graph.forward)(problem.X)
+    assert graphs  # torch.compile still compiles
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

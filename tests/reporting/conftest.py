@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, report
+from pyspar import SpARRegressor, report
 
 NAMES = ["area", "garden <b>&", "$rooms$", "age", "lift", "noise", "trees", "tram"]
 
@@ -18,6 +18,6 @@ def html(made) -> str:
 @pytest.fixture(scope="session")
 def made(shifted_data):
     X, y, Z = shifted_data()
-    est = BayesSpARRegressor().fit(X, y)
+    est = SpARRegressor().fit(X, y)  # its rule has a slider
     groups = np.where(np.arange(len(Z)) % 3 == 0, "<i>north</i>", "south")
     return report(est, Z, groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")

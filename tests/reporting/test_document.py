@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -63,15 +64,10 @@ def test_page_and_json_show_the_same_numbers(made, html):
             format_number(f["rmse"]),
             format_interval(f["interval80"]),
             format_interval(f["interval95"]),
-            format_number(f["rmse_noiseless"]),
-            format_interval(f["interval80_noiseless"]),
-            format_interval(f["interval95_noiseless"]),
-            format_number(f["variance"]),
-            format_number(f["bias"]),
-            format_number(f["noise"]),
+            format_interval(f["interval95_if_linear"]),
         ]
     for shown, d in zip(rows["sortable"][1:], output["directions"], strict=True):
-        assert shown[1:4] == [format_number(d["keeping"]), format_number(d["removing"]), format_number(d["inflation"])]
+        assert shown[1:4] == [format_number(d[name], 3) for name in ("keeping", "removing", "inflation")]
     groups = {row[0]: row[1:] for row in rows["groups"][1:]}
     assert set(groups) == set(output["groups"]) == {"<i>north</i>", "south"}
     for name, forecasts in output["groups"].items():
@@ -121,7 +117,7 @@ def test_ids_are_unique_and_references_exist(html):
 
 def test_figures_have_a_description_and_theme_colours(html):
     figures = re.findall(r"<svg [^>]*>", html)
-    assert len(figures) == 10
+    assert len(figures) == 10  # five, for wide and narrow screens
     assert all('role="img"' in p and "aria-label=" in p for p in figures)
     assert not re.search(r"(?:fill|stroke): #", html)
 
@@ -210,7 +206,7 @@ def test_save_writes_the_format_of_the_suffix_and_rejects_others(made, html, tmp
 def test_a_report_has_its_command_and_versions(made):
     found = made.as_dict()
     assert found["format"] == "pyspar-report-1"
-    assert found["command"] == "pyspar.report(BayesSpARRegressor().fit(X, y), Z, groups=groups)"
+    assert found["command"] == "pyspar.report(SpARRegressor().fit(X, y), Z, groups=groups)"
     assert set(found["versions"]) == {"pyspar", "python", "numpy", "scipy", "scikit-learn"}
     assert isinstance(made, Report)
 
@@ -229,6 +225,35 @@ def test_a_missing_package_is_named(made, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pyspar\[report\]"):
         made.html()
     assert made.json()
+
+
+def test_a_notebook_shows_the_verdict_and_the_page(made):
+    html = made.inspection._repr_html_()
+    (output,) = made.inspection.outputs
+    assert escape(output.headline) in html
+    assert escape(output.next_step) in html
+    assert html.count(escape(output.headline)) == 1
+    assert all(
+        f"<b>{finding.code}</b>" in html for finding in made.inspection.findings if finding != output.findings[0]
+    )
+    frame = made._repr_html_()
+    assert frame.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert "<script" not in frame
+
+
+def test_the_label_has_the_name_of_its_series_and_columns_those_of_the_table(shifted):
+    import pandas as pd
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, Z = shifted
+    X, Z = (pd.DataFrame(rows, columns=list("abcdefgh")) for rows in (X, Z))
+    scale = make_column_transformer((StandardScaler(), list("abcdefgh")))
+    found = report(make_pipeline(scale, BayesSpARRegressor()).fit(X, pd.Series(y, name="price")), Z)
+    assert found.inspection.outputs[0].name == "price"
+    assert found.inspection.columns == tuple("abcdefgh")
+    assert "price" in found.title
 
 
 def test_an_unpaired_surrogate_in_a_name_is_escaped_and_restored(shifted, tmp_path):

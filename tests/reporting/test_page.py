@@ -7,9 +7,10 @@ import warnings
 from html import unescape
 
 import numpy as np
+import pytest
 
 from pyspar import BayesSpARRegressor, SpARRegressor, report
-from pyspar.reporting.page import render_page
+from pyspar.reporting.page import _list_errors, render_page
 from pyspar.wording import format_number
 
 
@@ -39,7 +40,7 @@ def test_the_page_has_no_numbers_with_exponents(shifted):
 
 def test_the_line_of_the_rule_is_visible_if_every_direction_is_kept():
     X, y, Z = make_unshifted()
-    found = report(BayesSpARRegressor().fit(X, y), Z)
+    found = report(SpARRegressor().fit(X, y), Z)
     assert not any(d["goes"] for d in found.as_dict()["outputs"][0]["directions"])
     x0, x1, y0, y1 = read_limits(found.html(), "plane")
     slope = 1.0 / 10.8276  # one over the chi-squared quantile at 0.999
@@ -59,7 +60,7 @@ def test_the_inflation_without_a_shift_is_visible_if_the_inflation_is_huge():
 def test_labels_without_noise_have_no_figures_of_directions(shifted):
     X, _, Z = shifted
     html = report(BayesSpARRegressor().fit(X, np.ones(len(X))), Z).html()
-    assert html.count("<svg") == 4  # errors and predictions, wide and narrow
+    assert html.count("<svg") == 2  # predictions, wide and narrow; all errors are zero
     assert 'class="inflation"' not in html
     assert 'class="plane"' not in html
     assert 'type="range"' not in html
@@ -84,11 +85,29 @@ def test_no_columns_are_listed_if_almost_nothing_was_removed():
     for estimator in (BayesSpARRegressor(), SpARRegressor(alpha=0.0)):
         html = report(estimator.fit(X, y), Z).html()
         assert 'class="loads"' not in html
-        assert "of the target's energy, " not in columns_section(html)
+        assert "o0-columns-h" not in html
 
 
-def columns_section(html: str) -> str:
-    return html[html.index('aria-labelledby="o0-columns-h"') :].partition("</section>")[0]
+def test_bars_of_columns_are_shares_of_the_full_width(made):
+    widths = [float(width) for width in re.findall(r'class="bar"[^>]*><span style="width: ([\d.]+)%"', made.html())]
+    shares = [100.0 * share for _, share in made.inspection.outputs[0].columns]
+    assert widths == pytest.approx(shares, abs=0.05)
+    assert len(widths) > 0
+
+
+def test_no_point_of_the_first_figure_is_outside_its_interval(shifted):
+    X, y, Z = shifted
+    labels = np.r_[Z[:40, 0], np.full(50, np.nan)]
+    for est in (BayesSpARRegressor(), SpARRegressor()):
+        found = report(est.fit(X, y), Z, y=labels).as_dict()
+        output = found["outputs"][0]
+        rows = _list_errors(found, output, {f["name"]: f for f in output["forecasts"]})
+        assert (rows[0]["kind"], rows[-1]["kind"]) == ("home", "true")
+        for row in rows[1:]:
+            low, high = row["interval95"]
+            assert low <= row["value"] <= high
+            if row["interval80"] is not None:
+                assert low <= row["interval80"][0] <= row["value"] <= row["interval80"][1] <= high
 
 
 def test_the_share_of_other_columns_is_shown():
@@ -99,43 +118,47 @@ def test_the_share_of_other_columns_is_shown():
     assert f"{60 - len(listed)} other columns: {100 * rest:.1f}" in extract_text(output.html())
 
 
-def test_the_removed_energy_is_shown_if_no_column_has_a_large_share(made):
-    found = made.as_dict()
-    found["outputs"][0]["columns"] = []
-    section = columns_section(render_page(found))
-    directions = found["outputs"][0]["directions"]
-    energy = sum(d["energy"] * d["removed"] for d in directions)
-    assert f"{100 * energy:.1f}\xa0%" in section
-    assert 'class="loads"' not in section
-
-
-def test_the_headline_shows_the_numbers_of_both_regressors_for_spar(shifted):
+def test_the_first_card_has_three_numbers(shifted):
     X, y, Z = shifted
-    for estimator, is_spar in ((SpARRegressor(), True), (BayesSpARRegressor(), False)):
-        found = report(estimator.fit(X, y), Z)
-        errors = {f["name"]: format_number(f["rmse"]) for f in found.as_dict()["outputs"][0]["forecasts"]}
-        html = found.html()
-        assert (f"<dt>adapted (SpAR)</dt><dd>{errors['SpAR']}</dd>" in html) == is_spar
-        assert (f"<dt>adapted (Bayes-SpAR)</dt><dd>{errors['Bayes-SpAR']}</dd>" in html) != is_spar
-        assert (f"<dt>Bayes-SpAR on the target</dt><dd>{errors['Bayes-SpAR']}</dd>" in html) == is_spar
-        assert f"after: {type(estimator).__name__}, adapted" in found.html()
+    for labels in (None, np.r_[Z[:40, 0], np.full(50, np.nan)]):
+        found = report(BayesSpARRegressor().fit(X, y), Z, y=labels)
+        output, html = found.as_dict()["outputs"][0], found.html()
+        card = html[html.index('<dl class="numbers">') : html.index("</dl>")]
+        numbers = re.findall(r"<dd>(.*?)</dd>", card)
+        expected = next(f for f in output["forecasts"] if f["name"] == output["recommended"])
+        rate = (
+            output["base_rate"]
+            and f"{100 * output['base_rate']['n_exceeded'] / output['base_rate']['n_tasks']:.0f}\xa0%"
+        )
+        third = rate if labels is None else format_number(output["labels"]["rmse"], 3)
+        assert numbers == [format_number(output["home"], 3), format_number(expected["rmse"], 3), third]
 
 
-def test_findings_are_sorted_by_severity(made):
+def test_only_labels_that_confirm_are_green():
+    X, y, Z = make_unshifted()
+    est = BayesSpARRegressor().fit(X, y)
+    labels = Z.sum(axis=1) + np.random.default_rng(1).normal(size=len(Z))
+    for target_labels, severity in ((None, "info"), (labels, "good"), (labels + 9.0, "serious")):
+        html = report(est, Z, y=target_labels).html()
+        assert f'<section class="first {severity}"' in html
+
+
+def test_the_expert_sections_are_folded_and_show_the_method_in_use(made, shifted):
+    X, y, Z = shifted
+    for html, has_rule in ((made.html(), True), (report(BayesSpARRegressor().fit(X, y), Z).html(), False)):
+        assert '<details class="experts">' in html
+        assert html.index('<details class="experts">') > html.index("o0-findings-h")
+        assert ('type="range"' in html) == has_rule
+        assert ('class="plane"' in html) == has_rule
+
+
+def test_the_findings_keep_their_order_and_leave_out_the_headline(made):
     found = made.as_dict()
-    severities = ["info", "warning", "good", "serious"]
-    found["findings"] = [
-        {"code": f"X{i}", "severity": severity, "text": "t", "advice": "a", "output": None}
-        for i, severity in enumerate(severities)
-    ]
     html = render_page(found)
     listed = re.findall(r'<li id="o0-(\w+)" class="(\w+)"', html)
-    assert listed[0] == ("SPAR001", "serious")
-    rank = ["serious", "warning", "info", "good"]
-    others = [severity for _, severity in listed[1:]]
-    assert others == sorted(others, key=rank.index)
-    assert '<a href="#o0-X3">X3</a>' in html  # also in the headline
-    assert '<a href="#o0-X0">X0</a>' not in html
+    expected = [(f["code"], f["severity"]) for f in found["findings"] if f["code"] != "SPAR001"]
+    assert listed == expected
+    assert len(listed) == len(found["findings"]) - 1
 
 
 def test_long_names_and_names_in_any_script_cause_no_warning(shifted):

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pandas as pd
@@ -168,3 +169,25 @@ def test_a_task_that_always_fails_raises_its_own_error(problem, cluster):
     X, y = blocks_of(problem, make_failing_reader())
     with pytest.raises(RuntimeError, match="part 5"):
         SpARRegressor().fit(X, y)
+
+
+def test_a_lost_scheduler_is_a_connection_error_and_nothing_is_fitted(problem, monkeypatch):
+    def lose(*_):
+        raise CancelledError("_add_moments-02e63a9f cancelled for reason: scheduler-connection-lost.")
+
+    model = SpARRegressor()
+    monkeypatch.setattr(dask, "compute", lose)
+    with pytest.raises(ConnectionError, match=r"scheduler.*Client"):
+        model.fit(da.from_array(problem.X), da.from_array(problem.y))
+    assert not hasattr(model, "coef_")
+
+
+def test_workers_that_die_repeatedly_are_a_connection_error_about_memory(problem, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs: pip install 'pyspar[dask]'")
+
+    def kill(*_):
+        raise distributed.KilledWorker("block", None, 3)
+
+    monkeypatch.setattr(dask, "compute", kill)
+    with pytest.raises(ConnectionError, match=r"4 times.*memory"):
+        SpARRegressor().fit(da.from_array(problem.X), da.from_array(problem.y))

@@ -50,7 +50,8 @@ def test_both_pipelines_give_the_same_account(files, source, target, small_batch
         predictions.append(np.load(out))
     np.testing.assert_allclose(predictions[1], predictions[0], rtol=1e-10)
     in_memory, from_stream = accounts
-    numbers = {"expected", "scored"}
+    numbers = {"expected", "judgement", "scored"}
+    assert in_memory.judgement.verdict == from_stream.judgement.verdict
     for field in fields(in_memory):
         if field.name not in numbers:
             assert getattr(in_memory, field.name) == getattr(from_stream, field.name), field.name

@@ -239,7 +239,7 @@ def test_arrays_of_one_dimension_and_of_different_lengths_are_refused(tmp_path):
 def test_a_file_that_may_not_be_read_is_refused(source, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"s{suffix}"
     path.write_text("x")
-    reader = {".csv": "separator_of", ".npy": "Path.open", ".npz": "zipfile.is_zipfile", ".parquet": ""}[suffix]
+    reader = {".csv": "separator_of", ".npy": "Path.open", ".npz": "zipfile.ZipFile", ".parquet": ""}[suffix]
 
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
@@ -256,3 +256,30 @@ def test_pandas_alone_pads_a_short_record(tmp_path):
     """The reason to count fields: if pandas raises an error for short records, the count can be removed."""
     (tmp_path / "s.csv").write_text("a,b\n1,2\n3\n")
     assert pd.read_csv(tmp_path / "s.csv")["b"].isna().sum() == 1
+
+
+def test_a_damaged_description_of_the_columns_is_refused(source, tmp_path):
+    path = tmp_path / "s.parquet"
+    source[NUMBERS].to_parquet(path)
+    content = path.read_bytes()
+    for word, damaged in (
+        (b'"columns":', b'"columns";'),
+        (b'"pandas_type"', b'"pandas_typf"'),
+        (b"float64", b"float\xe94"),
+    ):
+        assert word in content
+        path.write_bytes(content.replace(word, damaged))
+        with pytest.raises(InputError, match=r"s\.parquet"):
+            read(path)
+
+
+def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(source, target, files, tmp_path):
+    path = tmp_path / "p.parquet"
+    adapt_files(Request(*map(Path, files(source, target)), "price"), output=path)
+    values = read(path)["prediction"].to_numpy()
+    content = bytearray(path.read_bytes())
+    place = content.index(values[40].tobytes()) if values[40].tobytes() in content else 400
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="CRC"):
+        read(path)

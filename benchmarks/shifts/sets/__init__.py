@@ -12,6 +12,11 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     last_people,
     last_society,
     last_work,
+    new_health,
+    new_nature,
+    new_people,
+    new_society,
+    new_work,
     sealed_health,
     sealed_nature,
     sealed_play,
@@ -19,6 +24,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import HALVES, Task, tasks
+from benchmarks.shifts.sets.tasks import HALVES, NEW, Task, tasks
 
-__all__ = ["HALVES", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["HALVES", "NEW", "REGISTER", "Shift", "Task", "tasks"]

@@ -17,6 +17,9 @@ from benchmarks.shifts.sets.shift import REGISTER, Shift
 HALVES = ("design", "held-back", "fresh", "sealed", "last")
 """The parts in the order in which they were opened. docs/evidence.md describes their use."""
 
+NEW = "new"
+"""The part that serves no choice. It is not part of docs/evidence.md and is only run if it is named."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,7 +38,7 @@ class Task:
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return X, y, Z and the labels of Z, which may only be used for the score."""
-        path = _cache() / f"{self.shift.name}-{self.map}.npz"
+        path = cache_folder() / f"{self.shift.name}-{self.map}.npz"
         if not path.exists():
             X, y, Z, yz, _ = self.shift.arrays()
             X, Z = MAPS[self.map](X, y, Z)
@@ -48,15 +51,16 @@ class Task:
 
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
-    """Yield all tasks, or those of one part."""
-    if half not in (None, *HALVES):
-        raise ValueError(f"half must be one of {HALVES} or None, got {half!r}")
+    """Yield all tasks of ``docs/evidence.md``, or those of one part."""
+    parts = (*HALVES, NEW)
+    if half not in (None, *parts):
+        raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):
-        if half in (None, REGISTER[name].half):
+        if REGISTER[name].half in (HALVES if half is None else (half,)):
             yield from (Task(REGISTER[name], m) for m in maps)
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
     """Return a folder named by a hash of the code, so that a change of a rule does not use old arrays."""
     folder = Path(__file__).parents[1]
     files = sorted([*folder.glob("sets/*.py"), folder / "features.py", folder / "raw.py"])

@@ -13,6 +13,7 @@ import typer
 
 from pyspar import __version__
 from pyspar.cli import show
+from pyspar.cli import watch as watch_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -150,8 +151,8 @@ def adapt(
 
 
 @app.command(
-    help="Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors.\n\n"
-    f"{_FILES}",
+    help="Forecast the error on TARGET of a fit on SOURCE, and say what to do. Labels in TARGET do not change the "
+    f"forecast; what they show comes first.\n\n{_FILES}",
     epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
 )
 def inspect(
@@ -163,6 +164,7 @@ def inspect(
         Path | None, typer.Option(help="The report as one self-contained .html file.", show_default=False)
     ] = None,
     json: Annotated[Path | None, typer.Option(help="The same numbers as .json.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.", show_default=False)] = None,
     alpha: Alpha = None,
     features: Columns = Features.all,
     identity: Identity = None,
@@ -170,12 +172,12 @@ def inspect(
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
-    """Forecast the error on TARGET of a fit on SOURCE, and list the directions with the largest errors."""
+    """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
         request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
         with show_progress() as progress:
-            account = jobs.inspect_files(request, top=top, report=report, json=json, progress=progress)
+            account = jobs.inspect_files(request, top=top, report=report, json=json, title=title, progress=progress)
     written = "everything was written" if report or json else "nothing was written"
     with handle_errors(debug=debug, stopped=f"stopped; {written}"):
         show.print_inspect(account)
@@ -211,6 +213,7 @@ def summarize(
         show.print_summary(account)
 
 
+app.command(epilog=watch_command.EPILOG)(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
 app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
 

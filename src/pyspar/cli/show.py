@@ -21,11 +21,15 @@ from pyspar.wording import (
 )
 
 if TYPE_CHECKING:
+    from pyspar.core.separation import Separation
     from pyspar.inspection import Inspection, OutputInspection
+    from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
 
 _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
+_STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
+"""The style of the outcome. Green is for labels that confirm it."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
 
@@ -35,10 +39,8 @@ def print_adapt(account: AdaptAccount) -> None:
     lines = _Lines()
     _add_data(lines, account.data, account.rank)
     lines.add("method", _describe_method(account))
+    _add_judgement(lines, account.judgement)
     _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
-    unseen = account.data.unseen.rows
-    if unseen:
-        lines.add("not covered", f"the forecast does not cover {_count(unseen, 'target row')} in unseen categories")
     if account.scored is not None:
         score = account.scored
         before = "" if account.method == "ols" else f"{format_number(score.rmse_least_squares)} (least squares) → "
@@ -82,20 +84,41 @@ def print_inspect(account: InspectAccount) -> None:
     inspection, (output,) = account.inspection, account.inspection.outputs
     lines = _Lines()
     _add_data(lines, account.data, inspection.rank)
-    removed = sum(direction.goes for direction in output.directions)
-    count = _count(len(output.directions), "target direction")
-    lines.add("paper's rule", f"at alpha {inspection.alpha:g} it would remove {removed:,} of {count}")
-    lines.add_all("forecast", forecast_lines(inspection))
-    lines.add("verdict", " ".join(output.verdict for output in inspection.outputs))
+    _add_judgement(lines, output)
+    lines.add("at home", f"{format_number(output.home)} RMSE")
+    lines.add_all("on target", forecast_lines(inspection))
+    lines.add("separation", _describe_separation(inspection.separation))
+    if inspection.has_rule:
+        removed = sum(direction.goes for direction in output.directions)
+        count = _count(len(output.directions), "target direction")
+        lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
+    findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
     lines.add_all(
-        "findings",
-        [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in inspection.findings],
+        "findings", [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in findings]
     )
     _add_notes(lines, account.data, account.notes)
     for path in account.written:
         lines.add("wrote", str(path))
     lines.show()
-    _print_directions(output, account.top)
+    _print_directions(output, account.top, has_rule=inspection.has_rule)
+
+
+def _add_judgement(lines: _Lines, judged: Judgement | OutputInspection) -> None:
+    """Add the sentences of the judgement, which the reports have as well."""
+    lines.add("outcome", judged.headline, style=_STYLES[judged.severity])
+    texts = {"labels": judged.comparison, "not covered": judged.not_covered, "experience": judged.experience}
+    for label, text in texts.items():
+        if text:
+            lines.add(label, text)
+    lines.add("next step", judged.next_step)
+
+
+def _describe_separation(separation: Separation) -> str:
+    found = "found a shift" if separation.found else "found no shift"
+    return (
+        f"the two-sample test {found} (p = {format_number(separation.p_value, 2)}); a linear classifier tells source "
+        f"from target rows with AUC {separation.auc:.2f}"
+    )
 
 
 def forecast_lines(inspection: Inspection) -> list[str]:
@@ -119,8 +142,8 @@ class _Lines:
         self._grid.add_column(no_wrap=True, style="bold")
         self._grid.add_column(overflow="fold")
 
-    def add(self, label: str, text: str) -> None:
-        self._grid.add_row(Text(label), Text(_encodable(printable(shorten(text)))))
+    def add(self, label: str, text: str, style: str = "") -> None:
+        self._grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style=style))
 
     def add_all(self, label: str, texts: list[str]) -> None:
         for text in texts[:_MAX_LINES]:
@@ -133,23 +156,25 @@ class _Lines:
         Console(highlight=False).print(self._grid)
 
 
-def _print_directions(output: OutputInspection, top: int) -> None:
+def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> None:
     table = Table(
         title=f"the {_count(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
     for name in ("", "keep cost", "removal cost", "share", "removed"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("rule", no_wrap=True)
+    if has_rule:
+        table.add_column("rule", no_wrap=True)
     table.add_column("columns", overflow="fold")
     total = sum(direction.keeping for direction in output.directions)
     for place, direction in enumerate(output.directions[:top], 1):
         loads = ", ".join(f"{name} {_whole_percent(share)}" for name, share in direction.loads[:3] if share >= 0.005)
         outside = f" ({_whole_percent(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
         share = direction.keeping / total if total > 0.0 else 0.0
+        rule = [Text("remove" if direction.goes else "keep")] if has_rule else []
         table.add_row(
             str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
-            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), Text("remove" if direction.goes else "keep"),
+            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule,
             Text(printable(shorten(loads + outside))),
         )  # fmt: skip
     console = Console(highlight=False)
@@ -159,8 +184,8 @@ def _print_directions(output: OutputInspection, top: int) -> None:
     console.print(
         Text(
             "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
-            "row if that weight is zero; share: of all keep costs; removed: share of the weight that bayes removes; "
-            "rule: the decision of the paper's rule; columns: those with the largest loads.",
+            "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
+            f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loads.",
             style="dim",
         )
     )
@@ -194,8 +219,8 @@ def _add_expected(lines: _Lines, expected: Expected, method: str, *, scored: boo
     interval = format_interval(after.interval95)
     lines.add(
         "expected",
-        f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE, if the labels are linear in "
-        "these features",
+        f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
+        f"{format_number(expected.home)} at home",
     )
     included = "'expected' and 'true' include it" if scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")

@@ -94,4 +94,4 @@ def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -
 def _relative(rounding: Vector, lengths: Vector) -> Vector:
     """Return rounding errors as shares of lengths, at most a half, which exceeds every column."""
     share = np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0)
-    return np.minimum(share, 0.5)
+    return np.asarray(np.minimum(share, 0.5))

@@ -126,13 +126,18 @@ class Forecaster:
         self._priors = (prior, *other_priors)
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
+        self._whole: Forecaster | None = None
         self._true_weights: dict[int, tuple[Matrix, Vector]] = {}
         self._set_target(target)
 
     def on(self, target: Moments) -> Forecaster:
-        """Return a forecaster for other rows with the same belief and draws."""
+        """Return a forecaster for some rows of the target, with the same belief and draws.
+
+        If these rows alone show no shift, for example because they are few, the separation of all rows counts.
+        """
         other = copy.copy(self)
         other._set_target(target)
+        other._whole = self
         return other
 
     def _set_target(self, target: Moments) -> None:
@@ -151,7 +156,8 @@ class Forecaster:
     def separation(self) -> Separation:
         """How well the rows of source and target can be distinguished."""
         if self._separation is None:
-            self._separation = measure_separation(self._source, self._target)
+            own = measure_separation(self._source, self._target)
+            self._separation = own if own.found or self._whole is None else self._whole.separation
         return self._separation
 
     def best(self) -> tuple[Matrix, Vector]:

@@ -23,6 +23,7 @@ from pyspar.core.prior import Prior, Units, inverse, units_of_features
 from pyspar.core.ridge import Belief
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators.experience import rmse_interval, row_factor
+from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
 from pyspar.estimators.moments_regressor import (
     ADAPTED,
     Attributes,
@@ -31,6 +32,7 @@ from pyspar.estimators.moments_regressor import (
     per_output,
     weights_of,
 )
+from pyspar.estimators.target_labels import TargetDrift, check_counts
 from pyspar.estimators.validation import (
     check_boolean,
     check_choice,
@@ -60,6 +62,7 @@ class AdaptableRegressor(MomentsRegressor):
     _units: Units = "target"
     _adapted_to: Moments
     _separation: Separation
+    _correction: LinearCorrection | None = None
 
     @abstractmethod
     def _adapt_to(self, target: Moments) -> Attributes:
@@ -77,13 +80,17 @@ class AdaptableRegressor(MomentsRegressor):
     def _prior_for_rows(self) -> Prior:
         """Return the prior used for per-row intervals."""
 
-    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
-        """Adapt the weights to an unlabelled target, in place.
+    def adapt(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Adapt the weights to a target, in place.
 
         Parameters
         ----------
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
             Target rows with the source's columns. Batches are an iterable of row blocks.
+        y : array of shape (m,) or (m, K), or mapping, optional
+            Labels of some target rows, with NaN where unknown, or as ``{row position: label}``. The weights are adapted
+            without labels first, and then corrected as by :class:`pyspar.TargetCorrection`: ``drift_`` is the
+            difference, and intervals and expected errors are those of the corrected weights. Z must be rows.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -93,17 +100,22 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         self._validate_params()
         target = self._target(Z, sample_weight)
-        if self.__dict__.pop("_are_weights_unchecked", False):
-            self._warn_of_weights()
+        rows = None if y is None else self._rows(Z)
         self._warn_of_limits()
         with use_device_of(Z):
-            self._adapt_moments(target)
+            new = copy.copy(self)
+            for stale in ADAPTED:
+                new.__dict__.pop(stale, None)
+            new._adapt_moments(target)
+            if rows is not None:
+                new._correct_weights(rows, y, sample_weight)
+        self.__dict__ = new.__dict__
         return self
 
-    def adapted(self, Z: Any, *, sample_weight: Any = None) -> Self:
+    def adapted(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
         check_is_fitted(self)
-        return copy.copy(self).adapt(Z, sample_weight=sample_weight)
+        return copy.copy(self).adapt(Z, y, sample_weight=sample_weight)
 
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
@@ -172,9 +184,14 @@ class AdaptableRegressor(MomentsRegressor):
         -------
         Forecast
             The forecast with intervals and the parts of the error. ``float(forecast)`` is the expected RMSE on noisy
-            labels. If y had two dimensions, a list with one forecast per output.
+            labels. If y had two dimensions, a list with one forecast per output. After ``adapt(Z, y)`` the forecast is
+            a ``LabelForecast`` of the corrected weights.
         """
         check_is_fitted(self)
+        if self._correction is not None:
+            rows = self._rows(Z)
+            corrected = self._correction.forecasts(rows, check_counts(sample_weight, len(rows)), type(self).__name__)
+            return corrected[0] if self._y_ndim == 1 else list(corrected)
         forecaster = self._forecaster(self._target(Z, sample_weight))
         coef, intercept = weights_of(self)
         forecasts = [forecaster.forecast(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
@@ -200,6 +217,8 @@ class AdaptableRegressor(MomentsRegressor):
             return super().predict(X)
         rows = self._rows(X)
         prediction = rows @ self.coef_.T + self.intercept_
+        if self._correction is not None:
+            return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
         mean = prediction.reshape(len(rows), -1)
         (std,) = self._per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)
         return prediction, std * self._row_factor(0.9)
@@ -230,6 +249,10 @@ class AdaptableRegressor(MomentsRegressor):
         check_level(level)
         check_choice("basis", basis, ("experience", "linear"))
         rows = self._rows(X)
+        if self._correction is not None:
+            prediction = rows @ self.coef_.T + self.intercept_
+            half = self._correction.half_widths(rows, level).reshape(prediction.shape)
+            return prediction - half, prediction + half
         tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
         low, high = self._per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
         if basis == "linear":
@@ -275,6 +298,15 @@ class AdaptableRegressor(MomentsRegressor):
         attributes = {**self._adapt_to(target), "_adapted_to": target}
         self.__dict__.pop("_separation", None)
         self.__dict__.update(attributes)
+
+    def _correct_weights(self, rows: Matrix, y: Any, sample_weight: Any) -> None:
+        """Correct the adapted weights with the labels of some target rows."""
+        self._set_correction(*fit_linear_correction(self, weights_of(self), rows, y, sample_weight))
+
+    def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
+        self._correction = correction
+        self.drift_ = reports[0] if self._y_ndim == 1 else reports
+        self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
 
     def _forecaster(self, target: Moments, *, plain: bool = False) -> Forecaster:
         """Return the forecaster for a target; with ``plain`` without groups and calibration."""

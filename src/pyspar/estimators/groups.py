@@ -53,13 +53,21 @@ class GroupFolds:
             moments[fold] = found if before is None else before + found
         return GroupFolds(fold_of, tuple(part for part in moments if part is not None))
 
-    def left_out_rmse(self, solve: Solve) -> Vector:
-        """Return the root mean squared error, per output, on each fold by a regressor fitted to the other folds."""
+    def check_number(self) -> None:
+        """Raise ValueError for a single group, which cannot be left out."""
         if len(self.moments) < 2:
             raise ValueError(
                 f"groups must contain at least 2 groups, got {len(self.fold_of)}; leave groups out if rows are "
                 "independent"
             )
+
+    def left_out_rmse(self, solve: Solve) -> Vector | None:
+        """Return the root mean squared error, per output, on each fold by a regressor fitted to the other folds.
+
+        Return None for a single group.
+        """
+        if len(self.moments) < 2:
+            return None
         d = self.moments[0].n_features
         squares = np.zeros(self.moments[0].n_outputs)
         for fold, others in zip(self.moments, sums_without_each(self.moments), strict=True):

@@ -5,6 +5,7 @@ The three methods are those of :func:`pyspar.nn.adapt_head` and of the tables of
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -18,7 +19,9 @@ from pyspar.core.cutoff import default_cutoff, directions_above, project_feature
 from pyspar.core.moments import Moments
 from pyspar.core.prior import Prior, units_of_features
 from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.linear_correction import fit_linear_correction
 from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
 HeadMethod = Literal["bayes", "spar", "ols"]
@@ -45,12 +48,16 @@ class NewHead:
     changed : Changed
     estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the features whose weights these are.
+    drifts, forecasts : tuples of TargetDrift and LabelForecast
+        One per output, after :func:`correct_head`.
     """
 
     coef: Matrix
     intercept: Vector
     changed: Changed
     estimator: BayesSpARRegressor | SpARRegressor
+    drifts: tuple[TargetDrift, ...] = ()
+    forecasts: tuple[LabelForecast, ...] = ()
 
 
 def check_head_options(method: Any, *, alpha: Any, noise: Any, cutoff: Any) -> None:
@@ -106,7 +113,7 @@ def fit_head(
     else:
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise).fit_moments(fitted)
     if rotate:
-        _restore_features(estimator, kept, source)
+        _restore_features(estimator, kept, source, target)
     if method == "spar" and target is not None:
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         estimator.adapt(target)
@@ -124,13 +131,37 @@ def fit_head(
     return NewHead(new, offset, changed, estimator)
 
 
+def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector) -> NewHead:
+    """Return a head that is corrected with target labels, as by :class:`pyspar.TargetCorrection`.
+
+    Parameters
+    ----------
+    head : NewHead
+    features, labels : arrays of shape (m, D) and (m, K)
+        Target rows, with NaN for unknown labels.
+    counts : array of shape (m,)
+        The number of target rows that each row stands for.
+    """
+    weights = head.coef.T, head.intercept
+    correction, drifts = fit_linear_correction(head.estimator, weights, features, labels, counts)
+    coef, intercept = correction.corrected_weights()
+    estimator = copy.copy(head.estimator)
+    estimator._set_correction(correction, drifts)
+    forecasts = correction.forecasts(features, counts, type(estimator).__name__)
+    return replace(
+        head, coef=coef.T, intercept=intercept, estimator=estimator, drifts=tuple(drifts), forecasts=tuple(forecasts)
+    )
+
+
 def _linear_model(coef: Matrix, intercept: Vector) -> LinearRegression:
     model = LinearRegression()
     model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, coef.shape[1]
     return model
 
 
-def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions: Matrix, source: Moments) -> None:
+def _restore_features(
+    estimator: BayesSpARRegressor | SpARRegressor, directions: Matrix, source: Moments, target: Moments | None
+) -> None:
     """Express a regressor on coordinates along directions as a regressor on the features, in place.
 
     Its weights have no component along other directions.
@@ -139,9 +170,7 @@ def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions:
     belief = estimator._belief
     x = restore_spectrum(belief.x, directions, moments)
     estimator.moments_, estimator.n_features_in_ = moments, moments.n_features
-    estimator._belief = replace(  # type: ignore[assignment]  # each class keeps its kind of belief
-        belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions
-    )
+    estimator._belief = replace(belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions)
     estimator.coef_ = np.asarray(estimator.coef_) @ directions
     if isinstance(estimator, SpARRegressor):
         return
@@ -151,7 +180,8 @@ def _restore_features(estimator: BayesSpARRegressor | SpARRegressor, directions:
     estimator.units_ = units
     estimator.centre = _linear_model(estimator.centre.coef_ @ directions, estimator.centre.intercept_)
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
-    if adaptation is not None:
+    if adaptation is not None and target is not None:
+        estimator._adapted_to = project_features(target, directions)
         estimator.adaptation_ = replace(
             adaptation,
             w_hat=directions.T @ adaptation.w_hat,

@@ -24,7 +24,7 @@ from pyspar.sources.kinds import is_batches, kind_of, use_device_of
 
 Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""
-ADAPTED = ("adaptation_", "_adapted_to", "_separation")
+ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""
 
 
@@ -62,6 +62,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self._validate_params()
         with use_device_of(X):
             folds = self._read_groups(GroupFolds(), X, y, sample_weight, groups)
+            if folds is not None:
+                folds.check_number()
             self._learn(read_rows(self, X, y, sample_weight, solver=self.solver, min_rows=2), folds)
         self._warn_of_weights()
         self._warn_of_limits()
@@ -83,9 +85,15 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                         f"y must have {self._y_ndim} dimension(s), as in earlier batches, got {source.y_ndim}"
                     )
                 names = getattr(self, "feature_names_in_", None)
-                source = Source(self.moments_ + source.moments, source.y_ndim, names)
+                source = Source(
+                    self.moments_ + source.moments,
+                    source.y_ndim,
+                    names,
+                    source.label_names,
+                    merge_ranges(getattr(self, "label_range_", None), source.label_range),
+                )
             self._learn(source, folds)
-        self._are_weights_unchecked = True  # a batch may have small weights; adapt checks their sum
+        self._warn_of_weights()
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -107,7 +115,10 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                     batch = batch[:2] if batch[2] is None else batch[:3]
                 yield batch
 
-        self._learn(read_batches(without_groups() if is_batches(batches) else batches, solver=self.solver), folds[0])
+        source = read_batches(without_groups() if is_batches(batches) else batches, solver=self.solver)
+        if folds[0] is not None:
+            folds[0].check_number()
+        self._learn(source, folds[0])
         self._warn_of_weights()
         self._warn_of_limits()
         return self
@@ -154,7 +165,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         return folds.including(X, y, sample_weight, groups, read)
 
-    def _left_out_rmse(self, folds: GroupFolds, y_ndim: int) -> Vector:
+    def _left_out_rmse(self, folds: GroupFolds, y_ndim: int) -> Vector | None:
         """Return the error, per output, on groups that were left out of the fit."""
 
         def solve(moments: Moments) -> tuple[Matrix, Vector]:
@@ -173,9 +184,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "n_features_in_": source.moments.n_features,
             "_y_ndim": source.y_ndim,
         }
-        if source.names is not None:
-            attributes["feature_names_in_"] = source.names
-        for stale in (*ADAPTED, "feature_names_in_", "_are_weights_unchecked"):
+        optional = {
+            "feature_names_in_": source.names,
+            "label_names_": source.label_names,
+            "label_range_": source.label_range,
+        }
+        attributes |= {name: value for name, value in optional.items() if value is not None}
+        for stale in (*ADAPTED, *optional):
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 
@@ -192,6 +207,13 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
+
+
+def merge_ranges(one: Any, other: Any) -> Any:
+    """Return the range of two sets of labels, arrays of shape (2, K); None if one of them is unknown."""
+    if one is None or other is None:
+        return None
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
 def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:

@@ -36,11 +36,17 @@ MIN_COUNT = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any."""
+    """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
+
+    ``label_names`` is a list of names, and ``label_range`` has the smallest and the largest label of each output, of
+    shape (2, K). Both are None if they are unknown.
+    """
 
     moments: Moments
     y_ndim: int
     names: Any = None
+    label_names: Any = None
+    label_range: Any = None
 
 
 class Confidence(Interval):  # type: ignore[misc]  # sklearn is untyped
@@ -105,7 +111,7 @@ def read_rows(
         if not reset:
             check_columns(estimator, moments.names, moments.n_features, role="batch")
         return Source(moments, int(y.ndim), _names_of(moments))
-    eps = measured_eps(X)
+    eps, label_names = measured_eps(X), _label_names_of(y)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
     # Moments.of detects NaN and infinity in its result; a separate check would cost one more pass over the rows.
     with explain_text(X):
@@ -119,7 +125,16 @@ def read_rows(
     else:
         moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
     _refuse_tiny(moments)
-    return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None))
+    label_range = np.stack([y.min(axis=0), y.max(axis=0)]).reshape(2, -1)
+    return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
+
+
+def _label_names_of(y: Any) -> list[str] | None:
+    """Return the names of the labels if y is a named series or a frame."""
+    names = getattr(y, "columns", None)
+    if names is None:
+        names = [name] if isinstance(name := getattr(y, "name", None), str) else None
+    return None if names is None else [str(name) for name in names]
 
 
 def _refuse_tiny(moments: Moments) -> None:

@@ -1,7 +1,9 @@
 """TargetWatch: monitor a target that arrives in batches, and raise an alarm before its labels are known.
 
 Each batch is added to the moments of the recent target. The regressor is adapted to these moments, which needs no
-other rows, and its expected error is compared with a limit.
+other rows. There is an alarm if the lower end of the calibrated 95 % interval of its RMSE exceeds a limit, by default
+the error at home. Labels that arrive later are compared with the source by a test that may be looked at after every
+batch.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
 from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.pipelines import find_regressor
+from pyspar.estimators.relation_watch import RELATION_LEVEL, RelationWatch
 from pyspar.estimators.validation import is_number, target_moments
-from pyspar.wording import format_number
+from pyspar.wording import format_interval, format_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,18 @@ class WatchState:
         The expected error on the recent target, per output, of the adapted regressor and of the regressor before
         adapting.
     alarm : bool
-        Whether the adapted regressor's expected RMSE exceeds the limit, for any output.
-    estimator : the regressor, adapted to the recent target
+        Whether the lower end of the 95 % interval of the adapted regressor's RMSE exceeds the limit, for any output.
+    limits : tuple of float
+        The limit of each output.
+    estimator : the regressor or pipeline, adapted to the recent target
+    labels : int
+        The number of labelled rows so far.
+    relation_p_value : float
+        For the hypothesis that features and labels have the same linear relation as in the source, from all labels so
+        far. It is valid at any time: without a change it falls below 0.05 in at most 5 % of all watches, however often
+        one looks. It assumes normal noise, and never increases.
+    relation_changed : bool
+        Whether ``relation_p_value`` is at most 0.05.
     """
 
     batch: int
@@ -47,14 +62,26 @@ class WatchState:
     adapted: tuple[Forecast, ...]
     before: tuple[Forecast, ...]
     alarm: bool
-    estimator: AdaptableRegressor
+    limits: tuple[float, ...]
+    estimator: Any
+    labels: int = 0
+    relation_p_value: float = 1.0
+
+    @property
+    def relation_changed(self) -> bool:
+        return self.relation_p_value <= RELATION_LEVEL
 
     def __repr__(self) -> str:
         errors = ", ".join(
-            f"{format_number(after.rmse)} ({format_number(before.rmse)} without adapting)"
-            for after, before in zip(self.adapted, self.before)
+            f"{format_number(after.rmse)} (95 %: {format_interval(after.interval95)}; limit {format_number(limit)}; "
+            f"{format_number(before.rmse)} without adapting)"
+            for after, before, limit in zip(self.adapted, self.before, self.limits)
         )
-        return f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
+        text = f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
+        if self.labels:
+            relation = "changed" if self.relation_changed else "no change found"
+            text += f"; {self.labels:,} labels: {relation} (p = {format_number(self.relation_p_value, 2)})"
+        return text
 
 
 class TargetWatch:
@@ -62,10 +89,12 @@ class TargetWatch:
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor
-        The regressor is not changed.
-    limit : float
-        The expected RMSE, in the unit of the labels, above which there is an alarm.
+    estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline or search that contains one
+        It is not changed.
+    limit : float, optional
+        There is an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds it. The
+        default is the error at home (``home_rmse``) of each output. A shift that leaves the features as they are raises
+        no alarm; only labels show it.
     window : int, optional
         The number of recent batches to use.
     decay : float in (0, 1), optional
@@ -84,13 +113,11 @@ class TargetWatch:
     [False, False, True, True, True, False]
     """
 
-    def __init__(self, estimator: Any, *, limit: float, window: int | None = None, decay: float | None = None) -> None:
-        if not isinstance(estimator, AdaptableRegressor):
-            raise TypeError(
-                f"estimator must be a SpARRegressor or a BayesSpARRegressor, got {type(estimator).__name__}"
-            )
-        check_is_fitted(estimator)
-        if not is_number(limit) or not 0.0 < float(limit) < np.inf:
+    def __init__(
+        self, estimator: Any, *, limit: float | None = None, window: int | None = None, decay: float | None = None
+    ) -> None:
+        regressor = find_last_regressor(estimator)
+        if limit is not None and (not is_number(limit) or not 0.0 < float(limit) < np.inf):
             raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
         if (window is None) == (decay is None):
             raise ValueError("pass either window, a number of batches, or decay, the factor for earlier batches")
@@ -98,15 +125,22 @@ class TargetWatch:
             raise ValueError(f"window must be an integer of at least 1, got {window!r}")
         if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
             raise ValueError(f"decay must be in (0, 1), got {decay!r}")
-        self._estimator = estimator
-        self._limit = float(limit)
+        self.model, self._estimator = estimator, regressor
+        homes = np.atleast_1d(regressor.home_rmse())
+        self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
         self._decay = None if decay is None else float(decay)
         self._recent: deque[Moments] = deque(maxlen=1 if window is None else int(window))
         self._batches = 0
+        self._relation = RelationWatch(regressor)
 
-    def update(self, Z: Any, *, sample_weight: Any = None) -> WatchState:
-        """Add a batch of target rows, and return the new state. An invalid batch raises and changes nothing."""
-        estimator = self._estimator
+    def update(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> WatchState:
+        """Add a batch of target rows, and return the new state. An invalid batch raises and changes nothing.
+
+        ``y`` are labels of the batch, with NaN where unknown, if there are any; they are used by ``relation_p_value``
+        alone, without the weights.
+        """
+        estimator, Z = self._estimator, find_regressor(self.model, Z).Z
+        relation = self._relation if y is None else self._relation.add(Z, y)
         batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
         if self._decay is not None and self._recent:
             batch = self._recent[-1].discounted(self._decay) + batch
@@ -114,10 +148,45 @@ class TargetWatch:
         target = reduce(add, recent)
         adapted, plain = estimator.adapted(target), copy.copy(estimator).reset()
         after, before = _forecasts(adapted, target), _forecasts(plain, target)
-        self._recent = recent
+        self._recent, self._relation = recent, relation
         self._batches += 1
-        alarm = any(not forecast.rmse <= self._limit for forecast in after)  # NaN is an alarm
-        return WatchState(self._batches, target.weight, after, before, alarm, adapted)
+        # NaN is an alarm.
+        alarm = any(not forecast.interval95[0] <= limit for forecast, limit in zip(after, self._limits))
+        return WatchState(
+            batch=self._batches,
+            rows=target.weight,
+            adapted=after,
+            before=before,
+            alarm=alarm,
+            limits=self._limits,
+            estimator=_replace_last(self.model, adapted),
+            labels=relation.labels,
+            relation_p_value=relation.p_value,
+        )
+
+
+def find_last_regressor(model: Any) -> AdaptableRegressor:
+    """Return the fitted regressor in a pipeline or search."""
+    model = getattr(model, "best_estimator_", model)
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    if not isinstance(model, AdaptableRegressor):
+        raise TypeError(
+            "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
+            f"{type(model).__name__}"
+        )
+    check_is_fitted(model)
+    return model
+
+
+def _replace_last(model: Any, regressor: AdaptableRegressor) -> Any:
+    """Return a model with another regressor as its last step."""
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        return regressor
+    name, last = model.steps[-1]
+    steps = [*model.steps[:-1], (name, _replace_last(last, regressor))]
+    return Pipeline(steps, memory=model.memory, verbose=model.verbose)
 
 
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:

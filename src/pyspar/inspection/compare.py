@@ -1,4 +1,4 @@
-"""The weights that an inspection compares: least squares, ridge, SpAR, Bayes-SpAR and those that the caller adds."""
+"""The weights that an inspection compares: the model in use, least squares, SpAR, Bayes-SpAR and the caller's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.prior import in_units_of, inverse
+from pyspar.core.prior import in_units_of
 from pyspar.errors import InputError
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
@@ -23,8 +23,8 @@ NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
 Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
-METHODS = ("OLS", "ridge", "SpAR", "Bayes-SpAR")
-"""The names of the weights that every inspection compares."""
+METHODS = ("OLS", "not adapted", "centre", "SpAR", "Bayes-SpAR")
+"""The names of the weights that an inspection computes itself."""
 
 
 @dataclass(frozen=True)
@@ -36,62 +36,95 @@ class Comparison:
     estimator : fitted SpARRegressor or BayesSpARRegressor
     target : Moments
     candidates : dict of str to (weights, intercepts)
+    before : str
+        The name of the candidate that is in use: the model of the caller, or least squares if there is none.
     adapted : str
         The name of the candidate that adapting the estimator gives.
     adaptation : Adaptation
-        The adaptation by the paper's rule. Its directions are those of the features divided by ``units``.
+        The adaptation of the estimator if it has a rule, otherwise that of SpAR. Its directions are those of the
+        features divided by ``units``.
     units : array of shape (D,)
+        For an estimator without a rule, the units that it was fitted in if it is a model in use.
     removed : array of shape (directions, outputs)
         The share of the weight along each direction that adapting the estimator removed.
+    outside : float
+        The share of the target's variation, in the features as given, that is outside the span of the source.
+    ridge : (weights, intercepts)
+        Of ridge regression on the source, by maximum evidence.
     limits : tuple of str
         For each output, the limit at which the evidence has its maximum.
+    alternatives : tuple of str
+        The names of candidates that may be recommended as well.
     """
 
     estimator: Any
     target: Moments
     candidates: Mapping[str, Pair]
+    before: str
     adapted: str
     adaptation: Adaptation
     units: Vector
     removed: Matrix
+    outside: float
+    ridge: Pair
     limits: tuple[str, ...]
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def has_rule(self) -> bool:
+        """Whether the estimator removes directions by the paper's rule."""
+        return isinstance(self.estimator, SpARRegressor) or self.estimator.rule == "chi2"
 
 
-def compare_weights(estimator: Any, target: Moments, *, as_given: bool = False) -> Comparison:
-    """Compute the weights of all methods for a fitted regressor and a target.
+def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) -> Comparison:
+    """Compute the weights to compare for a fitted regressor and a target.
 
-    The directions of the paper's rule are those of the features in the units that the estimator was fitted in, or with
-    ``as_given`` in the features' own units. No warnings are raised, because the findings report the same problems.
+    Least squares and SpAR use the features as they are given, as ``LinearRegression`` and ``SpARRegressor`` do. With
+    ``has_model`` the estimator is a model in use; otherwise least squares is the reference. No warnings are raised,
+    because the findings report the same problems.
     """
-    units = np.ones(estimator.n_features_in_) if as_given else get_fitted_units(estimator)
     settings = {
         "alpha": float(estimator.alpha),
         "fit_intercept": estimator._belief.centred,  # the parameter may have changed since the fit
         "solver": estimator.solver,
     }
-    unadapted = copy.copy(estimator).reset()
+    unadapted, adapted = copy.copy(estimator).reset(), _adapt(estimator, target)
+    units, centre = np.ones(estimator.n_features_in_), None
+    own: dict[str, Pair] = {}
     if isinstance(estimator, SpARRegressor):
-        least_squares, ridge = unadapted, _fit(BayesSpARRegressor(**settings), estimator, estimator._source)
+        least_squares, spar = unadapted, adapted
+        ridge = _fit(BayesSpARRegressor(**settings), estimator, estimator._source)
+        bayes, adaptation = _adapt(ridge, target), adapted.adaptation_
     else:
-        least_squares = _fit(SpARRegressor(**settings), estimator, in_units_of(estimator._source, units))
-        ridge = unadapted
-    spar, bayes = _adapt(least_squares, in_units_of(target, units)), _adapt(ridge, target)
-    name, adapted = ("SpAR", spar) if isinstance(estimator, SpARRegressor) else ("Bayes-SpAR", bayes)
-    before, after = (weights_of(fitted)[0] * units[:, None] for fitted in (unadapted, adapted))
+        least_squares = _fit(SpARRegressor(**settings), estimator, estimator._source)
+        spar, ridge, bayes = _adapt(least_squares, target), unadapted, adapted
+        adaptation = spar.adaptation_
+        if estimator.rule == "chi2":
+            units, adaptation = adapted.units_, adapted.adaptation_
+        elif has_model:
+            units = unadapted.units_
+            scaled = _fit(SpARRegressor(**settings), estimator, in_units_of(estimator._source, units))
+            adaptation = _adapt(scaled, in_units_of(target, units)).adaptation_
+        centre = estimator._fitted_prior if estimator.centre is not None else None
+        own = {"not adapted": weights_of(unadapted)} if centre is None else {"centre": (centre.coef, centre.intercept)}
+    candidates = {"OLS": weights_of(least_squares), "SpAR": weights_of(spar), "Bayes-SpAR": weights_of(bayes)}
+    if has_model:
+        candidates = {**own, **candidates}
+    origin = 0.0 if centre is None else centre.coef
+    before, after = ((weights_of(fitted)[0] - origin) * units[:, None] for fitted in (unadapted, adapted))
     return Comparison(
         estimator=estimator,
         target=target,
-        candidates={
-            "OLS": _scale_weights(least_squares, inverse(units)),
-            "ridge": weights_of(ridge),
-            "SpAR": _scale_weights(spar, inverse(units)),
-            "Bayes-SpAR": weights_of(bayes),
-        },
-        adapted=name,
-        adaptation=spar.adaptation_,
+        candidates=candidates,
+        before=next(iter(own), "OLS") if has_model else "OLS",
+        adapted="SpAR" if adapted is spar else "Bayes-SpAR",
+        adaptation=adaptation,
         units=units,
-        removed=removed_shares(spar.adaptation_.z.V, before, after),
+        removed=removed_shares(adaptation.z.V, before, after),
+        outside=spar.adaptation_.outside_energy,
+        ridge=weights_of(ridge),
         limits=ridge.evidence_.limit,
+        alternatives=("Bayes-SpAR",) if adapted is spar else (),
     )
 
 
@@ -107,7 +140,11 @@ def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Compari
     columns = getattr(comparison.estimator, "feature_names_in_", None)
     shape = comparison.candidates["OLS"][0].shape
     checked = {str(name): _check_weights(str(name), value, shape, columns) for name, value in weights.items()}
-    return replace(comparison, candidates={**comparison.candidates, **checked})
+    return replace(
+        comparison,
+        candidates={**comparison.candidates, **checked},
+        alternatives=(*comparison.alternatives, *checked),
+    )
 
 
 def get_fitted_units(estimator: Any) -> Vector:
@@ -115,11 +152,6 @@ def get_fitted_units(estimator: Any) -> Vector:
     if isinstance(estimator, BayesSpARRegressor):
         return estimator._fitted_prior.units
     return np.ones(estimator.n_features_in_)
-
-
-def _scale_weights(estimator: Any, factors: Vector) -> Pair:
-    coef, intercept = weights_of(estimator)
-    return coef * factors[:, None], intercept
 
 
 def _adapt(estimator: Any, target: Moments) -> Any:

@@ -1,6 +1,7 @@
 r"""The directions of a target: the cost of keeping and of removing each one, and the alpha from which it is removed.
 
-Errors add along the target's directions. Let :math:`m_j` be the weight of least squares along direction j and
+If the method in use has a rule, weights and costs are its own, otherwise those of least squares. Errors add along the
+target's directions. Let :math:`m_j` be the weight along direction j before the rule and
 :math:`\mu_j` the posterior mean. Removing the direction changes the expected squared error by
 :math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is a gain if :math:`m_j` is more than twice :math:`\mu_j`.
 """
@@ -33,15 +34,14 @@ class Direction:
     energy : float
         Its share of the target's squared length about the source mean.
     keeping, removing : float
-        The expected squared error per row of keeping the weight of least squares (variance), and of setting it to
-        zero (estimated bias).
+        The expected squared error per row of keeping the weight (variance), and of setting it to zero (estimated
+        bias).
     change : float
-        The change of the expected squared error per row of least squares if the direction is removed; negative for a
-        gain.
+        The change of the expected squared error per row if the direction is removed; negative for a gain.
     inflation : float
         Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it is ``1 / N``.
     goes : bool
-        Whether the paper's rule removes it at the estimator's confidence.
+        Whether the rule removes it at the estimator's confidence; the paper's rule if the estimator has none.
     alpha, doubt : float
         The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without cancellation.
     outside : float
@@ -70,7 +70,8 @@ def describe_directions(
 ) -> tuple[Direction, ...]:
     """Describe the target's directions for one output, in order of falling variance cost.
 
-    ``posterior_mean`` are weights in the comparison's units. Features that share a name are one column.
+    ``posterior_mean`` are weights in the comparison's units, as corrections to the prior's centre. Features that share
+    a name are one column.
     """
     paper = comparison.adaptation
     path, M = alpha_path(paper), paper.n_target

@@ -6,21 +6,21 @@ The table in docs/report.md lists all findings.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
+from pyspar.estimators.experience import Outcome
 from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
-from pyspar.inspection.judgement import SERIOUS_HARM_RATIO, Judgement
-from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
-
-Severity = Literal["good", "info", "warning", "serious"]
+from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights
+from pyspar.inspection.target_rows import AbsurdRows
+from pyspar.wording import format_factor, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
@@ -30,7 +30,14 @@ TIE_TOLERANCE = 1e-3
 """Directions are not unique if the relative difference of their singular values is below this."""
 LARGE_REMOVED_SHARE = 0.5
 WIDE_INTERVAL_RATIO = 3.0
-"""A 95 % interval is reported if its upper end is at least this many times its lower end."""
+"""The 95 % interval of the linear model is reported if its upper end is at least this many times its lower end."""
+SERIOUS_ABSURD_SHARE = 0.05
+OUTCOME_CODES: dict[Outcome, str] = {
+    "hurts": "SPAR001",
+    "no-shift": "SPAR002",
+    "unverified": "SPAR015",
+    "unknown": "SPAR016",
+}
 LARGE_SCALE_RATIO = 1e6
 LEADER_SHARE, LEADER_FACTOR = 0.25, 10.0
 """A column dominates if it contributes at least the first share, and at least the second times an equal share."""
@@ -97,7 +104,7 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
     source, target = comparison.estimator._source, comparison.target
     spread = spread_of_features(source, fit_intercept=True)
     reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
-    contribution = comparison.candidates["ridge"][0] * spread[:, None]
+    contribution = comparison.ridge[0] * spread[:, None]
     names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
     leaders: list[LeadingColumn | None] = []
     for squared in squares.T:
@@ -127,7 +134,7 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
     findings = derive_feature_findings(
         rows=source.weight,
         rank=int(estimator.rank_),
-        outside=comparison.adaptation.outside_energy,
+        outside=comparison.outside,
         constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
         moved=moved,
         scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
@@ -192,16 +199,25 @@ def derive_feature_findings(
 
 
 def derive_label_findings(
-    judgement: Judgement, directions: Sequence[Direction], limit: str, leader: LeadingColumn | None
+    judgement: Judgement,
+    directions: Sequence[Direction] = (),
+    *,
+    limit: str = "interior",
+    leader: LeadingColumn | None = None,
+    absurd: AbsurdRows | None = None,
+    has_rule: bool = True,
 ) -> Iterator[Finding]:
-    """Yield the findings about one label. The first states whether the shift is harmful.
+    """Yield the findings about one label. The first is the judgement.
 
-    ``limit`` is the limit at which the evidence has its maximum.
+    ``limit`` is the limit at which the evidence has its maximum, and ``has_rule`` whether the estimator removes
+    directions by the paper's rule.
     """
-    yield _describe_harm(judgement, directions)
+    yield describe_judgement(judgement)
+    if absurd is not None:
+        yield _describe_absurd(absurd, name_weights(judgement.recommended))
     if judgement.increases_error:
         yield _describe_cost(judgement)
-    if tied := _count_ties(directions):
+    if has_rule and (tied := _count_ties(directions)):
         yield Finding(
             "SPAR006",
             "info",
@@ -222,66 +238,58 @@ def derive_label_findings(
             "the directions that vary most.",
             "The source labels determine only the remaining directions. Label some target rows to learn the others.",
         )
-    name, (low, high) = judgement.after.name, judgement.after.interval95
+    low, high = judgement.expected.interval95_if_linear or (0.0, 0.0)
     if low > 0.0 and WIDE_INTERVAL_RATIO * low <= high < math.inf:
         yield Finding(
             "SPAR010",
             "warning",
-            f"The forecast is imprecise: the 95 % interval for the RMSE of {name} is {format_interval((low, high))}.",
+            "The source determines the error poorly: even if the labels are linear in the features, the RMSE of "
+            f"{name_weights(judgement.recommended)} is between {format_number(low)} and {format_number(high)} (95 %).",
             "Label some target rows, above all rows with a wide interval (predict_interval).",
         )
     if leader is not None and leader.share >= max(LEADER_SHARE, LEADER_FACTOR / leader.n_columns):
         yield _describe_leader(leader)
 
 
-def _describe_harm(judgement: Judgement, directions: Sequence[Direction]) -> Finding:
-    ratio, advised = judgement.shift_ratio, judgement.advised
-    if not math.isfinite(ratio):
-        return Finding(
-            "SPAR001",
-            "serious",
-            "The shift hurts: the expected error of least squares on the target is too large to compute.",
-            "Check the units of the columns in which the target is far from the source.",
-        )
-    errors = (
-        f"the expected RMSE of least squares is {format_number(judgement.before.rmse)} on the target and "
-        f"{format_number(judgement.source_rmse)} on the source"
+def describe_judgement(judgement: Judgement) -> Finding:
+    """Return the judgement as a finding, with the sentences that headline and verdict have as well."""
+    code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
+    text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
+    return Finding(code, judgement.severity, text, judgement.next_step)
+
+
+def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings with the serious ones first; findings of the same severity keep their order."""
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+def _describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
+    share = absurd.n_absurd / absurd.n_rows
+    kinds = []
+    if absurd.n_negative:
+        kinds.append(f"{absurd.n_negative:,} are negative although no source label is")
+    if absurd.n_far:
+        low, high = map(format_number, absurd.limits)
+        kinds.append(f"{absurd.n_far:,} are below {low} or above {high}, far outside the source labels")
+    return Finding(
+        "SPAR018",
+        "serious" if share >= SERIOUS_ABSURD_SHARE else "warning",
+        f"{absurd.n_absurd:,} of {absurd.n_rows:,} predictions of {weights} ({format_percent(share)}) are implausible: "
+        f"{', and '.join(kinds)}. All predictions are between {' and '.join(map(format_number, absurd.extremes))}. The "
+        f"worst are in rows {', '.join(map(str, absurd.rows))} (the first row is 0).",
+        "Check these rows before relying on their predictions. Label such rows"
+        + (", or fit the logarithm of the label." if absurd.n_negative else "."),
     )
-    if not judgement.is_harmful:
-        advice = "The shift requires no action"
-        if advised is not None:
-            advice += f", but {advised.name} has a lower expected RMSE: {format_number(advised.rmse)}"
-        return Finding("SPAR002", "good", f"No harmful shift: {errors}.", f"{advice}.")
-    if advised is not None:
-        advice = f"Use {advised.name}: its expected RMSE is {format_number(advised.rmse)}."
-    else:
-        loads = directions[0].loads[:2] if directions else ()
-        names = " and ".join(repr(name) for name, share in loads if share >= 0.05)
-        place = f"in {names}" if names else "from the source"
-        advice = (
-            f"Label some rows of the target first, above all rows that differ {place}. No other weights have a much "
-            "lower expected error."
-        )
-    severity: Severity = "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
-    return Finding("SPAR001", severity, f"The shift hurts: {errors}, {format_number(ratio, 3)} times as large.", advice)
 
 
 def _describe_cost(judgement: Judgement) -> Finding:
-    before, after, advised = judgement.before, judgement.after, judgement.advised
-    if advised is not None:
-        advice = f"Use {advised.name} instead of adapting."
-    else:
-        until = "Until target rows are labelled, keep" if judgement.is_harmful else "Keep"
-        advice = (
-            f"{until} least squares if you trust that the labels are linear in the features. If you do not, prefer the "
-            "adapted weights, which extrapolate less."
-        )
+    before, after = judgement.forecasts[judgement.before], judgement.forecasts[judgement.adapted]
     return Finding(
         "SPAR012",
         "info",
-        f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} (least squares) to "
+        f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} ({name_weights(before.name)}) to "
         f"{format_number(after.rmse)} ({after.name}).",
-        advice,
+        f"{judgement.advice}.",
     )
 
 

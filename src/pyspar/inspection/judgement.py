@@ -1,73 +1,92 @@
-"""The judgement of one label's forecasts: whether the shift is harmful, and which weights to use.
+"""The judgement of one label: whether the shift hurts, which weights to use, and what to do next.
 
-Headline, findings and verdict all use the same judgement, so they recommend the same weights.
+Headline, verdict, findings, terminal, JSON and page all show the texts of this object, so they give the same advice.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspar.core.forecast import Forecast
-from pyspar.wording import format_factor, format_interval, format_number
+from pyspar.core.separation import Separation
+from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
+from pyspar.wording import format_interval, format_number, format_percent
 
-ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
-HARM_RATIO, SERIOUS_HARM_RATIO = 1.1, 2.0
-"""A shift is harmful if the expected error of least squares on the target is this many times that on the source."""
+OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
+"""The outcomes, from the mildest to the worst."""
+Severity = Literal["good", "info", "warning", "serious"]
+SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "info", "good")
+"""The severities in the order in which findings are listed."""
+SERIOUS_HARM_RATIO = 2.0
+"""Harm is serious if the error on the target is this many times the error at home."""
 WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
-"""Thresholds on the expected error of other weights relative to least squares. Weights below the first are worth using.
-Weights below the second help slightly. Weights above the inverse of the second increase the error."""
-SMALL_FACTOR, LARGE_FACTOR = 0.05, 2.0
-"""Below the first ratio and above the second, a change of the error is written as a factor instead of per cent."""
+"""Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
+is worth it. Above the inverse of the second, it increases the error."""
 
-Outcome = Literal["unknown", "label", "adapt", "use", "slight", "same", "worse"]
-"""The conclusion of a verdict: the errors cannot be computed; label target rows first; adapt; use other weights than
-the adapted weights; adapting helps slightly, changes little, or increases the error."""
+_DIGITS = 3
+_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The forecasts of one label by name, and the conclusions from them.
+    """The numbers of one label, and everything that is said about them.
 
-    ``source_rmse`` is the expected error of least squares on rows like those of the source, and ``adapted`` is the name
-    of the weights that the estimator has after adapting.
+    Attributes
+    ----------
+    forecasts : dict of name to Forecast
+    home : float
+        The expected RMSE on rows like those of the source.
+    before, adapted : str
+        The weights in use (least squares if the caller has no model), and the weights after adapting. They are equal
+        for a model that cannot be adapted.
+    alternatives : tuple of str
+        Further weights that may be recommended.
+    separation : Separation
+        How well source and target rows can be told apart.
+    kind : {"linear", "any"}
+        Whether the model is one of pyspar's regressors or any other.
+    n_target : float
+    outside : float
+        The share of the target's variation outside the span of the source.
+    gap : str
+        Why the forecast does not cover the target; "" if it covers nearly all of it.
+    uncovered : str
+        A sentence about the rows that the forecast does not cover; "" if it covers all.
+    evidence : dict of name to LabelEvidence
+        What labels of target rows show about each set of weights; empty without labels.
     """
 
-    forecasts: dict[str, Forecast]
-    source_rmse: float
+    forecasts: Mapping[str, Forecast]
+    home: float
+    before: str
     adapted: str
-
-    @property
-    def before(self) -> Forecast:
-        return self.forecasts["OLS"]
-
-    @property
-    def after(self) -> Forecast:
-        return self.forecasts[self.adapted]
+    separation: Separation
+    alternatives: tuple[str, ...] = ()
+    kind: Kind = "linear"
+    n_target: float = math.inf
+    outside: float = 0.0
+    gap: str = ""
+    uncovered: str = ""
+    evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
 
     @property
     def shift_ratio(self) -> float:
-        """The expected error of least squares on the target divided by that on the source."""
-        return self.before.rmse / self.source_rmse if self.source_rmse > 0.0 else 1.0
-
-    @property
-    def is_harmful(self) -> bool:
-        """Whether the shift is harmful; True if the ratio cannot be computed."""
-        return not self.shift_ratio < HARM_RATIO
+        """The expected error of the weights in use on the target, divided by the error at home."""
+        return self._compare_with_home(self.forecasts[self.before].rmse)
 
     @property
     def adapted_ratio(self) -> float:
-        """The expected error after adapting divided by that of least squares."""
-        return self.after.rmse / self.before.rmse if self.before.rmse > 0.0 else 1.0
+        """The expected error after adapting divided by that before."""
+        before, after = self.forecasts[self.before].rmse, self.forecasts[self.adapted].rmse
+        return after / before if before > 0.0 else 1.0
 
     @property
     def is_worthwhile(self) -> bool:
         return self.adapted_ratio < WORTHWHILE_RATIO
-
-    @property
-    def helps_slightly(self) -> bool:
-        return WORTHWHILE_RATIO <= self.adapted_ratio < SLIGHT_GAIN_RATIO
 
     @property
     def increases_error(self) -> bool:
@@ -75,63 +94,216 @@ class Judgement:
         return self.adapted_ratio * SLIGHT_GAIN_RATIO > 1.0
 
     @property
-    def advised(self) -> Forecast | None:
-        """The weights to use instead of least squares, or None if no weights are worth using.
+    def recommended(self) -> str:
+        """The name of the weights to use.
 
-        These are the adapted weights if they are worth using and no other weights are noticeably better.
+        These are the adapted weights, or the weights in use if adapting noticeably increases the expected error. An
+        alternative is recommended if its expected error is more than 5 % below that. Labels overrule the forecasts if
+        the interval of other weights lies below that of these weights.
         """
-        best = min(self.forecasts.values(), key=lambda forecast: forecast.rmse)
-        if not best.rmse < WORTHWHILE_RATIO * self.before.rmse:
-            return None
-        return self.after if self.is_worthwhile and best.rmse >= WORTHWHILE_RATIO * self.after.rmse else best
+        best = self.before if self.increases_error else self.adapted
+        for name in self.alternatives:
+            if self.forecasts[name].rmse < WORTHWHILE_RATIO * self.forecasts[best].rmse:
+                best = name
+        for name in (self.before, self.adapted, *self.alternatives):
+            if self.evidence and self.evidence[name].interval[1] < self.evidence[best].interval[0]:
+                best = name
+        return best
+
+    @property
+    def expected(self) -> Forecast:
+        """The forecast of the recommended weights."""
+        return self.forecasts[self.recommended]
+
+    @property
+    def labels(self) -> LabelEvidence | None:
+        """What labels of target rows show about the recommended weights; None without labels."""
+        return self.evidence.get(self.recommended)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether target labels confirm that the error is not much above that at home."""
+        return self.labels is not None and self.labels.confirmed
+
+    @property
+    def labels_show_harm(self) -> bool:
+        return self.labels is not None and self.labels.interval[0] > EXCESS * self.home
+
+    def judge_forecast(self, name: str) -> Outcome:
+        """Return the outcome by the forecast of one set of weights."""
+        return judge_outcome(
+            expected=self.forecasts[name].rmse,
+            home=self.home,
+            separation=self.separation,
+            outside=self.outside,
+            unseen=bool(self.gap),
+        )
 
     @property
     def outcome(self) -> Outcome:
-        if not (math.isfinite(self.before.rmse) and math.isfinite(self.after.rmse)):
-            return "unknown"
-        if self.advised is not None:
-            return "adapt" if self.advised is self.after else "use"
-        if self.is_harmful:
-            return "label"
-        if self.helps_slightly:
-            return "slight"
-        return "worse" if self.increases_error else "same"
+        """The outcome: "hurts" if this holds for the weights in use or for the recommended weights.
 
+        At least ten labels overrule the forecasts.
+        """
+        if self.labels_show_harm:
+            return "hurts"
+        outcome = self.judge_forecast(self.recommended)
+        if self.labels is not None and self.labels.n >= MIN_LABELS:
+            return "no-shift" if outcome == "no-shift" else "unverified"
+        return "hurts" if self.judge_forecast(self.before) == "hurts" else outcome
 
-def write_verdict(judgement: Judgement) -> str:
-    """Return one sentence with the recommendation, the expected errors and the assumption."""
-    before, after, advised = judgement.before, judgement.after, judgement.advised
-    outcome = judgement.outcome
-    if outcome == "unknown":
-        return "Whether adapting is worth it is unknown: the expected errors are too large to compute."
-    least, adapted = format_number(before.rmse), f"{format_number(after.rmse)} with {after.name}"
-    interval = f"95 %: {format_interval(after.interval95)}"
-    both = f"the expected RMSE is {least} with least squares and {adapted} ({interval})"
-    change = f"from {least} to {adapted} ({_describe_change(judgement.adapted_ratio)}; {interval})"
-    if outcome == "adapt":
-        text = f"Adapting is worth it: the expected RMSE falls {change}"
-    elif outcome == "use" and advised is not None:
+    @property
+    def severity(self) -> Severity:
+        """The severity of the outcome. It is "good" only if labels confirm the forecast."""
+        if self.is_confirmed:
+            return "good"
+        if self.outcome == "hurts":
+            ratio = self.shift_ratio if self.labels is None else self._compare_with_home(self.labels.rmse)
+            return "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
+        severities: dict[Outcome, Severity] = {"no-shift": "info", "unverified": "warning", "unknown": "serious"}
+        return severities[self.outcome]
+
+    @property
+    def base_rate(self) -> BaseRate | None:
+        """How often the error was much larger than at home on real shifts with such a forecast; None if labels tell."""
+        if self.labels is not None and (self.labels.n >= MIN_LABELS or self.labels_show_harm):
+            return None
+        return base_rate(self.judge_forecast(self.recommended), self.separation, self.kind)
+
+    @property
+    def headline(self) -> str:
+        """One sentence: what is known about the error on the target."""
+        if self.labels is not None:
+            return self._describe_labels(self.labels)
+        home, expected = f"{_show(self.home)} at home", f"{_show(self.expected.rmse)} on the target"
+        if self.outcome == "unknown":
+            return f"The error on the target is unknown: {self._describe_gap()}."
+        if self.outcome == "no-shift":
+            return (
+                "No covariate shift found: the rows of source and target cannot be told apart, and the expected RMSE "
+                f"is {expected} ({home})."
+            )
+        if self.outcome == "unverified":
+            return (
+                f"There is a shift, no harm is expected, and this is not verified: the expected RMSE is {expected} "
+                f"({home})."
+            )
+        before = _show(self.forecasts[self.before].rmse)
         text = (
-            f"Use {advised.name}: the expected RMSE falls from {least} with least squares to "
-            f"{format_number(advised.rmse)} ({_describe_change(advised.rmse / before.rmse)}; 95 %: "
-            f"{format_interval(advised.interval95)}); adapting gives {adapted}"
+            f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
+            f"{_show(self.shift_ratio)} times the {home}"
         )
-    elif outcome == "label":
-        effect = "helps only slightly" if judgement.helps_slightly else "does not help"
-        text = f"Label some rows of the target first, because the shift hurts and adapting {effect}: {both}"
-    elif outcome == "slight":
-        text = f"Adapting helps slightly: the expected RMSE falls {change}"
-    elif outcome == "same":
-        text = f"Adapting changes little: {both}"
-    else:
-        text = f"Adapting increases the expected error: the RMSE rises {change}"
-    return f"{text}, {ASSUMPTION}."
+        if self.recommended != self.before:
+            text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
+        return f"{text}."
+
+    @property
+    def comparison(self) -> str:
+        """One sentence that compares the forecast with the labels; "" without labels."""
+        if self.labels is None:
+            return ""
+        forecast, true = self.expected, self.labels.rmse
+        (low, high), ratio = forecast.interval95, true / forecast.rmse if forecast.rmse > 0.0 else math.nan
+        interval = f"its 95 % interval, {format_interval((low, high), _DIGITS)},"
+        size = f"{_show(true)} is {_show(ratio)} times the forecast of {_show(forecast.rmse)}"
+        if low <= true <= high:
+            return f"The true error {size}, and {interval} contains it."
+        side = "above" if true > high else "below"
+        return f"The forecast was wrong: the true error {size}, and {side} {interval.removesuffix(',')}."
+
+    @property
+    def not_covered(self) -> str:
+        """One sentence: the rows that the forecast does not cover; "" if it covers all, or if the headline says so."""
+        return "" if self.outcome == "unknown" and self.gap and self.labels is None else self.uncovered
+
+    @property
+    def experience(self) -> str:
+        """One sentence: how often this outcome was wrong on real shifts; "" if labels tell."""
+        rate = self.base_rate
+        if rate is None or not rate.n_tasks:
+            return ""
+        share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
+        said = "this was said"
+        if self.judge_forecast(self.recommended) != self.outcome:
+            said = "no harm was expected of the recommended weights"
+        return (
+            f"In {rate.n_tasks:,} real shifts where {said}, the error was more than {rate.threshold:g} times the error "
+            f"at home in {share}."
+        )
+
+    @property
+    def advice(self) -> str:
+        """The weights to use, as an instruction."""
+        verb = "Keep" if self.recommended == self.before else "Use"
+        return f"{verb} {name_weights(self.recommended)}"
+
+    @property
+    def next_step(self) -> str:
+        """One sentence: what to do."""
+        known = 0 if self.labels is None else self.labels.n
+        rows = f"{min(max(ROWS_TO_LABEL, 2 * known), self.n_target):,.0f} target rows"
+        choose = "pyspar.rows_to_label or spar label chooses them"
+        if self.is_confirmed:
+            return f"{self.advice}; nothing else has to be done while the target stays as it is."
+        if self.labels_show_harm:
+            return f"{self.advice}, and correct it with these labels (pyspar.TargetCorrection or spar label)."
+        if known >= self.n_target:
+            return f"{self.advice}; every target row has a label."
+        if known:
+            return f"{self.advice}, and label more rows, {rows} in all, to verify it ({choose})."
+        if self.outcome == "unknown":
+            return f"Label {rows} first, above all rows that the source does not cover ({choose})."
+        if self.outcome == "no-shift":
+            return (
+                f"{self.advice}; the relation between features and label may still have changed, so label {rows} to "
+                f"verify it ({choose})."
+            )
+        return f"{self.advice}, and label {rows} to verify it ({choose})."
+
+    @property
+    def verdict(self) -> str:
+        """The sentences above as one text."""
+        return " ".join(
+            filter(None, (self.headline, self.comparison, self.not_covered, self.experience, self.next_step))
+        )
+
+    def _describe_gap(self) -> str:
+        if self.gap:
+            return self.gap
+        if not math.isfinite(self.expected.rmse):
+            return "the expected error is too large to compute"
+        share = format_percent(self.outside)
+        return f"{share} of the target's variation is in directions that do not occur in the source"
+
+    def _compare_with_home(self, rmse: float) -> float:
+        if not math.isfinite(rmse):
+            return math.nan
+        if self.home > 0.0:
+            return rmse / self.home
+        return 1.0 if rmse == 0.0 else math.inf
+
+    def _describe_labels(self, labels: LabelEvidence) -> str:
+        measured = (
+            f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
+            f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
+            f"{format_interval(labels.interval, _DIGITS)}), {_show(self._compare_with_home(labels.rmse))} times the "
+            f"{_show(self.home)} at home"
+        )
+        if labels.confirmed:
+            return f"The labels confirm the model: {measured}."
+        if self.labels_show_harm:
+            return f"The labels show that the shift hurts: {measured}."
+        return f"The labels do not decide yet: {measured}."
 
 
-def _describe_change(ratio: float) -> str:
-    """Return the change of an error as text: in per cent, or as a factor if the change is large."""
-    if 0.0 < ratio < SMALL_FACTOR:
-        return f"{format_factor(1.0 / ratio)} times smaller"
-    if ratio > LARGE_FACTOR:
-        return f"{format_factor(ratio)} times as large"
-    return f"{100.0 * abs(1.0 - ratio):.0f} % {'less' if ratio < 1.0 else 'more'}"
+def name_weights(name: str) -> str:
+    """Return the name of weights in a sentence.
+
+    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
+    ('least squares', 'Bayes-SpAR')
+    """
+    return _NAMES.get(name, name)
+
+
+def _show(value: float) -> str:
+    return format_number(value, _DIGITS)

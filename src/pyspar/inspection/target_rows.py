@@ -13,11 +13,17 @@ from pyspar.inspection.compare import Pair
 from pyspar.sources.kinds import kind_of
 
 MAX_PREDICTED_ROWS = 2000
+FAR_RANGE_SHARE = 0.5
+"""A prediction is far outside the range of the source labels if it is outside by more than this share of the range."""
+FAR_DEVIATIONS = 6.0
+"""Without the range of the labels: the distance from their mean in standard deviations from which a prediction is far
+outside. Samples of common distributions rarely contain such a value."""
+MAX_LISTED_ROWS = 5
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of least squares (``before``) and of the adapted weights (``after``) for the same rows.
+    """The predictions of the weights in use (``before``) and of the adapted weights (``after``) for the same rows.
 
     ``rows`` holds the row numbers in the target: all of them, or an evenly spaced sample.
     """
@@ -27,23 +33,86 @@ class Predictions:
     after: tuple[float, ...]
 
 
-def predict_sample(Z: Any, before: Pair, after: Pair) -> tuple[Predictions, ...] | None:
-    """Predict a sample of rows with two sets of weights, for each output.
+@dataclass(frozen=True)
+class AbsurdRows:
+    """Target rows whose predictions no source label resembles.
 
-    Return None if the target has no rows in memory, or if a prediction is not finite.
+    Attributes
+    ----------
+    n_rows, n_absurd : int
+        The number of predictions, and of those that are far outside the source labels or negative.
+    n_negative, n_far : int
+        The number of negative predictions (0 if a source label is negative or the labels are unknown), and of those
+        that are far outside the source labels.
+    limits : pair of float
+        Predictions outside these limits are far outside the source labels.
+    extremes : pair of float
+        The smallest and the largest prediction.
+    rows : tuple of int
+        The row numbers of the worst predictions, from 0.
     """
-    if isinstance(Z, Moments) or kind_of(Z) not in ("rows", "sparse"):
+
+    n_rows: int
+    n_absurd: int
+    n_negative: int
+    n_far: int
+    limits: tuple[float, float]
+    extremes: tuple[float, float]
+    rows: tuple[int, ...]
+
+
+def has_rows(Z: Any) -> bool:
+    """Return whether a target has rows in memory."""
+    return not isinstance(Z, Moments) and kind_of(Z) in ("rows", "sparse")
+
+
+def predict_rows(Z: Any, weights: Pair) -> np.ndarray | None:
+    """Predict all rows of a target: (rows, outputs). None without rows in memory, or if a prediction is not finite."""
+    if not has_rows(Z):
         return None
-    Z = Z if hasattr(Z, "iloc") else Z.tocsr() if hasattr(Z, "tocsr") else np.asarray(Z)
-    places = choose_rows(Z.shape[0])
-    sample = _select_rows(Z, places)
-    rows = np.asarray(sample.toarray() if hasattr(sample, "toarray") else sample, dtype=np.float64)
-    predicted = [rows @ coef + intercept for coef, intercept in (before, after)]
-    if not all(np.isfinite(values).all() for values in predicted):
+    rows = Z.tocsr() if hasattr(Z, "tocsr") else np.asarray(Z, dtype=np.float64)
+    predicted = np.asarray(rows @ weights[0] + weights[1])
+    return predicted if np.isfinite(predicted).all() else None
+
+
+def sample_predictions(before: np.ndarray | None, after: np.ndarray | None, output: int) -> Predictions | None:
+    """Return the predictions of a sample of rows for one output; None if one of them is unknown."""
+    if before is None or after is None:
         return None
-    return tuple(
-        Predictions(tuple(map(int, places)), *(tuple(map(float, values[:, k])) for values in predicted))
-        for k in range(predicted[0].shape[1])
+    places = choose_rows(len(before))
+    values = (tuple(map(float, predicted[places, output])) for predicted in (before, after))
+    return Predictions(tuple(map(int, places)), *values)
+
+
+def find_absurd_rows(
+    predictions: np.ndarray, label_range: tuple[float, float] | None, mean: float, std: float
+) -> AbsurdRows | None:
+    """Return the rows whose predictions are far outside the source labels, or None if there are none.
+
+    ``label_range`` is the smallest and the largest source label, or None if only mean and standard deviation are known.
+
+    >>> find_absurd_rows(np.array([3.0, -1.0, 40.0]), (1.0, 9.0), 5.0, 2.0).rows
+    (2, 1)
+    """
+    if label_range is None:
+        low, high, is_signed = mean - FAR_DEVIATIONS * std, mean + FAR_DEVIATIONS * std, True
+    else:
+        margin = FAR_RANGE_SHARE * (label_range[1] - label_range[0])
+        low, high, is_signed = label_range[0] - margin, label_range[1] + margin, label_range[0] < 0.0
+    outside = np.maximum(low - predictions, predictions - high)
+    distance = outside if is_signed else np.maximum(outside, -predictions)
+    absurd = np.flatnonzero(distance > 0.0)
+    if not absurd.size or not std > 0.0:
+        return None
+    worst = absurd[np.argsort(-distance[absurd], kind="stable")[:MAX_LISTED_ROWS]]
+    return AbsurdRows(
+        n_rows=len(predictions),
+        n_absurd=int(absurd.size),
+        n_negative=0 if is_signed else int((predictions < 0.0).sum()),
+        n_far=int((outside > 0.0).sum()),
+        limits=(float(low), float(high)),
+        extremes=(float(predictions.min()), float(predictions.max())),
+        rows=tuple(map(int, worst)),
     )
 
 

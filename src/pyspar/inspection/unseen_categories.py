@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from pyspar.inspection.findings import Finding
-from pyspar.inspection.results import Inspection
 from pyspar.inspection.target_rows import is_missing
 from pyspar.wording import format_percent, list_categories
 
@@ -69,32 +68,29 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> Unseen
     return UnseenRows(int(is_unseen.sum()), n_target, tuple(columns.values()))
 
 
-def add_unseen(inspection: Inspection, unseen: UnseenRows) -> Inspection:
-    """Return an inspection that reports rows in unseen categories as a finding and in every verdict."""
+def describe_unseen(unseen: UnseenRows) -> Finding | None:
+    """Return the finding about rows in unseen categories, or None if there are none."""
     if not unseen.rows:
-        return inspection
-    is_serious = unseen.rows >= SERIOUS_SHARE * unseen.n_target
-    count, columns = f"{unseen.rows:,} of {unseen.n_target:,} target rows", describe_columns(unseen.columns)
-    unseen_finding = Finding(
+        return None
+    return Finding(
         "SPAR014",
-        "serious" if is_serious else "warning",
-        f"{count} ({format_percent(unseen.rows / unseen.n_target)}) {'has' if unseen.rows == 1 else 'have'} categories "
-        f"that do not occur in the source: {columns}. The labels carry no information about these categories, and the "
+        "serious" if is_serious(unseen) else "warning",
+        f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
+        f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
         "forecasts do not cover these rows.",
         "Label some of these rows first, or handle them with a separate model.",
     )
-    note = f"; the forecast does not cover {count} with categories that do not occur in the source ({columns})."
-    outputs = tuple(
-        replace(
-            output,
-            verdict=output.verdict.removesuffix(".") + note,
-            findings=tuple(map(_qualify, output.findings)) if is_serious else output.findings,
-        )
-        for output in inspection.outputs
-    )
-    label_findings = [finding for output in outputs for finding in output.findings]
-    feature_findings = [finding for finding in inspection.findings if finding.output is None]
-    return replace(inspection, outputs=outputs, findings=(*label_findings, unseen_finding, *feature_findings))
+
+
+def is_serious(unseen: UnseenRows) -> bool:
+    """Return whether so many rows have unseen categories that the error on the target is unknown."""
+    return unseen.rows > 0 and unseen.rows >= SERIOUS_SHARE * unseen.n_target
+
+
+def count_unseen(unseen: UnseenRows) -> str:
+    """Return the number of rows with unseen categories as text."""
+    return f"{unseen.rows:,} of {unseen.n_target:,} target rows"
 
 
 def describe_columns(columns: Sequence[UnseenColumn]) -> str:
@@ -108,14 +104,6 @@ def describe_columns(columns: Sequence[UnseenColumn]) -> str:
     if more > 0:
         parts.append(f"{more} more column{'s' if more > 1 else ''}")
     return "; ".join(parts)
-
-
-def _qualify(finding: Finding) -> Finding:
-    """Return a good finding as information that holds for the other rows only."""
-    if finding.severity != "good":
-        return finding
-    text = finding.text[:1].lower() + finding.text[1:]
-    return replace(finding, severity="info", text=f"For rows with known categories, {text}")
 
 
 def _find_new_values(step: Any, Z: Any, names: Sequence[str] | None) -> Iterator[tuple[str, Any, Any]]:

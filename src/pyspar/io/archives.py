@@ -1,15 +1,17 @@
 """Check zip archives and numpy arrays before their content is read.
 
-Each entry must be stored uncompressed, and each array must have the size that its header states. Reading a checked
-archive therefore allocates no more memory than the file occupies on disk.
+Each array must have the size that its header states. In files of pyspar each entry must also be stored uncompressed.
+Reading a checked file of pyspar therefore allocates no more memory than the file occupies on disk. The ``.npz`` files
+of users may be compressed; the size that a compressed entry can have is limited by its compressed size.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import IO
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from dataclasses import dataclass
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from pyspar.errors import InputError
 
 _PREFIX = 10  # bytes before the header of an .npy file: magic string, version, length of the header
 _ENCRYPTED = 0x1
+_MAX_DEFLATE_RATIO = 1032
+"""The largest ratio of original and compressed size that the format deflate can express."""
+_HEADER_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _HEADER = re.compile(
     r"\{'descr': '(?P<dtype>[<>|=][biufcSUmM]\d{1,9}(\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     r"'shape': \((?P<shape>(\d{1,18}(, \d{1,18})*,?)?)\), \} *\n"
@@ -24,23 +29,69 @@ _HEADER = re.compile(
 """The header that numpy writes for plain dtypes. Object and structured dtypes do not match."""
 
 
-def check_entries(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]:
-    """Return the entries of an archive of ``size`` bytes by name; raise InputError if one is not acceptable."""
+@dataclass(frozen=True)
+class ArrayHeader:
+    """The shape and dtype of an array in a file, whether it is stored by columns, and where its data start."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_columns: bool
+    offset: int
+
+    @property
+    def n_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def check_entries(archive: ZipFile, size: int, where: str, *, compressed: bool = False) -> dict[str, ZipInfo]:
+    """Return the entries of an archive of ``size`` bytes by name; raise InputError if one is not acceptable.
+
+    ``compressed`` also accepts entries that are compressed by deflate.
+    """
     entries: dict[str, ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename
         if name in entries:
             raise InputError(f"{where} has two entries named {name!r}; write the file again")
-        if info.compress_type != ZIP_STORED or info.flag_bits & _ENCRYPTED or info.compress_size != info.file_size:
+        is_plain = info.compress_type == ZIP_STORED and info.compress_size == info.file_size
+        is_deflated = info.compress_type == ZIP_DEFLATED and info.file_size <= _MAX_DEFLATE_RATIO * info.compress_size
+        if info.flag_bits & _ENCRYPTED or not (is_plain or (compressed and is_deflated)):
             raise InputError(
-                f"{where}: the entry {name!r} must be stored uncompressed, got zip method {info.compress_type} and "
-                f"flags {info.flag_bits:#x}; write the file again"
+                f"{where}: the entry {name!r} must be stored {'or deflated' if compressed else 'uncompressed'}, got "
+                f"zip method {info.compress_type}, flags {info.flag_bits:#x}, and {info.compress_size} bytes for "
+                f"{info.file_size}; write the file again"
             )
+        if info.comment:  # numpy writes none; one flipped bit in its length hides the entries after this one
+            raise InputError(f"{where}: the entry {name!r} has a comment; write the file again")
         entries[name] = info
-    total = sum(info.file_size for info in entries.values())
+    total = sum(info.compress_size for info in entries.values())
     if total > size:
         raise InputError(f"{where} has {size} bytes, but its entries claim {total} bytes; write the file again")
     return entries
+
+
+def read_npy_header(file: IO[bytes], size: int) -> ArrayHeader:
+    """Return the header of an ``.npy`` file of ``size`` bytes; raise ValueError if the size contradicts it."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADER_READERS:
+        raise ValueError(f"version {version} of the format is not supported")
+    shape, by_columns, dtype = _HEADER_READERS[version](file)
+    header = ArrayHeader(shape, dtype, by_columns, file.tell())
+    if dtype.hasobject:
+        raise ValueError("object arrays are not read")
+    if any(length < 0 for length in shape) or header.n_bytes != size - header.offset:
+        raise ValueError(
+            f"{size - header.offset} bytes of data, but the header describes the shape {shape} and the dtype {dtype}"
+        )
+    return header
+
+
+def read_entry(archive: ZipFile, info: ZipInfo) -> Any:
+    """Return an array of an archive whose header has been checked."""
+    with archive.open(info) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        file.read()  # the checksum is compared at the end of the entry
+        return array
 
 
 def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

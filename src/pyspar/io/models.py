@@ -31,10 +31,15 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         return
     if not hasattr(thing, "predict"):
         raise TypeError(f"expected a fitted model or Moments, got {type(thing).__name__}")
-    skops = need("skops.io", "cli")
     with whole_file(path) as temporary:
-        skops.dump(thing, temporary)
-        _list_trusted_names(skops, temporary.read_bytes(), "the model")
+        write_model(thing, temporary)
+
+
+def write_model(model: Any, path: Path) -> None:
+    """Write a model to a temporary file; raise InputError if :func:`load` would reject it."""
+    skops = need("skops.io", "cli")
+    skops.dump(model, path)
+    _list_trusted_names(skops, path.read_bytes(), "the model")
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.io.archives import check_entries, read_array_header
+from pyspar.io.archives import check_entries, read_array_header, read_entry
 from pyspar.io.atomic import whole_file
 
 FORMAT = "pyspar-moments-1"
@@ -59,7 +59,7 @@ def is_moments_file(path: str | os.PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             where, info = repr(str(path)), archive.getinfo("format.npy")
             check_entries(archive, Path(path).stat().st_size, where)
-            return read_array_header(archive, info, where)[0] == () and str(_read_array(archive, info)) == FORMAT
+            return read_array_header(archive, info, where)[0] == () and str(read_entry(archive, info)) == FORMAT
     except Exception:  # noqa: BLE001 - a file that cannot be read is not a file of Moments
         return False
 
@@ -69,14 +69,14 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
     where = repr(str(path))
     with _open_entries(path) as (archive, entries):
         shapes = {key: read_array_header(archive, info, where)[0] for key, info in entries.items()}
-        scalars = {key: _read_array(archive, entries[key]) for key in _REQUIRED if key != "root"}
+        scalars = {key: read_entry(archive, entries[key]) for key in _REQUIRED if key != "root"}
         names = _to_texts(scalars["names"])
         if str(scalars["format"]) != FORMAT:
             raise InputError(
                 f"{where} has the format {str(scalars['format'])!r}; this version of pyspar reads {FORMAT!r}"
             )
         problem = _check_numbers(scalars, shapes["root"]) or _check_names(names, int(scalars["n_features"]))
-        root = None if problem else np.asarray(_read_array(archive, entries["root"]), dtype=np.float64)
+        root = None if problem else np.asarray(read_entry(archive, entries["root"]), dtype=np.float64)
         problem = problem or _check_root(root, float(scalars["weight"]))
     if problem or root is None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
@@ -88,7 +88,7 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
 def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the names of the labels in a file of Moments; empty if the file has none."""
     with _open_entries(path) as (archive, entries):
-        return _to_texts(_read_array(archive, entries["outputs"])) if "outputs" in entries else ()
+        return _to_texts(read_entry(archive, entries["outputs"])) if "outputs" in entries else ()
 
 
 @contextmanager
@@ -102,7 +102,9 @@ def _open_entries(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, dict[
             missing = [key for key in _REQUIRED if key not in entries]
             if missing:
                 raise InputError(f"{where} is not a file of Moments: it has no {', '.join(missing)}")
-            entries = {key: entries[key] for key in _DTYPE_KINDS if key in entries}
+            unknown = [name for name in stored if name.removesuffix(".npy") not in _DTYPE_KINDS]
+            if unknown:  # perhaps a damaged name
+                raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
             for key, info in entries.items():
                 shape, dtype = read_array_header(archive, info, where)
                 dimensions = {"root": 2, "eps": 1, "names": 1, "outputs": 1}.get(key, 0)
@@ -117,13 +119,6 @@ def _open_entries(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, dict[
         raise
     except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
         raise InputError(f"{where} is not a readable .npz file ({error}); write it again") from error
-
-
-def _read_array(archive: ZipFile, info: ZipInfo) -> Any:
-    with archive.open(info) as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
-        file.read()  # the checksum is compared at the end of the entry
-        return array
 
 
 def _to_texts(array: Any) -> tuple[str, ...]:

@@ -55,12 +55,17 @@ class BatchReader:
 
     inputs: Callable[[Any], Any] | None
     labels: Callable[[Any], Any] | None
+    mask: Callable[[Any], Any] | None
+    sample_weight: Callable[[Any], Any] | None
     parameters: Mapping[str, bool]
 
     @classmethod
-    def of(cls, model: nn.Module, inputs: Any, labels: Any) -> BatchReader:
+    def of(
+        cls, model: nn.Module, inputs: Any = None, labels: Any = None, mask: Any = None, sample_weight: Any = None
+    ) -> BatchReader:
         """Return the reader for a model, with the caller's functions of a batch or None."""
-        for name, function in (("inputs", inputs), ("labels", labels)):
+        functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
+        for name, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{name} must be a function of the batch, got {_describe_value(function)}")
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -68,7 +73,7 @@ class BatchReader:
             signature = list(inspect.signature(model.forward).parameters.values())
         except ValueError:  # a forward method that is not written in Python has no signature
             signature = []
-        return cls(inputs, labels, {p.name: p.default is p.empty for p in signature if p.kind in kinds})
+        return cls(**functions, parameters={p.name: p.default is p.empty for p in signature if p.kind in kinds})
 
     def read_arguments(self, batch: Any, where: str) -> Arguments:
         """Return the arguments with which the model is called."""
@@ -92,8 +97,34 @@ class BatchReader:
             return torch.as_tensor(labels).detach()
         except (TypeError, ValueError, RuntimeError):
             raise InputError(
-                f"{where}: labels must be a tensor, got {describe_batch(labels)}; pass labels=, a function of the batch"
+                f"{where}: labels must be numbers, got {describe_batch(labels)}; pass labels=, a function of the batch"
             ) from None
+
+    def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
+        """Return one weight per row as a vector, zero for rows that ``mask`` excludes; None without both functions.
+
+        ``shape`` is that of the rows: the features without their last dimension.
+        """
+        weights: Tensor | None = None
+        for name, function in (("mask", self.mask), ("sample_weight", self.sample_weight)):
+            values = None if function is None else function(batch)
+            if values is None:
+                continue
+            try:
+                values = torch.as_tensor(values).detach()
+            except (TypeError, ValueError, RuntimeError):
+                raise InputError(f"{where}: {name} must return a tensor, got {describe_batch(values)}") from None
+            if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
+                raise InputError(
+                    f"{where}: {name} must return one value per row, shape {shape}, got {tuple(values.shape)}"
+                )
+            if name == "mask" and values.dtype != torch.bool and not bool(((values == 0) | (values == 1)).all()):
+                raise InputError(f"{where}: mask must return booleans, or 0 and 1, got other numbers")
+            values = values.to(torch.float64).reshape(-1)
+            if not bool((torch.isfinite(values) & (values >= 0)).all()):
+                raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
+            weights = values if weights is None else weights.to(values.device) * values
+        return weights
 
     def _find_labels(self, batch: Any, where: str) -> Any:
         if self.labels is not None:
@@ -159,6 +190,8 @@ def describe_batch(batch: Any) -> str:
     'a tuple of (Tensor of shape (2, 3), str)'
     >>> describe_batch({"a": torch.zeros(2)})
     "a dict with 'a' (Tensor of shape (2,))"
+    >>> describe_batch(["low", "high"] * 8)
+    'a list of 16 str'
     """
     fields = batch if isinstance(batch, Mapping) else batch._asdict() if hasattr(batch, "_asdict") else None
     if fields is None and not _is_array(batch) and not isinstance(batch, (tuple, list)):
@@ -167,6 +200,9 @@ def describe_batch(batch: Any) -> str:
         parts = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in fields.items())
         return f"a {type(batch).__name__} with {parts or 'no parts'}"
     if isinstance(batch, (tuple, list)):
+        kinds = {_describe_value(part) for part in batch}
+        if len(batch) > 4 and len(kinds) == 1:
+            return f"a {type(batch).__name__} of {len(batch)} {kinds.pop()}"
         return f"a {type(batch).__name__} of ({', '.join(_describe_value(part) for part in batch)})"
     return f"a {_describe_value(batch)}"
 

@@ -70,10 +70,29 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
     if reason:
         raise InputError(
-            f"{model}: {describe_layer(head)} cannot be adapted: {reason}. The prediction must be a linear function of "
-            "the features; adapt the part of the model that ends with the linear layer, and apply the rest afterwards"
+            f"{model}: {describe_layer(head)} cannot be adapted: {reason}. "
+            + _suggest_conversion(run.model, head, traces.get(head), outputs)
         )
     return head
+
+
+def _suggest_conversion(model: nn.Module, head: str, trace: LayerTrace | None, outputs: list[Tensor]) -> str:
+    """Return what to do about a model whose layer cannot be the head."""
+    path = head.split(".")
+    parents = [".".join(path[:i]) for i in range(1, len(path) + 1)]
+    if any(hasattr(model.get_submodule(name), "lora_A") for name in parents):
+        return "It has a LoRA adapter that is not merged; call model.merge_and_unload(), and pass the model it returns"
+    shapes = [tuple(output.shape) for output in outputs]
+    if trace is not None and len(trace.shape) == 3 and (trace.shape[0], trace.shape[2]) in shapes:
+        return (
+            "The layer runs on every token and the model selects one token of each sequence, as language models for "
+            "sequence classification do; pass a wrapper whose forward selects the token before the layer: "
+            "layer(hidden_states[torch.arange(n), last_token])"
+        )
+    return (
+        "The prediction must be a linear function of the features; adapt the part of the model that ends with the "
+        "linear layer, and apply the rest afterwards"
+    )
 
 
 def _select_layer(

@@ -6,30 +6,36 @@ The features are the inputs of the head. A hook reads them in one pass over each
 
 from __future__ import annotations
 
-import copy
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import length_hint
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import Matrix
 from pyspar.core.belief import Noise
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, fit_head
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, correct_head, fit_head
 from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.target_labels import LabelForecast, TargetDrift
+from pyspar.estimators.validation import check_choice
+from pyspar.nn.account import HeadAccount, check_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
 from pyspar.nn.features import moments_of_features
 from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.models import check_model, check_not_tied, copy_model, strip_wrapper_prefix, unwrap
 from pyspar.nn.running import prepare_runner
+from pyspar.nn.target_rows import TargetRows, check_order
 from pyspar.progress import show_progress
 from pyspar.sources.kinds import use_device_of
+from pyspar.wording import format_number
+
+LabelsScale = Literal["check", "ignore"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,15 @@ class AdaptedHead:
     estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the head's inputs whose weights the head now has. ``estimator.adapted(...)`` adapts it to
         another target without another pass over the source.
+    account : HeadAccount
+        The errors of the given head, of least squares and of the new head on the source rows, and how much their
+        predictions vary on the target. ``account.is_constant`` and ``account.is_worse`` mark outputs of which a warning
+        was issued. After a correction with target labels a larger error on the source is expected.
+    drift : TargetDrift, a list with one per output of several, or None without target labels
+        What the labels show: offset, slope and weights, each with an interval and a test.
+    forecast : LabelForecast, a list with one per output of several, or None without target labels
+        The expected RMSE of the new model on the target, with intervals; ``forecast.rmse_uncorrected`` is that without
+        the correction.
     """
 
     model: nn.Module
@@ -59,14 +74,27 @@ class AdaptedHead:
     adaptation: Adaptation | None
     head_name: str
     estimator: BayesSpARRegressor | SpARRegressor
+    account: HeadAccount
+    drift: TargetDrift | list[TargetDrift] | None = None
+    forecast: LabelForecast | list[LabelForecast] | None = None
 
     def __repr__(self) -> str:
         result = str(self.changed)
-        if self.method != "bayes":
-            result += ", refitted on the source" + (f", then {self.adaptation!r}" if self.adaptation else "")
+        if self.forecast is not None:
+            forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
+            result += (
+                f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target "
+                + ", ".join(
+                    f"{format_number(one.rmse)} (uncorrected {format_number(one.rmse_uncorrected)})"
+                    for one in forecasts
+                )
+            )
         elif not self.changed.directions:
             result += ": the model is unchanged"
-        return f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result})"
+        return (
+            f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result}; "
+            f"{self.account})"
+        )
 
 
 def adapt_head(
@@ -74,6 +102,7 @@ def adapt_head(
     source_loader: Any,
     target_loader: Any = None,
     *,
+    target_labels: Any = None,
     alpha: float = 0.999,
     method: HeadMethod = "bayes",
     noise: Noise = "mle",
@@ -81,6 +110,9 @@ def adapt_head(
     head: str | None = None,
     inputs: Callable[[Any], Any] | None = None,
     labels: Callable[[Any], Any] | None = None,
+    mask: Callable[[Any], Any] | None = None,
+    sample_weight: Callable[[Any], Any] | None = None,
+    labels_scale: LabelsScale = "check",
     autocast: torch.dtype | None = None,
     progress: bool | None = None,
 ) -> AdaptedHead:
@@ -97,8 +129,16 @@ def adapt_head(
         ``DataParallel`` or ``DistributedDataParallel`` are unwrapped; the copy is the plain module.
     source_loader : iterable of labelled batches
         A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
+        Pass source rows that were held out from training if there are enough of them, ideally several times as many
+        as features. The model fits its training rows better than new ones. Their labels therefore show less noise than
+        there is, and hide errors of the head.
     target_loader : iterable of batches
-        Labels in it are ignored. Not needed with ``method="ols"``.
+        Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
+    target_labels : array of shape (m,) or (m, K), or mapping, optional
+        Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
+        label}``. The head is adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`,
+        with the head's inputs as features. A head without bias gets one. ``target_loader`` must not shuffle, and the
+        head must have one input row per label.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
@@ -116,6 +156,14 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
         tuple (the model's positional arguments) or a dict (its named arguments).
+    mask, sample_weight : functions of a batch, optional
+        For a head on sequences: which tokens count, and with which weight. ``mask`` returns booleans (or 0 and 1), and
+        ``sample_weight`` weights, one for each row of the head's input, for batches of both loaders. None excludes
+        nothing. A weight of 2 equals two copies of the row.
+    labels_scale : {"check", "ignore"}, default "check"
+        "check" refuses source labels on another scale than the predictions: the model's error on the source exceeds 1.5
+        standard deviations of the labels, or labels and predictions are linearly related by a factor above 5 or below
+        0.2. "ignore" accepts them, for example for an untrained head.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
@@ -124,6 +172,17 @@ def adapt_head(
     Returns
     -------
     AdaptedHead
+
+    Warns
+    -----
+    SparWarning
+        If the new head predicts a constant on the target, or if its error on the source is more than 10 % larger than
+        that of the given head.
+
+    Notes
+    -----
+    The function may run in several threads at the same time. It draws no random numbers. A loader that shuffles draws
+    from torch's generator as in any other loop, and the state of that generator is not restored.
 
     Examples
     --------
@@ -137,51 +196,78 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    _check_model(model, autocast)
+    check_model(model, autocast)
     check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
-    _check_loaders(source_loader, target_loader, method)
-    original = _unwrap(model)
-    adapted = _copy_model(original)
-    reader = BatchReader.of(adapted, inputs, labels)
+    check_choice("labels_scale", labels_scale, get_args(LabelsScale))
+    uses_target = method != "ols" or target_labels is not None
+    _check_loaders(source_loader, target_loader, uses_target)
+    keep = None
+    if target_labels is not None:
+        check_order(target_loader)
+        if mask is not None or sample_weight is not None:
+            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
+        keep = TargetRows(target_labels)
+    original = unwrap(model)
+    adapted = copy_model(original)
+    reader = BatchReader.of(adapted, inputs, labels, mask, sample_weight)
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
-        name = find_head(run, reader.read_arguments(first, where), _strip_wrapper_prefix(head, original), where)
-        _check_not_tied(original, name)
+        name = find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(head, original), where)
+        check_not_tied(original, name)
         x, ndim = moments_of_features(
-            run, name, batches, reader, "source", progress=reporter, total=length_hint(source_loader) or None
-        )
+            run, name, batches, reader, "source",
+            allow_padding=labels_scale == "ignore", progress=reporter, total=length_hint(source_loader) or None,
+        )  # fmt: skip
+        if x.rows < 2:
+            raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
+        layer = cast(nn.Linear, adapted.get_submodule(name))
+        coef, bias = _as_float64(layer.weight), None if layer.bias is None else _as_float64(layer.bias)
+        trained = coef, np.zeros(len(coef)) if bias is None else bias
+        if labels_scale == "check":
+            check_label_scale(x, *trained)
+        if keep is not None and ndim != 2:
+            raise InputError(
+                f"target_labels requires a head with one input row per label, got inputs with {ndim} dimensions; pool "
+                "the features before the head"
+            )
         z = None
-        if method != "ols":
+        if uses_target:
             z, _ = moments_of_features(
                 run, name, iter(target_loader), reader, "target",
-                ndim=ndim, progress=reporter, total=length_hint(target_loader) or None,
+                ndim=ndim, keep=keep, progress=reporter, total=length_hint(target_loader) or None,
             )  # fmt: skip
-    layer = cast(nn.Linear, adapted.get_submodule(name))
-    bias = None if layer.bias is None else _as_float64(layer.bias)
     with use_device_of(layer.weight):
         new = fit_head(
-            x, z, method, coef=_as_float64(layer.weight), intercept=bias, alpha=alpha, noise=noise, cutoff=cutoff
+            x,
+            None if method == "ols" else z,
+            method,
+            coef=coef,
+            intercept=bias,
+            alpha=alpha,
+            noise=noise,
+            cutoff=cutoff,
         )
+        account = compare_heads(x, z, trained, new, fit_intercept=bias is not None, cutoff=cutoff)
+        account.warn()
+        if keep is not None:
+            new = correct_head(new, *keep.select())
+            account = account.replace_head(x, z, new)
     _write_weights(new, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
-    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator)
+    several = len(new.coef) > 1
+    drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
+    forecast: Any = (list(new.forecasts) if several else new.forecasts[0]) if new.forecasts else None
+    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account, drift, forecast)
 
 
 def _as_float64(parameter: Tensor) -> Matrix:
     return parameter.detach().to("cpu", torch.float64).numpy().copy()
 
 
-def _check_model(model: Any, autocast: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    if autocast not in (None, torch.bfloat16, torch.float16):
-        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {autocast!r}")
-
-
-def _check_loaders(source_loader: Any, target_loader: Any, method: HeadMethod) -> None:
+def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) -> None:
     check_loader(source_loader, "source_loader")
-    if method == "ols":
+    if not uses_target:
         return
     if target_loader is None:
         raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
@@ -194,55 +280,10 @@ def _check_loaders(source_loader: Any, target_loader: Any, method: HeadMethod) -
         )
 
 
-def _unwrap(model: nn.Module) -> nn.Module:
-    """Return the module inside the wrappers of torch.compile and of parallel training."""
-    while True:
-        if isinstance(getattr(model, "_orig_mod", None), nn.Module):
-            model = model._orig_mod  # type: ignore[assignment]
-        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        else:
-            return model
-
-
-def _copy_model(model: nn.Module) -> nn.Module:
-    """Copy a model. All further steps change only the copy, so an interruption cannot change the model."""
-    if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
-        raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first")
-    try:
-        return copy.deepcopy(model)
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        raise TypeError(
-            f"copy.deepcopy cannot copy {type(model).__name__}, and adapt_head only changes a copy of the model: "
-            f"{error}"
-        ) from error
-
-
-def _strip_wrapper_prefix(head: Any, model: nn.Module) -> str | None:
-    """Return the name of a layer without the prefix that torch.compile or DataParallel adds."""
-    if head is None:
-        return None
-    if not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(head).__name__}")
-    bare = re.sub(r"^((_orig_mod|module)\.)+", "", head)
-    return head if head in dict(model.named_modules()) else bare
-
-
-def _check_not_tied(model: nn.Module, name: str) -> None:
-    """Raise InputError if the head shares its weight with another layer, whose output would change too."""
-    head = model.get_submodule(name)
-    own = {p.data_ptr() for p in head.parameters(recurse=False)}
-    for other, module in model.named_modules():
-        for kind, parameter in module.named_parameters(recurse=False):
-            if module is not head and parameter.data_ptr() in own and parameter.numel():
-                raise InputError(
-                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
-                    "must not change; give the head its own weight first"
-                )
-
-
 def _write_weights(new: NewHead, layer: nn.Linear, name: str) -> None:
-    """Write new weights into a layer, in its dtype and on its device."""
+    """Write new weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
+    if layer.bias is None and new.intercept.any():
+        layer.bias = nn.Parameter(layer.weight.new_zeros(len(new.intercept)), layer.weight.requires_grad)
     with torch.no_grad():
         layer.weight.copy_(torch.as_tensor(new.coef))
         if layer.bias is not None:

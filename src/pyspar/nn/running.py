@@ -1,7 +1,12 @@
-"""Run a model in evaluation mode, without gradients, and restore its flags and the random state afterwards."""
+"""Run a model in evaluation mode, without gradients, and restore its flags afterwards.
+
+No state of the process is changed, so other threads are not affected. Random numbers are neither drawn nor restored
+here: loaders that shuffle, and models that draw in evaluation mode, advance torch's generator as in any other loop.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +18,9 @@ from torch import nn
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, describe_batch, move_to_device
+
+_STANCE_LOCK = threading.RLock()
+"""Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
 
 
 @contextmanager
@@ -34,6 +42,7 @@ class ModelRunner:
     model: nn.Module
     device: torch.device
     autocast: torch.dtype | None
+    is_compiled: bool = False
 
     @property
     def eps(self) -> float:
@@ -49,7 +58,9 @@ class ModelRunner:
             # These contexts apply to the model only. A loader may also use torch and must not be affected.
             with ExitStack() as stack:
                 stack.enter_context(torch.no_grad())
-                if hasattr(torch.compiler, "set_stance"):  # a compiled module ignores hooks that are added later
+                if self.is_compiled and hasattr(torch.compiler, "set_stance"):
+                    # A compiled module ignores hooks that are added later.
+                    stack.enter_context(_STANCE_LOCK)
                     stack.enter_context(torch.compiler.set_stance("force_eager"))
                 if self.autocast is not None:
                     stack.enter_context(torch.autocast(self.device.type, dtype=self.autocast))
@@ -67,7 +78,17 @@ class ModelRunner:
 
 @contextmanager
 def prepare_runner(model: nn.Module, autocast: torch.dtype | None) -> Iterator[ModelRunner]:
-    """Yield a runner for a model in evaluation mode; flags and random state are restored after the ``with`` block."""
+    """Yield a runner for a model in evaluation mode; the flags are restored after the ``with`` block."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    with evaluation_mode(model), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        yield ModelRunner(model, device, autocast)
+    with evaluation_mode(model):
+        yield ModelRunner(model, device, autocast, any(map(_is_compiled, model.modules())))
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    """Return whether torch.compile was applied to a module, to its forward method, or to a function that it holds."""
+    if getattr(module, "_compiled_call_impl", None) is not None or isinstance(
+        getattr(module, "_orig_mod", None), nn.Module
+    ):
+        return True
+    functions = [*vars(module).values(), getattr(type(module), "forward", None)]
+    return any(hasattr(function, "_torchdynamo_orig_callable") for function in functions)

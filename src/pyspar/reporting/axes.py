@@ -14,6 +14,8 @@ MAX_DECADES = 8
 """A logarithmic axis shows at most this many decades. Smaller values are drawn at its edge."""
 _EQUAL_STEP_DECADES = 0.6
 """Over fewer decades than this, equal steps are easier to read than 1, 2, 5."""
+_MIN_PLAIN_TICK, _MAX_PLAIN_TICK = 1e-3, 1e6
+"""If a tick is outside these limits, all ticks of a logarithmic axis are written as powers of ten."""
 
 
 def compute_log_limits(values: Sequence[float]) -> tuple[float, float]:
@@ -59,7 +61,9 @@ def set_log_scale(axis: Any, limits: tuple[float, float], max_ticks: int = 7) ->
     """Give an axis a logarithmic scale. Ticks are plain text, because mathtext interprets dollar signs in names."""
     name = axis.axis_name
     axis.axes.set(**{f"{name}scale": "log", f"{name}lim": limits})
-    _set_ticks(axis, FixedLocator(choose_log_ticks(*limits, max_ticks)), format_log_tick)
+    ticks = choose_log_ticks(*limits, max_ticks)
+    as_power = bool(ticks) and not (min(ticks) >= _MIN_PLAIN_TICK and max(ticks) < _MAX_PLAIN_TICK)
+    _set_ticks(axis, FixedLocator(ticks), lambda value: format_log_tick(value, as_power=as_power))
 
 
 def set_linear_scale(axis: Any, max_steps: int = 5, *, integers: bool = False) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,12 +33,15 @@ class Report:
         The call that created the report.
     notes : tuple of str
         Further remarks about the data.
+    date : str
+        The day on which the report was created, as YYYY-MM-DD.
     """
 
     inspection: Inspection
     title: str = "Shift report"
     command: str = ""
     notes: tuple[str, ...] = ()
+    date: str = field(default_factory=lambda: datetime.date.today().isoformat())
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""
@@ -44,6 +49,7 @@ class Report:
         return {
             "format": "pyspar-report-1",
             "title": self.title,
+            "date": self.date,
             "command": self.command,
             "versions": {"pyspar": __version__, "python": platform.python_version(), **versions},
             "notes": list(self.notes),
@@ -74,27 +80,35 @@ class Report:
     def __repr__(self) -> str:
         return f"Report({self.inspection!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        style = "width: 100%; height: 50rem; border: 1px solid #d0d7de"
+        return f'<iframe srcdoc="{escape(self.html())}" style="{style}" title="{escape(self.title)}"></iframe>'
+
 
 def report(
     estimator: Any,
     Z: Any,
     *,
+    source: tuple[Any, Any] | None = None,
+    y: Any = None,
     groups: Any = None,
     weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    title: str = "Shift report",
+    title: str | None = None,
     command: str | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Create a report of the expected errors on an unlabelled target: ``report(est, Z).save("report.html")``.
+    """Create a report of the expected errors on a target: ``report(est, Z).save("report.html")``.
 
     Parameters
     ----------
-    estimator, Z, groups, weights, sample_weight, columns, outputs
+    estimator, Z, source, y, groups, weights, sample_weight, columns, outputs
         As for :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
-    title : str
+    title : str, optional
+        By default the names of the labels.
     command : str, optional
         The call to show; by default this call, with the estimator's parameters.
     notes : sequence of str
@@ -111,15 +125,26 @@ def report(
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(50, 40)), rng.normal(size=(100, 40))
     >>> result = report(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)), Z)
-    >>> result.as_dict()["outputs"][0]["worth"]
-    True
+    >>> result.as_dict()["outcome"]
+    'no-shift'
     """
     inspection = inspect(
-        estimator, Z, groups=groups, weights=weights, sample_weight=sample_weight, columns=columns, outputs=outputs
+        estimator,
+        Z,
+        source=source,
+        y=y,
+        groups=groups,
+        weights=weights,
+        sample_weight=sample_weight,
+        columns=columns,
+        outputs=outputs,
     )
     if command is None:
-        options = ", groups=groups" if groups is not None else ""
+        given = {"source=(X, y)": source, "y=y": y, "groups=groups": groups}
+        options = "".join(f", {text}" for text, value in given.items() if value is not None)
         command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"
+    if title is None:
+        title = f"Error of {', '.join(output.name for output in inspection.outputs)} on the target"
     return Report(inspection, str(title), command, tuple(map(str, notes)))
 
 

@@ -14,78 +14,59 @@ from pyspar.wording import format_interval, format_number
 MAX_DOTS = 500
 _LOG_SCALE_RATIO = 20.0
 """Errors that differ by more than this factor are shown on a logarithmic axis."""
+_REMOVED_SHARE = 0.5
+"""Without a rule, a direction is marked as removed if adapting removed this share of its weight."""
 _MIN_INFLATION = 1e-3
 """Directions with an inflation below this share of that without a shift are drawn at the edge."""
 
 
-def draw_expected_errors(output: dict[str, Any], name: str, adapted: str) -> str:
-    """Draw the expected RMSE of each set of weights, for labels with and without noise.
+def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Draw the error at home, the expected errors on the target with their intervals, and the true error if known.
 
-    ``adapted`` is the name of the weights that adapting the estimator gives. Return "" if no error is known.
+    Each row has a ``label``, a ``value``, and the ends ``interval80`` and ``interval95`` or None. Return "" if no error
+    is known.
     """
-    forecasts = [f for f in output["forecasts"] if f["rmse"] is not None][::-1]
-    if not forecasts:
+    shown = [row for row in rows if row["value"] is not None][::-1]
+    if not any(row["value"] for row in shown):
         return ""
-    panels = (("for labels with noise", ""), ("for labels without noise", "_noiseless"))
-    source_rmse = output["in_distribution"]
+    ends = [end for row in shown for end in (*(row["interval95"] or ()), row["value"]) if end]
+    high = max(ends)
 
     def draw(figure: Any, narrow: bool) -> None:
-        axes = figure.subplots(2, 1) if narrow else figure.subplots(1, 2, sharey=True)
-        # Keep the last tick of one panel apart from the first tick of the next.
-        figure.get_layout_engine().set(**({"hspace": 0.08} if narrow else {"wspace": 0.07}))
-        for ax, (title, suffix) in zip(axes, panels):
-            reference = None if suffix else source_rmse
-            _draw_error_bars(ax, forecasts, suffix, reference, adapted, narrow)
-            ax.set_title(title)
-            if reference is not None:
-                ax.axvline(reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
-                fraction = (ax.transData - ax.transAxes).transform((reference, 0.0))[0]
-                is_left = fraction < 0.6  # keeps the text inside its panel
-                ax.annotate(
-                    "OLS on the source", (reference, 1.0), xycoords=("data", "axes fraction"),
-                    xytext=(3 if is_left else -3, -1), textcoords="offset points", fontsize=8, color=MUTED, va="top",
-                    ha="left" if is_left else "right",
-                )  # fmt: skip
-        figure.supxlabel(
-            "expected RMSE" + ("\n" if narrow else " ") + "with 80 % (thick) and 95 % (thin) interval", fontsize=9
-        )
+        ax = figure.subplots()
+        if high > _LOG_SCALE_RATIO * min(ends):
+            low = 0.8 * min(ends)
+            set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.15), max_ticks=4 if narrow else 6)
+        else:
+            ax.set_xlim(0.0, 1.15 * high)
+            set_linear_scale(ax.xaxis, 4 if narrow else 6)
+        if output["home"]:
+            ax.axvline(output["home"], color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
+        for place, row in enumerate(shown):
+            value, colour = row["value"], {"home": MUTED, "before": THIRD, "true": INK}.get(row["kind"], KEEP)
+            for level, width in (("interval95", 1.6), ("interval80", 5.0)):
+                if row[level] is not None:
+                    ax.plot(_fill_ends(row[level], value), [place, place], color=colour, linewidth=width)
+            ax.plot([value], [place], "D" if row["kind"] == "true" else "o", color=colour, markersize=7)
+            ax.annotate(
+                format_number(value, 3), (value, place), xytext=(5, 5), textcoords="offset points", va="bottom",
+                ha="left", fontsize=9.5,
+            )  # fmt: skip
+        ax.set_ylim(-0.4, len(shown) - 0.3)
+        _name_bars(ax, [row["label_narrow" if narrow else "label"] for row in shown])
+        ax.set_xlabel("RMSE" + ("" if narrow else " with 80 % (thick) and 95 % (thin) interval; dashed: error at home"))
 
-    label = "Expected RMSE on the target. " + "; ".join(
-        f"{f['name']} {format_number(f['rmse'])}, 95 % interval {format_interval(f['interval95'])}"
-        for f in forecasts[::-1]
+    label = "; ".join(
+        f"{row['label']}: {format_number(row['value'])}"
+        + (f", 95 % interval {format_interval(row['interval95'])}" if row["interval95"] else "")
+        for row in shown[::-1]
     )
-    rows = len(forecasts)
-    return draw_figure(name, label, draw, (1.25 + 0.36 * rows, 1.9 + 0.66 * rows))
-
-
-def _draw_error_bars(
-    ax: Any, forecasts: Sequence[dict[str, Any]], suffix: str, reference: float | None, adapted: str, narrow: bool
-) -> None:
-    values = [f["rmse" + suffix] or 0.0 for f in forecasts]
-    lows, highs = zip(*(_fill_ends(f["interval95" + suffix], v) for f, v in zip(forecasts, values)))
-    positive = [v for v in (*values, reference or 0.0) if v > 0.0]
-    # Leave space for the number after the longest bar.
-    if positive and max(positive) > _LOG_SCALE_RATIO * min(positive):
-        low, high = 0.7 * min(v for v in (*lows, *positive) if v > 0.0), max(*highs, *positive)
-        set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.3), max_ticks=4)
-    else:
-        ax.set_xlim(0.0, 1.3 * max(*highs, *positive, 0.0) or 1.0)
-        set_linear_scale(ax.xaxis, 5 if narrow else 4)
-    for place, (forecast, value, high) in enumerate(zip(forecasts, values, highs)):
-        colour = KEEP if forecast["name"] == adapted else THIRD
-        ax.barh(place, value, height=0.62, color=colour, alpha=0.28, linewidth=0)
-        for level, width in (("interval95", 1.2), ("interval80", 4.0)):
-            ax.plot(_fill_ends(forecast[level + suffix], value), [place, place], color=colour, linewidth=width)
-        ax.plot([value], [place], "o", color=INK, markersize=4)
-        end = max(high, value), place
-        ax.annotate(format_number(value), end, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
-    ax.set_ylim(-0.5, len(forecasts) - 0.2)  # leaves space for the text above the first bar
-    _name_bars(ax, forecasts)
+    return draw_figure(name, label, draw, (0.75 + 0.42 * len(shown), 0.85 + 0.46 * len(shown)))
 
 
 def draw_error_parts(output: dict[str, Any], name: str) -> str:
     """Draw the parts of the expected squared error of each set of weights; return "" if all errors are zero."""
-    forecasts = [f for f in output["forecasts"] if f["rmse"]][::-1]
+    forecasts = [f for f in output["forecasts"] if f["rmse"] and f["noise"] is not None][::-1]
     if not forecasts:
         return ""
     parts = (
@@ -109,7 +90,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                 )  # fmt: skip
                 left += share
         ax.set(xlim=(0, 100), xlabel="share of the expected squared error, %")
-        _name_bars(ax, forecasts)
+        _name_bars(ax, [f["name"] for f in forecasts])
         ax.grid(visible=False)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
@@ -120,8 +101,13 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
     return draw_figure(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
 
 
-def draw_inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n_source: float, name: str) -> str:
-    """Draw the spectral inflation of each direction against its energy rank; return "" if all inflations are zero."""
+def draw_inflation(
+    directions: Sequence[dict[str, Any]], ranks: Sequence[int], n_source: float, name: str, *, has_rule: bool
+) -> str:
+    """Draw the spectral inflation of each direction against its energy rank; return "" if all inflations are zero.
+
+    Directions that the method in use removed are marked: by its rule, or at least half of their weight.
+    """
     values, unshifted = [d["inflation"] or 0.0 for d in directions], 1.0 / n_source
     if not any(values):
         return ""
@@ -137,7 +123,7 @@ def draw_inflation(directions: Sequence[dict[str, Any]], ranks: Sequence[int], n
         figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
         inflation = "spectral inflation" if narrow else "spectral inflation, in units of the noise"
         ax.set(xlabel="target direction, largest energy first", ylabel=inflation)
-        return ax, _place_directions(directions, ranks, _clip(values, (low, high)))
+        return ax, _place_directions(directions, ranks, _clip(values, (low, high)), has_rule=has_rule)
 
     above = sum(v > unshifted for v in values)
     label = (
@@ -180,7 +166,7 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
     return draw_figure(name, label, draw, (4.2, 4.3))
 
 
-def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
+def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_name: str) -> str:
     """Draw predictions before and after adapting, with the range of most source labels; return "" without any."""
     predictions = output["predictions"]
     if predictions is None:
@@ -192,7 +178,7 @@ def draw_predictions(output: dict[str, Any], name: str, estimator: str) -> str:
     def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
         ax = figure.subplots()
         x, y = _pad_limits(before), _pad_limits(after)
-        ax.set(xlim=x, ylim=y, xlabel="before: least squares", ylabel=f"after: {estimator}, adapted")
+        ax.set(xlim=x, ylim=y, xlabel=f"before: {before_name}", ylabel=f"after: {after_name}")
         if mean is not None and std is not None:
             ax.axhspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.45, linewidth=0)
             ax.axvspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.3, linewidth=0)
@@ -215,14 +201,17 @@ def _pad_limits(values: Sequence[float]) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _name_bars(ax: Any, forecasts: Sequence[dict[str, Any]]) -> None:
-    ax.set_yticks(range(len(forecasts)), [shorten(f["name"]) for f in forecasts])
+def _name_bars(ax: Any, names: Sequence[str]) -> None:
+    ax.set_yticks(range(len(names)), [shorten(name, 34) for name in names])
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
 
 
-def _place_directions(directions: Sequence[dict[str, Any]], x: Sequence[float], y: Sequence[float]) -> Points:
-    return Points(x, y, ["gone" if direction["goes"] else "kept" for direction in directions])
+def _place_directions(
+    directions: Sequence[dict[str, Any]], x: Sequence[float], y: Sequence[float], *, has_rule: bool = True
+) -> Points:
+    is_removed = [d["goes"] if has_rule else (d["removed"] or 0.0) >= _REMOVED_SHARE for d in directions]
+    return Points(x, y, ["gone" if removed else "kept" for removed in is_removed])
 
 
 def _clip(values: Sequence[float], limits: tuple[float, float]) -> list[float]:

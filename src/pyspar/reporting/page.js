@@ -16,7 +16,7 @@
   // Isolates keep names in right-to-left scripts from changing the order of the surrounding text.
   const isolate = (name) => "\u2068" + name + "\u2069";
   const ALPHA_ONE = 399; // the slider position of alpha = 1
-  const alphaText = (s) => (s >= ALPHA_ONE ? "1" : s >= 6 ? "1 − " + show(Number(Math.pow(10, -s).toPrecision(2))) : String(Number((1 - Math.pow(10, -s)).toFixed(Math.ceil(s) + 2))));
+  const alphaText = (s) => (s >= ALPHA_ONE ? "1" : String(Number((1 - Math.pow(10, -s)).toFixed(Math.min(Math.ceil(s) + 2, 8)))));
 
   // The theme is that of the system until the button is used.
   const theme = document.getElementById("theme");
@@ -30,7 +30,7 @@
     const own = data.outputs[Number(article.dataset.output)];
     const find = (selector) => article.querySelector(selector);
     const slider = find("input[type=range]");
-    if (!slider) continue; // keeping has no cost
+    if (!own) continue; // the model has no directions
     const pictures = [...article.querySelectorAll(".plane svg, .inflation svg")].map((svg) => ({
       svg, circles: [...svg.querySelectorAll(".points circle")],
       rule: svg.querySelector("[id$='-rule'] path"),
@@ -53,11 +53,11 @@
       }
       let count = 0;
       while (count < own.steps.length && own.steps[count][0] <= s + 1e-9) count++;
-      const last = count ? own.steps[count - 1] : [0, own.base === null ? null : own.base * own.base, 0];
+      const last = count ? own.steps[count - 1] : [0, own.base, 0];
       if (moved) {
         find(".count").textContent = count.toLocaleString("en-US");
         find(".energy").textContent = percent(last[2]);
-        find(".after").textContent = own.base === null ? "unknown" : show(Math.sqrt(Math.max(last[1], 0)));
+        find(".after").textContent = !own.known ? "unknown" : show(Math.sqrt(Math.max(last[1], 0)));
         find(".alpha").textContent = alphaText(s);
       }
       slider.setAttribute("aria-valuetext", `alpha ${find(".alpha").textContent}, ${count} directions removed`);
@@ -68,10 +68,11 @@
       find(".names").textContent = (large.length ? large : all.slice(0, 3)).map(([n]) => isolate(own.names[n])).join(", ");
       article.querySelectorAll(".some").forEach((part) => { part.hidden = count === 0; });
     };
-    const moved = () => draw(Number(slider.value), true);
-    slider.addEventListener("input", moved);
-    find(".reset").addEventListener("click", () => { slider.value = own.start; draw(own.start, true); });
-    draw(own.start, false);
+    if (slider) { // only a method with a rule has a slider
+      slider.addEventListener("input", () => draw(Number(slider.value), true));
+      find(".reset").addEventListener("click", () => { slider.value = own.start; draw(own.start, true); });
+      draw(own.start, false);
+    }
 
     const describe = (i) => {
       const [place, keeping, removing, inflation, energy, outside, loads] = own.points[i];
@@ -79,7 +80,7 @@
         `Direction ${i + 1}: ${percent(energy)} of the target's energy`,
         `cost of keeping ${show(keeping)}, of removing ${show(removing)}`,
         `inflation ${show(inflation)}` + (outside >= 0.005 ? `, ${percent(outside)} outside the source` : ""),
-        place === null || place >= ALPHA_ONE ? "kept at every α below 1" : `removed at α = ${alphaText(place)} or above`,
+        ...(!slider ? [] : [place === null || place >= ALPHA_ONE ? "kept at every α below 1" : place > 6 ? "removed above α = 0.999999" : `removed at α = ${alphaText(place)} or above`]),
         "columns: " + loads.filter(([, share], i) => i === 0 || share >= 0.005).map(([n, share]) => `${isolate(own.names[n])} ${(100 * share).toFixed(0)}\u00a0%`).join(", "),
       ].join("\n");
     };

@@ -10,6 +10,7 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
+from pyspar.inspection.judgement import name_weights
 from pyspar.reporting import figures, formatting
 from pyspar.wording import format_interval, format_number, format_percent
 
@@ -17,12 +18,9 @@ MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
 """The number of directions drawn for one output and for all outputs, which limits the size of the file."""
 MAX_GROUPS = 40
-MAX_HEADLINE_FINDINGS = 3
-"""The number of further findings in the headline section."""
 MIN_REMOVED_SHARE = 0.01
-"""If no direction lost more than this share of its weight, the page says that adapting removed almost nothing."""
-SEVERITIES = ("serious", "warning", "info", "good")
-SLIDER_MAX, SLIDER_STEP = 16.0, 0.05
+"""The columns in the removed directions are listed if a direction lost at least this share of its weight."""
+SLIDER_MAX, SLIDER_STEP = 6.0, 0.05
 """The slider shows ``-log10(1 - alpha)``: 0 is alpha 0, 3 is alpha 0.999."""
 ALPHA_ONE = 399.0
 """The slider position of alpha 1, where ``1 - alpha`` is below the range of float64; directions that only alpha 1
@@ -36,6 +34,7 @@ def render_page(report: dict[str, Any]) -> str:
         number=format_number, between=format_interval, count="{:,.0f}".format, alpha=formatting.format_alpha,
         percent=lambda *value: formatting.keep_percent(format_percent(*value)), keep_percent=formatting.keep_percent,
         hundredths=formatting.format_hundredths, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
+        in_column=formatting.format_in_column, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -57,66 +56,115 @@ def render_page(report: dict[str, Any]) -> str:
 
 def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values that the section of one output shows, with at most ``limit`` directions."""
-    alpha, directions = report["alpha"], output["directions"]
-    start = ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha)
-    drawn = directions[:limit]
-    order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
-    rank = {j: place for place, j in enumerate(order, 1)}
-    ranks = [rank[j] for j in range(len(drawn))]
-    by_name = {f["name"]: f for f in output["forecasts"]}
-    place = list(by_name).index(report["adapted"])
+    names = [forecast["name"] for forecast in output["forecasts"]]
+    by_name = dict(zip(names, output["forecasts"]))
+    place = names.index(output["recommended"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
-    numbers = [("OLS", "least squares on the target"), (report["adapted"], f"adapted ({report['adapted']})")]
-    if report["adapted"] != "Bayes-SpAR":
-        numbers.append(("Bayes-SpAR", "Bayes-SpAR on the target"))
-    removed = [d for d in directions if d["goes"]]
-    headline, *others = output["findings"]
-    feature_findings = [finding for finding in report["findings"] if finding["output"] is None]
-    others = sorted([*others, *feature_findings], key=lambda finding: SEVERITIES.index(finding["severity"]))
-    classes = ("BayesSpARRegressor", "SpARRegressor")
-    estimator = next((name for name in classes if name in report["estimator"]), "regressor")
+    findings = [finding for finding in report["findings"] if finding["output"] in (output["name"], None)]
     return {
         **output,
         "id": f"o{k}",
         "by_name": by_name,
-        "estimator": estimator,
-        "numbers": numbers,
+        "expected": by_name[output["recommended"]],
+        "code": output["findings"][0]["code"],
+        "others": [finding for finding in findings if finding != output["findings"][0]],
+        "groups": groups[:MAX_GROUPS],
+        "n_groups": len(groups),
+        "picture": Markup(figures.draw_judgement(output, f"o{k}-errors", _list_errors(report, output, by_name))),
+        "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
+        "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
+        "scatter": Markup(_draw_predictions(report, output, k)),
+        **_prepare_directions(report, output, k, limit),
+    }
+
+
+def _draw_predictions(report: dict[str, Any], output: dict[str, Any], k: int) -> str:
+    before, after = report["before"], report["adapted"]
+    if before == after:  # a model that cannot be adapted
+        return ""
+    return figures.draw_predictions(output, f"o{k}-predictions", name_weights(before), name_weights(after))
+
+
+def _list_errors(
+    report: dict[str, Any], output: dict[str, Any], by_name: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the errors of the first figure: at home, expected on the target, and true if labels are known."""
+    recommended, before, labels = output["recommended"], report["before"], output["labels"]
+    rows = [{"kind": "home", "label": "at home", "value": output["home"], "interval80": None, "interval95": None}]
+    for name in dict.fromkeys((before, recommended)):
+        forecast = by_name[name]
+        rows.append(
+            {
+                "kind": "expected" if name == recommended else "before",
+                "label": f"expected, {name_weights(name) if name == 'OLS' else name}",
+                "value": forecast["rmse"],
+                "interval80": forecast["interval80"],
+                "interval95": forecast["interval95"],
+            }
+        )
+    if labels is not None:
+        rows.append(
+            {
+                "kind": "true", "label": f"true, on {labels['n']:,} labels", "value": labels["rmse"],
+                "interval80": None, "interval95": labels["interval"],
+            }
+        )  # fmt: skip
+    return [{**row, "label_narrow": formatting.shorten(row["label"].replace("expected, ", ""), 22)} for row in rows]
+
+
+def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
+    """Return the values of the expert sections: the directions, at most ``limit``, and their figures."""
+    alpha, directions, has_rule = report["alpha"], output["directions"], report["has_rule"]
+    if not directions:
+        return {"directions": (), "drawn": (), "n_directions": 0, "costs": "", "inflation": "", "data": None}
+    drawn = directions[:limit]
+    order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
+    rank = {j: place for place, j in enumerate(order, 1)}
+    ranks = [rank[j] for j in range(len(drawn))]
+    removed = [d for d in directions if d["goes"]]
+    start = ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha)
+    inflation = figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation", has_rule=has_rule)
+    costs = ""
+    if has_rule:
+        costs = figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))
+    data = _prepare_script_data(report, output, drawn, start)
+    return {
         "alpha": alpha,
         "start": min(SLIDER_MAX, start),
-        "headline": headline,
-        "also": [finding for finding in others if finding["severity"] in SEVERITIES[:2]][:MAX_HEADLINE_FINDINGS],
-        "all_findings": [headline, *others],
         "drawn": drawn,
         "n_directions": len(directions),
-        "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
         "n_removed": len(removed),
         "removed_energy": sum(d["energy"] or 0.0 for d in removed),
+        "all_kept": math.sqrt(max(data["base"], 0.0)),
         "max_removed_share": max((d["removed"] or 0.0 for d in directions), default=0.0),
         "adapted_energy": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
         "n_other_columns": len(report["columns"]) - len(output["columns"]),
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
-        "groups": groups[:MAX_GROUPS],
-        "n_groups": len(groups),
-        "data": _prepare_script_data(output, drawn, start),
-        "errors": Markup(figures.draw_expected_errors(output, f"o{k}-errors", report["adapted"])),
-        "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
-        "inflation": Markup(figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation")),
-        "costs": Markup(figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))),
-        "scatter": Markup(figures.draw_predictions(output, f"o{k}-predictions", estimator)),
+        "exponent": formatting.choose_power_exponent(d[key] for d in drawn for key in ("keeping", "removing")),
+        "data": data,
+        "inflation": Markup(inflation),
+        "costs": Markup(costs),
     }
 
 
-def _prepare_script_data(output: dict[str, Any], drawn: list[dict[str, Any]], start: float) -> dict[str, Any]:
-    """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it."""
-    base = next(f["rmse"] for f in output["forecasts"] if f["name"] == "OLS")
+def _prepare_script_data(
+    report: dict[str, Any], output: dict[str, Any], drawn: list[dict[str, Any]], start: float
+) -> dict[str, Any]:
+    """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it.
+
+    ``base`` is the expected squared error with all directions: that of the adapted weights, less the changes of the
+    removed directions.
+    """
     directions = output["directions"]
+    adapted = next(f["rmse"] for f in output["forecasts"] if f["name"] == report["adapted"])
+    base = (adapted or 0.0) ** 2 - sum(d["change"] or 0.0 for d in directions if d["goes"])
     positions = [_compute_position(d) for d in directions]
     path = sorted(
         (position, d["change"] or 0.0, d["energy"] or 0.0)
         for position, d in zip(positions, directions)
         if position is not None
     )
-    squared, energy, steps = (base or 0.0) ** 2, 0.0, []
+    squared, energy, steps = base, 0.0, []
     for position, change, share in path:
         squared, energy = squared + change, energy + share
         steps.append([_round(position), _round(squared), _round(energy)])
@@ -130,7 +178,8 @@ def _prepare_script_data(output: dict[str, Any], drawn: list[dict[str, Any]], st
         for position, d in zip(positions, drawn)
     ]  # fmt: skip
     return {
-        "base": base,
+        "base": _round(base),
+        "known": adapted is not None,
         "start": start,
         "total": len(directions),
         "steps": steps,

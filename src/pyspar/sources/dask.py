@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +31,8 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver:
     level = [summarise(i, *parts, solver) for i, parts in enumerate(blocks)]
     while len(level) > 1:
         level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
-    (moments,) = dask.compute(level[0])
+    with _report_lost_cluster():
+        (moments,) = dask.compute(level[0])
     if moments is None:
         raise ValueError("the Dask collection must have at least one row, got none")
     return moments  # type: ignore[no-any-return]
@@ -38,6 +43,29 @@ def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     rows = _as_array(X)
     shape = {"drop_axis": 1} if coef.ndim == 1 else {"chunks": (rows.chunks[0], (len(coef),))}
     return rows.map_blocks(lambda block: np.asarray(block) @ coef.T + intercept, dtype=np.float64, **shape)
+
+
+@contextmanager
+def _report_lost_cluster() -> Iterator[None]:
+    """Raise ConnectionError with a plain message if the scheduler or the workers of a cluster are lost.
+
+    Errors of the caller's own tasks are raised unchanged.
+    """
+    try:
+        yield
+    except CancelledError as error:
+        raise ConnectionError(
+            "the connection to the Dask scheduler was lost, and nothing was fitted or adapted; start the scheduler, "
+            "connect a new distributed.Client, and call the method again"
+        ) from error
+    except Exception as error:
+        distributed: Any = sys.modules.get("distributed")
+        if distributed is None or not isinstance(error, distributed.KilledWorker):
+            raise
+        raise ConnectionError(
+            f"the Dask workers that computed one block died {error.allowed_failures + 1} times, and nothing was fitted "
+            "or adapted; workers are often killed for memory: use smaller row blocks, or workers with more memory"
+        ) from error
 
 
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:

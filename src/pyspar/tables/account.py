@@ -10,8 +10,11 @@ from typing import Any, Protocol
 from sklearn.compose import ColumnTransformer
 
 from pyspar.core.forecast import Forecast
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
+from pyspar.core.separation import Separation
 from pyspar.inspection import Inspection
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.progress import Progress
 from pyspar.tables.columns import Ignored
@@ -50,7 +53,8 @@ class Expected:
     ``directions``, ``removed`` and ``shrunk`` count the target directions, those that were removed, and those whose
     weight became smaller. ``before`` and ``after`` are the forecasts for least squares and for the weights that
     predict, on noisy labels. ``outside`` is the share of the target's variation in directions that never occur in the
-    source.
+    source. ``home`` is the expected error on rows like those of the source before adapting, and ``separation`` is how
+    well the rows of source and target can be told apart.
     """
 
     directions: int
@@ -59,15 +63,28 @@ class Expected:
     before: Forecast
     after: Forecast
     outside: float
+    home: float
+    separation: Separation
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The errors on the labels of the target, which are used only for these errors."""
+    """The errors of least squares and of the model on the labels of the target, which are used for nothing else."""
 
-    rows: int
-    rmse_least_squares: float
-    rmse: float
+    least_squares: SquaredErrors
+    model: SquaredErrors
+
+    @property
+    def rows(self) -> int:
+        return self.model.n
+
+    @property
+    def rmse_least_squares(self) -> float:
+        return self.least_squares.rmse
+
+    @property
+    def rmse(self) -> float:
+        return self.model.rmse
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,7 @@ class AdaptAccount:
     """The result of ``spar adapt``. ``has_rows`` is False for a target of Moments, which has no predictions."""
 
     data: DataAccount
+    judgement: Judgement
     method: str
     alpha: float
     rank: int
@@ -129,8 +147,10 @@ class Target(Protocol):
     def moments(self) -> Moments:
         """Return the Moments of the encoded features."""
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
-        """Predict with least squares and with a model, and return their errors if the target has labels.
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
+        """Predict with linear models, and return the errors of each if the target has labels.
 
         The predictions of the last model are written to ``output``.
         """

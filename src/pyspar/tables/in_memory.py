@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.progress import Progress
 from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
+from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Imputed, Inputs, Scored
+from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -47,7 +49,9 @@ class MemoryTarget:
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
@@ -55,9 +59,7 @@ class MemoryTarget:
             _write_predictions(predictions[-1], self.ids, output)
         if self.labels is None:
             return None
-        known = ~np.isnan(self.labels)
-        errors = [float(np.sqrt(np.mean((values - self.labels)[known] ** 2))) for values in predictions]
-        return Scored(int(known.sum()), *errors)
+        return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
 def load_files(request: Request, progress: Progress) -> Inputs:
@@ -257,11 +259,12 @@ def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path)
     """Write predictions with the id column or the row numbers from 0, in the format of the suffix."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        np.save(path, np.asarray(predictions, dtype=np.float64))
+        with prediction_file(path, None) as write:  # np.save reports a full disk without its reason
+            write(None, predictions)
         return
     key, values = ("row", np.arange(len(predictions))) if ids is None else (str(ids.name), ids.to_numpy())
     table = pd.DataFrame({key: values, "predicted" if key == "prediction" else "prediction": predictions})
     if suffix == ".parquet":
-        table.to_parquet(path, index=False)
+        table.to_parquet(path, index=False, write_page_checksum=True)
     else:
         table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")

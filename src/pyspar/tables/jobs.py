@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import copy
+import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.adapt import Adaptation, removed_shares
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection import build_inspection
+from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
-from pyspar.inspection.unseen_categories import add_unseen
-from pyspar.io.atomic import whole_file
-from pyspar.io.models import save as save_model
+from pyspar.inspection.judgement import Judgement
+from pyspar.inspection.labels import weigh_evidence
+from pyspar.io.atomic import whole_files
+from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress
 from pyspar.reporting import Report
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, SummaryAccount
+from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, Scored, SummaryAccount
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
 from pyspar.tables.streamed import InputFile, choose_features, open_files
 from pyspar.wording import describe_new_categories
 
+METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
+"""The names of the methods in forecasts and sentences."""
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 
 _REMOVED_SHARE = 0.995
@@ -70,21 +76,23 @@ def adapt_files(
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    with report_write_errors(output or save), ExitStack() as files:
-        path = None if output is None else files.enter_context(whole_file(output))
-        scored = inputs.target.predict_and_score((plain, model), path, progress)
-        if save is not None:
+    with _write_files(output, save) as (predictions_file, model_file):
+        with report_write_errors(output):
+            errors = inputs.target.predict_and_score((plain, model), predictions_file, progress)
+        if model_file is not None:
             pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
-            save_model(pipeline, files.enter_context(whole_file(save)))
+            with report_write_errors(save):
+                write_model(pipeline, model_file)
     progress.finish("write")
     return AdaptAccount(
         data=inputs.data,
+        judgement=_judge(method, expected, model, target, inputs.data, errors),
         method=method,
         alpha=request.confidence,
         rank=plain.rank_,
         expected=expected,
         chosen=chosen,
-        scored=scored,
+        scored=None if errors is None else Scored(*errors),
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
         output=output,
         save=save,
@@ -98,6 +106,7 @@ def inspect_files(
     top: int = 10,
     report: Path | None = None,
     json: Path | None = None,
+    title: str | None = None,
     progress: Progress = SILENT,
 ) -> InspectAccount:
     """Inspect a fit on the source at the target, and write the reports."""
@@ -108,22 +117,25 @@ def inspect_files(
     with collect_warnings() as warned:
         estimator = inputs.fit(_make_bayes(request))
     target = inputs.target.moments()
-    models = compare_weights(estimator, target, as_given=True)  # the units of ``spar adapt --method spar``
+    models = compare_weights(estimator, target, has_model=False)
+    progress.finish("fit")
+    linear_models = [_make_linear_model(*weights) for weights in models.candidates.values()]
+    errors = inputs.target.predict_and_score(linear_models, None, progress) or ()
     inspection = build_inspection(
         models,
         inputs.target.features,
         columns=inputs.columns,
         outputs=[inputs.data.label],
         description=repr(estimator),
+        unseen=inputs.data.unseen,
+        errors={name: [squares] for name, squares in zip(models.candidates, errors)},
     )
-    inspection = add_unseen(inspection, inputs.data.unseen)
-    progress.finish("fit")
     notes = (*inputs.notes, *warned)
     outputs = {"--report": report, "--json": json}
     document = Report(
         inspection,
-        f"{request.source.name} → {request.target.name}",
-        _format_command(request, inputs.data.label, outputs),
+        title or f"{inputs.data.label}: {request.source.name} → {request.target.name}",
+        _format_command(request, inputs.data.label, outputs, title),
         (*_describe_data(inputs.data), *notes),
     )
     progress.start("write", "writing the report")
@@ -165,6 +177,20 @@ def summarize_file(
 
 
 @contextmanager
+def _write_files(*paths: Path | None) -> Iterator[list[Any]]:
+    """Yield a temporary file for each path and None for None; in the end rename the files, or none if one fails."""
+    requested = [path for path in paths if path is not None]
+    try:
+        with whole_files(requested) as temporaries:
+            names = iter(temporaries)
+            yield [None if path is None else next(names) for path in paths]
+    except OSError as error:
+        if error.filename not in map(str, requested):
+            raise
+        raise _write_error(error.filename, error) from error
+
+
+@contextmanager
 def report_write_errors(path: Path | None) -> Iterator[None]:
     """Raise InputError for an error of the operating system while ``path`` is written."""
     try:
@@ -172,8 +198,12 @@ def report_write_errors(path: Path | None) -> Iterator[None]:
     except OSError as error:
         if path is None:
             raise
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write {path}: {reason}; nothing was written") from error
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else str(error)  # the text of pyarrow is longer
+    return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
 
 
 def _fit_model(
@@ -206,8 +236,42 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
         before, after = (
             forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
+        home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
     directions, removed, shrunk = _count_directions(adaptation, model)
-    return Expected(directions, removed, shrunk, before, after, outside=adaptation.outside_energy)
+    return Expected(directions, removed, shrunk, before, after, adaptation.outside_energy, home, forecaster.separation)
+
+
+def _judge(
+    method: Method,
+    expected: Expected,
+    model: Any,
+    target: Moments,
+    data: DataAccount,
+    errors: tuple[SquaredErrors, ...] | None,
+) -> Judgement:
+    """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
+    name, home = METHOD_NAMES[method], expected.home
+    gap, uncovered = describe_gaps(data.unseen)
+    names = ("OLS", name)
+    return Judgement(
+        forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
+        home=home,
+        before="OLS",
+        adapted=name,
+        separation=expected.separation,
+        n_target=target.rows,
+        outside=expected.outside,
+        gap=gap,
+        uncovered=uncovered,
+        evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
+    )
+
+
+def _make_linear_model(coef: Any, intercept: Any) -> LinearRegression:
+    """Return a model with given weights (D, 1) and intercepts (1,)."""
+    model = LinearRegression()
+    model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
+    return model
 
 
 def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int]:
@@ -231,13 +295,14 @@ def _write_reports(document: Report, html: Path | None, json: Path | None) -> tu
     """Write page and JSON, either all that were requested or none."""
     makers = [(html, document.html), (json, document.json)]
     texts = [(path, make()) for path, make in makers if path is not None]
-    with report_write_errors(html or json), ExitStack() as files:
-        for path, text in texts:
-            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8")
+    with _write_files(*(path for path, _ in texts)) as temporaries:
+        for temporary, (path, text) in zip(temporaries, texts):
+            with report_write_errors(path):
+                temporary.write_text(text, encoding="utf-8")
     return tuple(path for path, _ in texts)
 
 
-def _format_command(request: Request, label: str, outputs: dict[str, Path | None]) -> str:
+def _format_command(request: Request, label: str, outputs: dict[str, Path | None], title: str | None) -> str:
     """Return the command line of an inspection. Absolute paths are replaced by file names."""
     words = ["spar", "inspect", _format_path(request.source), _format_path(request.target), "--label", label]
     if request.alpha is not None:
@@ -250,6 +315,8 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words += ["--drop", name]
     if request.stream:
         words.append("--stream")
+    if title is not None:
+        words += ["--title", title]
     for option, path in outputs.items():
         words += [option, _format_path(path)] if path is not None else []
     return shlex.join(words)

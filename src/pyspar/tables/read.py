@@ -10,7 +10,7 @@ import csv
 import gzip
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError, need
+from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_header
 from pyspar.sources.files.header import (
     MISSING_MARKS,
     check_file,
@@ -32,14 +33,12 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.npy import array_file_error
 from pyspar.tables.encode import has_decimal_commas
+from pyspar.tables.request import free_memory
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
 
 _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
-
-_ARRAY_ERRORS = (ValueError, EOFError, OSError, KeyError, SyntaxError, zipfile.BadZipFile, zlib.error)
-"""What numpy raises for damaged files and for files of another format."""
 
 
 def check_input(path: Path, role: str) -> None:
@@ -150,12 +149,13 @@ def _read_header(path: Path, role: str, separator: str) -> list[str]:
 
 def _read_parquet(path: Path, role: str) -> pd.DataFrame:
     parquet: Any = need("pyarrow.parquet", "cli")
-    arrow: Any = need("pyarrow", "cli")
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_names(file.schema_arrow.names, describe_file(role, path))
         frame = file.read().to_pandas()
-    except (arrow.ArrowException, OSError) as error:
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
         raise unreadable_file_error(path, role, error, "Parquet") from error
     # pandas stores a named index as a column; an index without a name only counts the rows.
     named = [name for name in frame.index.names if name is not None]
@@ -163,22 +163,43 @@ def _read_parquet(path: Path, role: str) -> pd.DataFrame:
 
 
 def _read_arrays(path: Path, role: str) -> dict[str, Any]:
-    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X."""
+    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X.
+
+    The sizes in all headers are compared with the file and with the free memory before an array is allocated.
+    """
+    where, size = describe_file(role, path), path.stat().st_size
     try:
         if suffix_of(path) == ".npz":
-            if not zipfile.is_zipfile(path):  # np.load chooses the format by the content
-                raise zipfile.BadZipFile("not a zip archive, or its end is missing")
-            with np.load(path, allow_pickle=False) as archive:
-                return {key: archive[key] for key in archive.files}
+            with zipfile.ZipFile(path) as archive:
+                entries = check_entries(archive, size, where, compressed=True)
+                headers = {}
+                for name, info in entries.items():
+                    with archive.open(info) as file:
+                        headers[name] = read_npy_header(file, info.file_size)
+                _check_memory(headers.values(), where)
+                return {name.removesuffix(".npy"): read_entry(archive, info) for name, info in entries.items()}
         with path.open("rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except _ARRAY_ERRORS as error:
+            header = read_npy_header(file, size)
+            if len(header.shape) != 2:
+                raise InputError(
+                    f"{where}: the array must be 2-D (rows x columns), got shape {header.shape}; reshape it"
+                )
+            _check_memory([header], where)
+            file.seek(0)
+            return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
         raise array_file_error(path, role, error) from error
-    if array.ndim != 2:
+
+
+def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
+    needed, free = sum(header.n_bytes for header in headers), free_memory()
+    if free is not None and needed > free:
         raise InputError(
-            f"{describe_file(role, path)}: the array must be 2-D (rows x columns), got shape {array.shape}; reshape it"
+            f"{where}: the arrays need {needed / 1e9:.3g} GB of memory, but {free / 1e9:.3g} GB are free; save fewer "
+            "rows or columns, or one .npy file for --stream"
         )
-    return {"X": array}
 
 
 def _join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
@@ -26,7 +27,7 @@ from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import ProgressCallback, RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Inputs, Scored
+from pyspar.tables.account import DataAccount, Inputs
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
@@ -66,11 +67,13 @@ class MomentsTarget:
     def moments(self) -> Moments:
         return self.z.without_outputs()
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
         errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
-        return Scored(self.z.rows, *errors)
+        return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +86,20 @@ class StreamedTarget(MomentsTarget):
     identity: str | None
     has_rows: ClassVar[bool] = True
 
-    def predict_and_score(self, models: Sequence[Any], output: Path | None, progress: Progress) -> Scored | None:
+    def predict_and_score(
+        self, models: Sequence[Any], output: Path | None, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         if output is None:
             return None if self.label is None else self._predict_batches(models, None, progress)
         with prediction_file(output, self.identity) as write:
             return self._predict_batches(models, write, progress)
 
-    def _predict_batches(self, models: Sequence[Any], write: Any, progress: Progress) -> Scored | None:
+    def _predict_batches(
+        self, models: Sequence[Any], write: Any, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
         report = _start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
-        squares, known = np.zeros(len(models)), 0
+        errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
         batches = self.rows.read(self.scale.names, label=self.label, identity=identity, missing_labels=True)
         for batch in read_ahead(batches):
@@ -100,12 +107,10 @@ class StreamedTarget(MomentsTarget):
             if write is not None:
                 write(batch.ids, predictions[-1])
             if batch.y is not None:
-                has_label = ~np.isnan(batch.y)
-                squares += [float(np.sum((values - batch.y)[has_label] ** 2)) for values in predictions]
-                known += int(has_label.sum())
+                errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
             report(batch.rows, batch.n_bytes)
         progress.finish("rows")
-        return Scored(known, *map(float, np.sqrt(squares / known))) if known else None
+        return tuple(errors) if errors[0].n else None
 
 
 @dataclass(frozen=True, eq=False)

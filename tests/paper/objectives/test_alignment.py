@@ -128,3 +128,10 @@ def test_settings_are_attributes_and_in_the_repr():
     assert vars(DAREGram()) == {"angle": 0.05, "scale": 0.001, "threshold": 0.9}
     assert repr(AFN()) == "AFN(weight=0.05, by='step', step=1.0, radius=25.0)"
     assert not any(isinstance(value, nn.Module) for value in vars(DeepCORAL()).values())
+
+
+@pytest.mark.parametrize(("rows", "target_rows"), [(16, 8), (8, 16), (20, 20)])
+def test_rsd_refuses_batches_that_span_all_features(rows, target_rows):
+    with pytest.raises(InputError, match=r"16 features.*batch_size=8"):
+        RSD().penalty(torch.randn(rows, 16), torch.randn(target_rows, 16))
+    assert RSD().penalty(torch.randn(15, 16), torch.randn(15, 16)) > 0

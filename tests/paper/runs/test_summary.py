@@ -72,3 +72,17 @@ def test_the_command_writes_the_records_and_names_a_missing_file(tmp_path, capsy
     assert main([str(tmp_path)]) == 0
     assert read_records(tmp_path / "records.jsonl")[0].value < 1.0
     assert main([str(tmp_path), "--runs", str(tmp_path)]) == 2  # the folder has no features
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_file_is_one_error_and_the_records_are_kept(tmp_path, capsys, damage):
+    (tmp_path / "records.jsonl").write_bytes((CHAIRS / "records.jsonl").read_bytes())
+    content = bytearray((CHAIRS / FILE).read_bytes())
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    else:
+        content[len(content) // 2] ^= 1
+    (tmp_path / FILE).write_bytes(content)
+    assert main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: cannot read {tmp_path / FILE}")
+    assert (tmp_path / "records.jsonl").read_bytes() == (CHAIRS / "records.jsonl").read_bytes()

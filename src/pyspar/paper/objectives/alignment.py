@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
+from pyspar.errors import InputError
 from pyspar.paper.objectives.base import Batch, Network, Objective, ParameterRepr, mean_squared_error
 from pyspar.paper.objectives.penalties import coral_penalty, norm_radius_penalty, norm_step_penalty
 from pyspar.paper.objectives.penalties_subspace import dare_gram_penalty, rsd_penalty
@@ -95,7 +96,7 @@ class RSD(Alignment):
     .. math:: \mathrm{MSE} + w \left( \|\sin\Theta\|_1 + \beta \bigl\| |P_s| - |P_t| \bigr\|_F \right)
 
     Chen et al. (2021), with weight and base as in the paper's PovertyMap runs. A batch with at least as many rows as
-    features spans the whole space, so its angles are zero.
+    features spans the whole space, so its angles are zero and training would be ERM. Such batches raise an error.
     """
 
     name = "RSD"
@@ -108,6 +109,13 @@ class RSD(Alignment):
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted sum of the sines and the base mismatch."""
+        rows, features = max(source.shape[-2], target.shape[-2]), source.shape[-1]
+        if rows >= features:
+            raise InputError(
+                f"RSD requires batches with fewer rows than the network has features, got {rows} rows and {features} "
+                f"features: such a batch spans all features, so the penalty is zero; use batch_size={features // 2} or "
+                "less, or a wider network"
+            )
         return self.weight * rsd_penalty(source, target, base=self.base)
 
 

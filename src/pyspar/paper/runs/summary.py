@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,17 +93,28 @@ def read_summaries(path: str | os.PathLike[str]) -> dict[tuple[str, int], Summar
     """Read a file of :func:`write_summaries`."""
     if not Path(path).is_file():
         raise InputError(f"file not found: {str(path)!r}; train the suite's networks to create it.")
-    with np.load(path, allow_pickle=False) as arrays:
-        keys = dict.fromkeys(tuple(name.split("/")[:2]) for name in arrays.files)
-        return {
-            (run, int(seed)): Summary(
-                source=_moments(arrays[f"{run}/{seed}/source"], int(arrays[f"{run}/{seed}/source_rows"])),
-                test=_moments(arrays[f"{run}/{seed}/test"], int(arrays[f"{run}/{seed}/test_rows"])),
-                head=arrays[f"{run}/{seed}/head"],
-                trained_rmse=float(arrays[f"{run}/{seed}/trained_rmse"]),
-            )
-            for run, seed in keys
-        }
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()  # numpy may stop reading before the checksum of an entry is compared
+        if damaged is not None:
+            raise ValueError(f"{damaged} has the wrong checksum")
+        with np.load(path, allow_pickle=False) as arrays:
+            return _parse_summaries(arrays)
+    except Exception as error:  # numpy and zipfile raise errors of many types for damaged files
+        raise InputError(f"cannot read {path} ({error}); create it again from the runs with --runs") from error
+
+
+def _parse_summaries(arrays: Any) -> dict[tuple[str, int], Summary]:
+    keys = dict.fromkeys(tuple(name.split("/")[:2]) for name in arrays.files)
+    return {
+        (run, int(seed)): Summary(
+            source=_moments(arrays[f"{run}/{seed}/source"], int(arrays[f"{run}/{seed}/source_rows"])),
+            test=_moments(arrays[f"{run}/{seed}/test"], int(arrays[f"{run}/{seed}/test_rows"])),
+            head=arrays[f"{run}/{seed}/head"],
+            trained_rmse=float(arrays[f"{run}/{seed}/trained_rmse"]),
+        )
+        for run, seed in keys
+    }
 
 
 def _moments(root: Matrix, rows: int) -> Moments:

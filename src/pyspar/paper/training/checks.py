@@ -14,7 +14,7 @@ from pyspar.errors import InputError
 from pyspar.nn.running import evaluation_mode
 from pyspar.paper.objectives.base import Objective
 from pyspar.paper.training.config import TrainConfig
-from pyspar.paper.training.epoch_data import EpochData, TrainingData, as_columns, make_torch_seed
+from pyspar.paper.training.epoch_data import EpochData, TrainingData, as_columns
 from pyspar.paper.training.inference import copy_to_device
 from pyspar.paper.training.replica import Replica
 from pyspar.wording import list_some
@@ -234,7 +234,6 @@ def try_step(replica: Replica, epoch: EpochData, phase: str, config: TrainConfig
     batch = next(iter(epoch.batches(replica.net)))
     net = copy_to_device(replica.net, replica.device)
     module = None if replica.module is None else copy_to_device(replica.module, replica.device)
-    torch.manual_seed(make_torch_seed(replica.seeds[0], 0, "trial"))
     prediction = _try(net, objective, batch.x, lambda: _predict(net, batch.x))
     shape = (*replica.seed_shape, config.batch_size, epoch.data.y.shape[1])
     if prediction.shape != shape:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -18,13 +19,17 @@ from pyspar.errors import InputError
 from pyspar.paper.objectives.base import Objective
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import EpochData, TrainingData, make_torch_seed
+from pyspar.paper.training.random_numbers import OwnRandomNumbers
 from pyspar.paper.training.replica import Replica, copy_tensors
 
 _WARM_UP_STEPS = 3  # before the capture; libraries choose kernels and allocate memory in them
 
 
 class EagerEpochs:
-    """Train one replica after the other, call by call. Torch's generator is seeded for each epoch."""
+    """Train one replica after the other, call by call.
+
+    Each epoch has its own random numbers. A model that draws none in the first step of an epoch draws none in others.
+    """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
@@ -34,10 +39,12 @@ class EagerEpochs:
         """Train an epoch. Return the losses of each replica, shape (steps, terms, *seed_shape)."""
         records = []
         for replica, epoch in zip(self._replicas, epochs, strict=True):
-            torch.manual_seed(make_torch_seed(replica.seeds[0], epoch.epoch, "torch"))
-            losses = []
+            numbers = OwnRandomNumbers(make_torch_seed(replica.seeds[0], epoch.epoch, "torch"))
+            losses: list[Tensor] = []
             for batch in epoch.batches(replica.net):
-                losses.append(replica.take_step(batch, phase))
+                # Outside of the block operations are faster.
+                with numbers if not losses or numbers.drawn else nullcontext():
+                    losses.append(replica.take_step(batch, phase))
                 tick()
             records.append(torch.stack(losses))
         return records

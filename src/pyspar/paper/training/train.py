@@ -21,6 +21,7 @@ from pyspar.paper.training.epoch_data import EpochData, TrainingData, make_torch
 from pyspar.paper.training.epochs import EagerEpochs, GraphEpochs, can_capture
 from pyspar.paper.training.fingerprint import fingerprint
 from pyspar.paper.training.inference import compute_validation, copy_to_device
+from pyspar.paper.training.random_numbers import OwnRandomNumbers
 from pyspar.paper.training.replica import Replica
 from pyspar.paper.training.results import EpochRecord, Trained, TrainingError
 from pyspar.progress import Progress, show_progress
@@ -66,6 +67,13 @@ def train(
         Show a progress bar with the loss. By default it is shown on a terminal if rich is installed.
     on_epoch : function of an int, optional
         Called after each epoch with the number of finished epochs, after the checkpoint is written.
+
+    Notes
+    -----
+    Random numbers come from generators of the run, so other threads may draw from torch's generator. The number of
+    torch's threads is not changed. Steps on a table are short, and several threads can take ten times as long as one:
+    call ``torch.set_num_threads(1)`` first. On a GPU the choice of cuDNN kernels is a setting of the process while
+    training runs.
     """
     options: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "on_epoch": on_epoch}
     return train_seeds([model], objective, task, config, [seed], **options)[0]
@@ -84,7 +92,8 @@ def train_seeds(
 ) -> list[Trained]:
     """Train one model for each seed. Each result equals that of :func:`train`, up to rounding.
 
-    ``models`` has one model per seed, or is a function of the seed, called after seeding torch with it. Networks of
+    ``models`` has one model per seed, or is a function of the seed; torch draws from a generator with that seed while
+    the function runs, also after ``torch.manual_seed``. Networks of
     linear layers, such as :class:`~pyspar.paper.MLP`, are trained as one computation with an axis of seeds. Other
     networks are trained in turn, and on a GPU share the graph of a step. All models are in memory at the same time.
 
@@ -102,15 +111,14 @@ def train_seeds(
         initial = _build_models(models, seeds)
         dtype = checks.check_models(initial, seeds)
         checks.check_precision(initial, config)
-        if device.type == "cpu" and len(task.train.X.shape) == 2:
-            torch.set_num_threads(1)  # steps on a table are short; two threads can take ten times as long
         data = TrainingData.load(task, objective, config, dtype)
         run = {} if checkpoint is None else fingerprint(config, objective, seeds, task, initial)
         file = Checkpoint(checkpoint, run)
         copies = [copy_to_device(model, device) for model in initial]
         replicas = _make_replicas(copies, seeds, objective, data, config)
         for replica in checks.choose_distinct(replicas):
-            checks.try_step(replica, _draw_epoch(replica, data, 0), objective.phase(0), config)
+            with OwnRandomNumbers(make_torch_seed(replica.seeds[0], 0, "trial")):
+                checks.try_step(replica, _draw_epoch(replica, data, 0), objective.phase(0), config)
         with show_progress(progress) as reporter:
             return _fit(replicas, data, config, file, reporter, on_epoch)
 
@@ -122,8 +130,8 @@ def _make_replicas(
     modules = []
     for model, seed in zip(models, seeds, strict=True):
         width = checks.count_features(model, objective, data)
-        torch.manual_seed(make_torch_seed(seed, 0, "module"))
-        module = objective.module(width)
+        with OwnRandomNumbers(make_torch_seed(seed, 0, "module")):
+            module = objective.module(width)
         modules.append(None if module is None else module.to(data.y.device, data.y.dtype))
     own_modules = [module for module in modules if module is not None]
     if (
@@ -275,22 +283,22 @@ def _build_models(models: Models, seeds: Sequence[int]) -> list[nn.Module]:
         return list(models)
     built = []
     for seed in seeds:
-        torch.manual_seed(seed)
-        built.append(models(seed))
+        with OwnRandomNumbers(seed):
+            built.append(models(seed))
     return built
 
 
 @contextmanager
 def _torch_settings(config: TrainConfig) -> Iterator[None]:
-    """Enable gradients and set the GPU kernels. Restore torch's generators, kernels and threads afterwards."""
-    on_gpu = config.torch_device.type == "cuda"
-    before = torch.get_num_threads(), torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
-    devices = range(torch.cuda.device_count()) if on_gpu else []
-    with torch.random.fork_rng(devices=devices), torch.inference_mode(False), torch.enable_grad():
+    """Enable gradients, and on a GPU set its kernels, which is a setting of the process. Restore both afterwards."""
+    with torch.inference_mode(False), torch.enable_grad():
+        if config.torch_device.type != "cuda":
+            yield
+            return
+        before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
         try:
             fastest = config.kernels == "fastest"
             torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = not fastest, fastest
             yield
         finally:
-            torch.set_num_threads(before[0])
-            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before[1:]
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before

@@ -68,7 +68,9 @@ class ParquetFile(RowFile):
         parquet: Any = need("pyarrow.parquet", "cli")
         buffer = max(4096, min(1 << 17, _BUFFER_BYTES // len(plan.names)))
         try:
-            with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=buffer) as opened:
+            with parquet.ParquetFile(
+                file.path, pre_buffer=False, buffer_size=buffer, page_checksum_verification=True
+            ) as opened:
                 yield from opened.iter_batches(plan.rows_within(self.batch_bytes), columns=plan.names)
         except (need("pyarrow", "cli").ArrowException, OSError) as error:
             raise unreadable_file_error(file.path, self.role, error, "Parquet") from error

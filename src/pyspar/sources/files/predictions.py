@@ -86,7 +86,9 @@ class _TableWriter:
         names = [key, "predicted" if key == "prediction" else "prediction"]
         self._schema = arrow.schema([(names[0], kind), (names[1], arrow.float64())])
         if self._suffix == ".parquet":
-            self._writer = need("pyarrow.parquet", "cli").ParquetWriter(self._file, self._schema)
+            self._writer = need("pyarrow.parquet", "cli").ParquetWriter(
+                self._file, self._schema, write_page_checksum=True
+            )
             return
         if types.is_nested(kind):
             raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")

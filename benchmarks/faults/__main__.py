@@ -1,0 +1,104 @@
+"""Inject every fault, store the counts and write the table of docs/reliability.md: ``python -m benchmarks.faults``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.faults.disks import COPY_FAULT
+from benchmarks.faults.trials import Row
+from benchmarks.measure import RESULTS
+
+RECORDS = RESULTS / "faults.json"
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+BEGIN, END = "<!-- table: python -m benchmarks.faults -->", "<!-- end of table -->"
+
+
+def _kills(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.kills import kill_commands
+
+    return kill_commands(round(60 * scale))
+
+
+def _signals(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.kills import stop_streams
+
+    return stop_streams(max(2, round(12 * scale)))
+
+
+def _disks(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.disks import fail_disks
+
+    return fail_disks(round(20 * scale))
+
+
+def _damage(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.damage import damage_files
+
+    return damage_files(round(1000 * scale))
+
+
+def _clusters(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.clusters import fail_clusters
+
+    return fail_clusters(max(1, round(3 * scale)))
+
+
+GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
+    "kills": _kills,
+    "signals": _signals,
+    "disks": _disks,
+    "damage": _damage,
+    "clusters": _clusters,
+}
+
+
+def main() -> int:
+    """Run groups of faults. The exit code is 1 if a result was lost or corrupted that should not be."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="groups of faults")
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the number of trials (default 1)")
+    parser.add_argument("--no-run", action="store_true", help="only write the page from the stored counts")
+    args = parser.parse_args()
+    for group in () if args.no_run else args.only:
+        rows = []
+        for row in GROUPS[group](args.scale):
+            rows.append(asdict(row))
+            print(f"{row.fault} | {row.where} | {row.trials} | {row.lost} | {row.outcome} | {row.message}", flush=True)
+        records = read_records()
+        records[group] = rows
+        RECORDS.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    records = read_records()
+    write_page(PAGE, records)
+    return int(any(row["lost"] and row["fault"] != COPY_FAULT for rows in records.values() for row in rows))
+
+
+def read_records() -> dict[str, list[dict[str, str | int]]]:
+    """Return the stored counts by group."""
+    return json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
+
+
+def write_page(page: Path, records: dict[str, list[dict[str, str | int]]]) -> None:
+    """Replace the table of the page."""
+    text = page.read_text(encoding="utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    page.write_text(f"{before}{BEGIN}\n\n{format_table(records)}\n{END}{after}", encoding="utf-8")
+
+
+def format_table(records: dict[str, list[dict[str, str | int]]]) -> str:
+    """Return the counts as a table in Markdown."""
+    lines = ["| fault | where | trials | lost or corrupted | outcome | message |", "|---|---|---:|---:|---|---|"]
+    for group in GROUPS:
+        for row in records.get(group, []):
+            message = f"`{row['message']}`" if row["message"] else ""
+            cells = [row["fault"], row["where"], f"{row['trials']:,}", f"{row['lost']:,}", row["outcome"], message]
+            lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

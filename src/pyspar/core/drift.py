@@ -1,0 +1,277 @@
+r"""Correct a model with a few labels of the target: a drift of three components, averaged over their sizes.
+
+The residuals r = y - f(z) of n labelled target rows follow
+
+.. math:: r \sim N\Big(0,\; s^2 \big( \alpha\, 1 1^\top + \beta\, q q^\top + \delta\, \Phi \Phi^\top + I \big)\Big)
+
+with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
+divided by the root of the number of features, so that each component has the mean variance 1. Each of alpha, beta and
+delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)^2``: a
+drift that is larger than the noise is rare. The noise variance has the prior 1 / s^2 and is integrated out. The
+posterior is averaged over all models, each weighted by its evidence
+
+.. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
+
+One singular value decomposition of the features serves all models. The posterior mean is linear in (1, q, features).
+``docs/derivations/labels.md`` derives the formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import t as student
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.drift_models import ModelGrid
+
+MIN_LABELS = 3
+"""With fewer labels offset, slope and noise cannot be distinguished."""
+
+MIN_KURTOSIS = 6.0
+"""Residuals are assumed to have at least the tails of a Laplace distribution when the error is forecast."""
+
+OUTLIER_LEVEL = 1e-5
+"""The p-value below which a label that dominates all others is an outlier."""
+
+DRAWS = 2000
+_NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class TargetUnits:
+    """Standardisation of features and predictions by the target, so that each drift component has mean variance 1.
+
+    Attributes
+    ----------
+    feature_mean : array of shape (D,)
+    feature_scale : array of shape (D,)
+        The factor of each centred feature: 1 / (spread * sqrt(features that vary)), 0 for a constant feature.
+    prediction_mean, prediction_scale : float
+    """
+
+    feature_mean: Vector
+    feature_scale: Vector
+    prediction_mean: float
+    prediction_scale: float
+
+    @classmethod
+    def of(cls, features: Matrix, prediction: Vector, counts: Vector | None = None) -> TargetUnits:
+        """Return the coordinates of target rows; a count of 2 stands for two equal rows."""
+        columns = np.column_stack([prediction, features])
+        mean = np.average(columns, axis=0, weights=counts)
+        size = np.abs(columns).max(axis=0)
+        unit = np.where(size > 0.0, size, 1.0)
+        spread = np.sqrt(np.average(np.square((columns - mean) / unit), axis=0, weights=counts)) * unit
+        varies = spread > _NO_SPREAD * size
+        scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+        scale[1:] /= np.sqrt(max(int(varies[1:].sum()), 1))
+        return cls(mean[1:], scale[1:], float(mean[0]), float(scale[0]))
+
+    def standardise(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
+        """Return features and predictions in these coordinates."""
+        rows = (features - self.feature_mean) * self.feature_scale
+        return rows, (prediction - self.prediction_mean) * self.prediction_scale
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """The posterior of the drift of one output: a Student t distribution of offset, slope and weights.
+
+    The weights are described in the ``r`` directions in which the labelled rows vary. Outside of them the mean is
+    zero and the variance is that of the prior.
+
+    Attributes
+    ----------
+    units : TargetUnits
+    directions : array of shape (D, r)
+    mean : array of shape (2 + r,)
+        Offset, slope, and the weights along the directions.
+    covariance : array of shape (2 + r, 2 + r)
+    outside_variance : float
+        Variance of a weight outside the directions.
+    noise2 : float
+        Variance of the labels about the corrected model.
+    degrees : float
+        Degrees of freedom: the number of labels, by their counts.
+    moment : array of shape (2 + r, 2 + r)
+        Mean of h h' over the target, for h = (1, q, features along the directions).
+    outside_moment : float
+        Mean squared length of the target's features outside the directions.
+    shares : array of shape (3, ratios)
+        Posterior probabilities of ``RATIOS`` for offset, slope and weights.
+    sizes : array of shape (3, 3)
+        5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square over the target of features @ weights.
+    rows : float
+        The number of target rows, by their counts.
+    kurtosis : float
+        Of the labels about the corrected model, at least ``MIN_KURTOSIS``.
+    """
+
+    units: TargetUnits
+    directions: Matrix
+    mean: Vector
+    covariance: Matrix
+    outside_variance: float
+    noise2: float
+    degrees: float
+    moment: Matrix
+    outside_moment: float
+    shares: Matrix
+    sizes: Matrix
+    rows: float
+    kurtosis: float
+
+    def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
+        """Return the same posterior for a target of other rows, for the expected error."""
+        moment, outside_moment, rows = _moment(*self._basis(features, prediction), counts)
+        return replace(self, moment=moment, outside_moment=outside_moment, rows=rows)
+
+    def correct(self, features: Matrix, prediction: Vector) -> Vector:
+        """Return the corrected predictions of rows."""
+        return np.asarray(prediction + self._basis(features, prediction)[0] @ self.mean)
+
+    def predictive_scale(self, features: Matrix, prediction: Vector) -> Vector:
+        """Return the scale of the Student t distribution of the labels of rows about their corrected predictions."""
+        basis, outside = self._basis(features, prediction)
+        error2 = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
+        return np.asarray(np.sqrt(np.maximum(error2, 0.0) + self.noise2))
+
+    def quantile(self, level: float) -> float:
+        """Return the half width of a central interval with this probability, in units of the predictive scale."""
+        return float(student.ppf(0.5 + level / 2.0, self.degrees))
+
+    def linear_correction(self) -> tuple[float, float, Vector]:
+        """Return offset, slope and weights of the correction, in the units of the data.
+
+        The correction is ``offset + slope * prediction + features @ weights``.
+        """
+        at = self.units
+        slope = float(self.mean[1]) * at.prediction_scale
+        weights = (self.directions @ self.mean[2:]) * at.feature_scale
+        offset = float(self.mean[0]) - slope * at.prediction_mean - float(weights @ at.feature_mean)
+        return offset, slope, weights
+
+    def linear_weights(self, coef: Vector, intercept: float) -> tuple[Vector, float]:
+        """Return weights and intercept of the corrected model, if the model is linear in the same features."""
+        offset, slope, weights = self.linear_correction()
+        return coef * (1.0 + slope) + weights, intercept * (1.0 + slope) + offset
+
+    def expected_variance(self) -> float:
+        """Return the mean over the target of the squared uncertainty of the correction, without noise."""
+        error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
+        return max(error2, 0.0) + self.outside_variance * self.outside_moment
+
+    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> tuple[Vector, Vector]:
+        """Draw the mean squared error of the corrected model on the target, on labels with and without noise.
+
+        The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
+        """
+        rng = np.random.default_rng(seed)
+        share = 2.0 / (self.kurtosis - 1.0)
+        factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        error = rng.standard_normal((draws, len(values))) @ root.T
+        error2 = np.einsum("ij,ij->i", error @ self.moment, error) + self.outside_variance * self.outside_moment
+        noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
+        return factor * (error2 + self.noise2 * noise), factor * error2
+
+    def _basis(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
+        """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
+        return _split(*self.units.standardise(features, prediction), self.directions)
+
+
+def fit_drift(
+    features: Matrix,
+    prediction: Vector,
+    labels: Vector,
+    *,
+    target_features: Matrix,
+    target_prediction: Vector,
+    counts: Vector | None = None,
+    target_counts: Vector | None = None,
+) -> Drift:
+    """Return the posterior of the drift, given labelled rows.
+
+    Parameters
+    ----------
+    features, prediction, labels : arrays of shape (n, D), (n,) and (n,)
+        The labelled rows: their features, the model's predictions, and their labels.
+    target_features, target_prediction : arrays of shape (m, D) and (m,)
+        All rows of the target, usually including the labelled rows.
+    counts, target_counts : arrays of shape (n,) and (m,), optional
+        A count of 2 stands for two equal rows.
+    """
+    at = TargetUnits.of(target_features, target_prediction, target_counts)
+    rows, q = at.standardise(features, prediction)
+    residual = labels - prediction
+    counts = np.ones(len(residual)) if counts is None else counts
+    unit = float(np.abs(residual).max()) or 1.0
+    weight = np.sqrt(counts)[:, None]
+    line = np.column_stack([np.ones_like(q), q])
+    grid = ModelGrid(rows * weight, line * weight, residual / unit * weight[:, 0], float(counts.sum()))
+    average = grid.average()
+    target_rows, target_q = at.standardise(target_features, target_prediction)
+    moment, outside_moment, total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
+    left = residual / unit - np.column_stack([line, rows @ grid.directions]) @ average.mean
+    return Drift(
+        units=at,
+        directions=grid.directions,
+        mean=average.mean * unit,
+        covariance=average.covariance * unit**2,
+        outside_variance=average.outside_variance * unit**2,
+        noise2=average.noise2 * unit**2,
+        degrees=float(counts.sum()),
+        moment=moment,
+        outside_moment=outside_moment,
+        shares=average.shares,
+        sizes=grid.draw_sizes(moment, outside_moment) * unit,
+        rows=total,
+        kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
+    )
+
+
+def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
+    """Return the position of a residual that dominates all others and is incompatible with them, or None.
+
+    It dominates if its squared distance from the mean of the others exceeds the sum of theirs, so that it alone would
+    determine the noise. It is incompatible if the t-test of one row against the others has a p-value below
+    ``OUTLIER_LEVEL``, which takes about 50 spreads for 5 labels and 10 spreads for 10.
+    """
+    counts = np.ones(len(residual)) if counts is None else counts
+    others = float(counts.sum()) - 1.0
+    if others <= 2.0:
+        return None
+    unit = float(np.abs(residual).max()) or 1.0
+    row = int(np.argmax(np.abs(residual / unit - counts @ (residual / unit) / counts.sum())))
+    left = counts.copy()
+    left[row] -= 1.0
+    mean = left @ (residual / unit) / others
+    distance2 = float(residual[row] / unit - mean) ** 2
+    squares = float(left @ np.square(residual / unit - mean))
+    if distance2 <= squares or left[row] < 0.0:
+        return None
+    ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
+    return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
+
+
+def _split(rows: Matrix, q: Vector, directions: Matrix) -> tuple[Matrix, Vector]:
+    """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
+    along = rows @ directions
+    outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
+    return np.column_stack([np.ones(len(q)), q, along]), outside
+
+
+def _moment(basis: Matrix, outside: Vector, counts: Vector | None) -> tuple[Matrix, float, float]:
+    """Return the mean of h h', the mean squared length outside the directions, and the number of rows."""
+    counts = np.ones(len(basis)) if counts is None else counts
+    total = float(counts.sum())
+    share = counts / total
+    return (basis * share[:, None]).T @ basis, float(share @ outside), total
+
+
+def _kurtosis(residual: Vector, counts: Vector) -> float:
+    square = counts @ np.square(residual) / counts.sum()
+    return float(counts @ residual**4 / counts.sum() / square**2) if square > 0.0 else 0.0

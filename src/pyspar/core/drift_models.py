@@ -1,0 +1,175 @@
+"""The models of a drift: all combinations of the sizes of offset, slope and weights, and their evidence.
+
+``pyspar.core.drift`` states the model. One decomposition of the features serves all combinations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from pyspar.core.arrays import Matrix, Vector
+
+RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
+"""The variances of a component relative to the noise, from none to so large that many labels are not shrunk."""
+
+TEST_RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0)
+"""The variances for tests, which compute the evidence of thousands of residuals and need fewer of them."""
+
+_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """The average over all models; the fields are those of ``Drift``."""
+
+    mean: Vector
+    covariance: Matrix
+    outside_variance: float
+    noise2: float
+    shares: Matrix
+
+
+def log_prior(ratio: Any) -> Any:
+    """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio)^2: a drift larger than the noise is rare."""
+    return -2.0 * np.log1p(ratio)
+
+
+def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
+    """Return the logarithm of the evidence of a drift relative to none, for many residuals (n, B) at once.
+
+    The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns
+    (1, q), ``n`` is the number of labels and ``length2`` are the squared lengths of the residuals.
+    """
+    directions = _directions(features)
+    along = features @ directions
+    lam2 = np.square(along).sum(axis=0)
+    overlap, residual_overlap = along.T @ line, along.T @ residuals
+    pairs, pair_prior = _line_ratios(TEST_RATIOS)
+    root = np.sqrt(pairs)
+    total = np.full(len(length2), -np.inf)
+    for delta in TEST_RATIOS:
+        gain = (delta / (1.0 + delta * lam2))[:, None]
+        A = line.T @ line - overlap.T @ (gain * overlap)
+        x, y = line.T @ residuals - overlap.T @ (gain * residual_overlap)
+        rest = length2 - (gain * np.square(residual_overlap)).sum(axis=0)
+        inner = np.eye(2) + root[:, :, None] * A * root[:, None, :]
+        covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+        explained = (
+            np.outer(covariance[:, 0, 0], x * x)
+            + np.outer(2.0 * covariance[:, 0, 1], x * y)
+            + np.outer(covariance[:, 1, 1], y * y)
+        )
+        misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
+        log_size = pair_prior + log_prior(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
+        terms = log_size[:, None] - 0.5 * n * np.log(misfit)
+        largest = terms.max(axis=0)
+        total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
+    return np.asarray(total - logsumexp(pair_prior) - logsumexp(log_prior(np.array(TEST_RATIOS))))
+
+
+def _line_ratios(ratios: tuple[float, ...]) -> tuple[Matrix, Vector]:
+    """Return all pairs (alpha, beta), and the logarithms of their prior weights."""
+    pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
+    return pairs, log_prior(pairs).sum(axis=1)
+
+
+class ModelGrid:
+    """Evidence and posterior of offset and slope for all models; one decomposition of the features serves all."""
+
+    def __init__(self, features: Matrix, line: Matrix, residual: Vector, n: float) -> None:
+        self.n = n
+        self.directions = _directions(features)
+        along = features @ self.directions
+        self.lam2 = np.square(along).sum(axis=0)
+        columns = np.column_stack([line, residual])
+        gram = columns.T @ columns
+        self.overlap = along.T @ columns  # (r, 3)
+        self.exact = gram[2, 2] == 0.0
+        pairs, pair_prior = _line_ratios(RATIOS)
+        root = np.sqrt(pairs)
+        self.log_prior: Matrix = pair_prior + log_prior(np.array(RATIOS))[:, None]
+        self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
+        self.theta, self.spread = [], []
+        for j, delta in enumerate(RATIOS):
+            # [1 q r]' (I + delta Phi Phi')^-1 [1 q r]
+            A = gram - self.overlap.T @ ((delta / (1.0 + delta * self.lam2))[:, None] * self.overlap)
+            inner = np.eye(2) + root[:, :, None] * A[:2, :2] * root[:, None, :]
+            covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+            mean = covariance @ A[:2, 2]
+            misfit = np.maximum(A[2, 2] - mean @ A[:2, 2], np.finfo(float).eps * gram[2, 2])
+            volume = np.log1p(delta * self.lam2).sum() + np.linalg.slogdet(inner)[1]
+            with np.errstate(divide="ignore"):
+                self.log_evidence[j] = -0.5 * (volume + n * np.log(misfit))
+            self.noise2[j] = misfit / n
+            self.theta.append(mean)
+            self.spread.append(covariance)
+        self.probability = self._probability()
+
+    def average(self) -> Average:
+        """Average the posterior over all models by their evidence."""
+        r = len(self.lam2)
+        mean, second = np.zeros(2 + r), np.zeros((2 + r, 2 + r))
+        outside = noise = 0.0
+        for j, delta in enumerate(RATIOS):
+            p, s2 = self.probability[j], self.noise2[j]
+            gain = self._gain(delta)
+            # Given offset and slope theta, the weights have the mean gain * (overlap_r - overlap_line theta).
+            map_theta = np.vstack([np.eye(2), -gain[:, None] * self.overlap[:, :2]])
+            means = self.theta[j] @ map_theta.T + np.concatenate([[0.0, 0.0], gain * self.overlap[:, 2]])
+            within = np.einsum("m,mij->ij", p * s2, self.spread[j])
+            mean += p @ means
+            second += map_theta @ within @ map_theta.T + (means * p[:, None]).T @ means
+            second[2:, 2:][np.diag_indices(r)] += float(p @ s2) * gain
+            outside += float(p @ s2) * delta
+            noise += float(p @ s2)
+        cube = self.probability.reshape((len(RATIOS),) * 3)  # delta, alpha, beta
+        shares = np.array([cube.sum(axis=(0, 2)), cube.sum(axis=(0, 1)), cube.sum(axis=(1, 2))])
+        return Average(mean, second - np.outer(mean, mean), outside, noise, shares)
+
+    def draw_sizes(self, moment: Matrix, outside_moment: float, seed: int = 0) -> Matrix:
+        """Return the quantiles of the sizes of the components (``Drift.sizes``) by draws from the mixture of models."""
+        rng = np.random.default_rng(seed)
+        models = rng.choice(self.probability.size, _DRAWS, p=self.probability.ravel())
+        deltas, pairs = np.divmod(models, self.probability.shape[1])
+        sizes = []
+        for j in np.unique(deltas):
+            chosen = pairs[deltas == j]
+            std = np.sqrt(self.noise2[j][chosen] * self.n / rng.chisquare(self.n, len(chosen)))[:, None]
+            values, vectors = np.linalg.eigh(self.spread[j][chosen])
+            normal = np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal((len(chosen), 2))
+            theta = self.theta[j][chosen] + std * np.einsum("mij,mj->mi", vectors, normal)
+            gain = self._gain(RATIOS[j])
+            weights = gain * (self.overlap[:, 2] - theta @ self.overlap[:, :2].T)
+            weights = weights + std * np.sqrt(gain) * rng.standard_normal(weights.shape)
+            squares = np.einsum("ij,ij->i", weights @ moment[2:, 2:], weights)
+            squares = squares + np.square(std[:, 0]) * RATIOS[j] * outside_moment
+            sizes.append(np.column_stack([theta, np.sqrt(np.maximum(squares, 0.0))]))
+        return np.asarray(np.quantile(np.vstack(sizes), [0.05, 0.5, 0.95], axis=0).T)
+
+    def _gain(self, delta: float) -> Vector:
+        return np.asarray(delta / (1.0 + delta * self.lam2))
+
+    def _probability(self) -> Matrix:
+        """Return the posterior probability of each model."""
+        if self.exact:  # the model predicts all labels: no drift
+            probability = np.zeros_like(self.log_prior)
+            probability[0, 0] = 1.0
+            return probability
+        log_posterior = self.log_evidence + self.log_prior
+        probability = np.exp(log_posterior - log_posterior.max())
+        return np.asarray(probability / probability.sum())
+
+
+def _directions(rows: Matrix) -> Matrix:
+    """Return orthonormal directions (D, r) of rows, without those along which the rows are zero up to rounding."""
+    if len(rows) < rows.shape[1]:
+        _, lam, transposed = np.linalg.svd(rows, full_matrices=False)
+        directions = transposed.T
+    else:  # the square has no more columns, and is much faster for many rows
+        lam2, directions = np.linalg.eigh(rows.T @ rows)
+        lam = np.sqrt(np.maximum(lam2, 0.0))
+    return np.asarray(directions[:, lam > 1e-7 * max(lam, default=0.0)])

@@ -1,0 +1,223 @@
+"""TargetCorrection: correct any fitted regressor with a few labels of the target."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pyspar.core.drift import Drift
+from pyspar.estimators.row_features import check_model, compute_features, fit_features
+from pyspar.estimators.source_belief import predict_if_known
+from pyspar.estimators.target_labels import (
+    LabelForecast,
+    TargetDrift,
+    check_counts,
+    fit_output,
+    forecast_error,
+    read_labels,
+    read_predictions,
+)
+from pyspar.estimators.validation import check_level
+
+
+class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
+
+    The residuals of the labelled rows are explained by an offset, a slope in the prediction, weights of the features,
+    and noise. The sizes of these components are averaged by their evidence, so nothing has to be tuned: without
+    evidence of a drift the predictions hardly change, and with many labels the result approaches a linear model of
+    the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
+
+    Parameters
+    ----------
+    model : fitted regressor
+        Anything with ``predict``. ``clone`` keeps it as it is, as for scikit-learn's ``FrozenEstimator``.
+    features : transformer, optional
+        Computes the numeric features of the weights from the rows. A fitted transformer is used as it is. Another one
+        is cloned and fitted on the target's rows. By default these are, if ``model`` is a Pipeline of several steps,
+        the features that its last step receives; otherwise the columns of the rows. In data frames, numbers and
+        booleans are used as they are (missing ones imputed by the mean), other columns except dates are one-hot
+        encoded. Features are always standardised by the target.
+
+    Attributes
+    ----------
+    drift_ : TargetDrift, or a list with one per output if y had two dimensions
+        Offset, slope and weights: their sizes with intervals, a test of each, and a test for any changed relation.
+    features_ : the fitted transformer
+    n_labels_ : int
+        The number of rows with a label of any output.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The tests compare the labels with the model's predictions plus independent normal noise. They are exact for every
+    number of labels. An error of the model that stems from its own fit counts as a changed relation, unless the model
+    is a SpARRegressor or BayesSpARRegressor (also as the last step of a Pipeline), whose uncertainty is known.
+
+    Invalid labels: fewer than 3 known labels, infinite labels, a wrong number of labels and labels of rows that do not
+    exist raise a ValueError. Labels that are all equal cause a SparWarning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from pyspar import TargetCorrection
+    >>> rng = np.random.default_rng(0)
+    >>> X, Z = rng.normal(size=(200, 3)), rng.normal(size=(200, 3))
+    >>> model = LinearRegression().fit(X, X[:, 0] + 0.1 * rng.normal(size=200))
+    >>> truth = Z[:, 0] + 2.0 + 0.1 * rng.normal(size=200)  # the target's labels are larger by 2
+    >>> y = np.where(np.arange(200) < 10, truth, np.nan)    # ten labels
+    >>> fixed = TargetCorrection(model).fit(Z, y)
+    >>> bool(np.abs(fixed.predict(Z) - truth)[10:].mean() < 0.2)
+    True
+    >>> round(fixed.drift_.offset.size), fixed.drift_.p_value < 0.001
+    (2, True)
+    """
+
+    drift_: TargetDrift | list[TargetDrift]
+    _drifts: list[Drift]
+    _y_ndim: int
+
+    def __init__(self, model: Any, features: Any = None) -> None:
+        self.model = model
+        self.features = features
+
+    def __sklearn_clone__(self) -> Self:
+        """Copy the parameters. The model is not cloned because it must stay fitted."""
+        new = type(self)(self.model, clone(self.features, safe=False))
+        for name in ("_metadata_request", "_sklearn_output_config"):
+            if name in self.__dict__:
+                setattr(new, name, self.__dict__[name])
+        return new
+
+    def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
+        """Fit the correction to a target of which some labels are known.
+
+        Parameters
+        ----------
+        Z : array or data frame of shape (m, D)
+            Target rows, as for the model's ``predict``.
+        y : array of shape (m,) or (m, K), or mapping
+            Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``.
+        sample_weight : array of shape (m,), optional
+            A weight of 2 counts as two copies of the row.
+        unlabelled : array or data frame, optional
+            More rows of the target. All rows of the target determine its means and spreads, and the expected error.
+
+        Returns
+        -------
+        self
+        """
+        check_model(self.model)
+        new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
+        Z = new._read(Z, reset=True)
+        labels, y_ndim = read_labels(y, len(Z), type(self).__name__)
+        counts = check_counts(sample_weight, len(Z))
+        prediction = read_predictions(self.model, Z, len(Z), labels.shape[1])
+        blocks = [Z]
+        if unlabelled is not None:
+            more = new._read(unlabelled)
+            blocks.append(more)
+            prediction = np.vstack([prediction, read_predictions(self.model, more, len(more))])
+            labels = np.vstack([labels, np.full((len(more), labels.shape[1]), np.nan)])
+            counts = np.append(counts, np.ones(len(more)))
+        new.features_ = fit_features(self.features, self.model, blocks)
+        features = np.vstack([compute_features(new.features_, block) for block in blocks])
+        reference, roots = predict_if_known(self.model, blocks)
+        reference = prediction if reference is None else reference
+        outputs = [
+            fit_output(
+                features, prediction[:, k], labels[:, k], counts, reference=reference[:, k],
+                error_root=None if roots is None else roots[k],
+            )
+            for k in range(labels.shape[1])
+        ]  # fmt: skip
+        new._drifts = [drift for drift, _ in outputs]
+        new.drift_ = outputs[0][1] if y_ndim == 1 else [report for _, report in outputs]
+        new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
+        new._y_ndim = y_ndim
+        for stale in ("feature_names_in_",):
+            self.__dict__.pop(stale, None)
+        self.__dict__.update({name: value for name, value in new.__dict__.items() if name not in ("model", "features")})
+        return self
+
+    def predict(self, Z: Any, return_std: bool = False) -> Any:
+        """Predict with the corrected model.
+
+        Parameters
+        ----------
+        Z : array or data frame of shape (m, D)
+        return_std : bool, default False
+            Also return the scale of each row's label about its prediction: noise, and uncertainty of the correction.
+
+        Returns
+        -------
+        array of shape (m,), or (m, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
+        """
+        check_is_fitted(self)
+        Z = self._read(Z)
+        before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
+        prediction = self._shape([drift.correct(features, before[:, k]) for k, drift in enumerate(self._drifts)])
+        if not return_std:
+            return prediction
+        scales = [drift.predictive_scale(features, before[:, k]) for k, drift in enumerate(self._drifts)]
+        return prediction, self._shape(scales)
+
+    def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
+        """Return an interval for each row that contains its label with a given probability.
+
+        The interval is that of a Student t distribution whose degrees of freedom are the number of labels.
+
+        Parameters
+        ----------
+        Z : array or data frame of shape (m, D)
+        level : float in (0, 1), default 0.9
+
+        Returns
+        -------
+        low, high : arrays of shape (m,), or (m, K) if y had two dimensions
+        """
+        check_level(level)
+        prediction, scale = self.predict(Z, return_std=True)
+        widths = [drift.quantile(level) for drift in self._drifts]
+        half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
+        return prediction - half, prediction + half
+
+    def expected_rmse(self) -> LabelForecast | list[LabelForecast]:
+        """Return the expected error of the corrected model on the target of the fit, with intervals.
+
+        ``float(forecast)`` is the expected RMSE on noisy labels. If y had two dimensions, a list with one forecast per
+        output.
+        """
+        check_is_fitted(self)
+        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in self._drifts]
+        return forecasts[0] if self._y_ndim == 1 else forecasts
+
+    def _read(self, Z: Any, *, reset: bool = False) -> Any:
+        """Check rows and return them; data frames stay data frames."""
+        if hasattr(Z, "select_dtypes"):
+            validate_data(self, Z, reset=reset, skip_check_array=True)
+            if len(Z) == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            return Z
+        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        return validate_data(
+            self, Z, reset=reset, dtype="numeric", ensure_all_finite="allow-nan" if allow_nan else True
+        )
+
+    def _shape(self, outputs: list[Any]) -> Any:
+        return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_drifts")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.model, BaseEstimator):
+            tags.input_tags.allow_nan = get_tags(self.model).input_tags.allow_nan
+        return tags

@@ -1,0 +1,233 @@
+"""Choose the rows of a target to label first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.drift import TargetUnits
+from pyspar.estimators.row_features import check_model, compute_features, fit_features
+from pyspar.estimators.target_labels import read_predictions
+from pyspar.estimators.validation import check_choice
+from pyspar.wording import format_number, list_some
+
+Strategy = Literal["quantiles", "greedy"]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChoice:
+    """Rows to label, the most useful first.
+
+    Attributes
+    ----------
+    rows : array of int
+        Positions of the rows in the target.
+    reasons : tuple of str
+        The reason of each row.
+    """
+
+    rows: Rows
+    reasons: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"row {row}: {reason}" for row, reason in zip(self.rows, self.reasons))
+
+
+def rows_to_label(
+    model: Any,
+    Z: Any,
+    n: int = 10,
+    *,
+    groups: Any = None,
+    cost: Any = None,
+    exclude: Any = (),
+    strategy: Strategy = "quantiles",
+    features: Any = None,
+    random_state: Any = 0,
+) -> LabelChoice:
+    """Choose target rows whose labels improve :class:`pyspar.TargetCorrection` most.
+
+    Parameters
+    ----------
+    model : fitted regressor
+    Z : array or data frame of shape (m, D)
+        Target rows, as for the model's ``predict``.
+    n : int, default 10
+        The number of rows to choose.
+    groups : array of shape (m,), optional
+        The group of each row. The rows are spread over the groups: no group gets a second row before every other group
+        has one, and so on, while it has rows left.
+    cost : array of shape (m,), optional
+        The cost of a label, above zero. Cheaper rows are preferred. Rows with the cost NaN or infinity are not chosen.
+    exclude : row positions, optional
+        Rows that are not chosen, for example because their labels are known.
+    strategy : {"quantiles", "greedy"}, default "quantiles"
+        "quantiles" takes rows at evenly spaced quantiles of the prediction, and the cheapest row of each interval
+        between quantiles if there are costs. "greedy" takes the row that most reduces the expected squared error on
+        the target per unit of cost, if offset, slope and weights drift by as much as the noise.
+    features : transformer, optional
+        As for :class:`pyspar.TargetCorrection`. Only "greedy" uses it.
+    random_state : int, RandomState or None, default 0
+        Decides between rows with equal predictions.
+
+    Returns
+    -------
+    LabelChoice
+        The positions of the rows, the most useful first, with reasons. The first rows alone are also a good choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from pyspar import rows_to_label
+    >>> X = np.arange(11.0)[:, None]
+    >>> model = LinearRegression().fit(X, X[:, 0])
+    >>> rows_to_label(model, X, n=3).rows
+    array([5, 1, 9])
+    """
+    check_model(model)
+    check_choice("strategy", strategy, ("quantiles", "greedy"))
+    m = len(Z) if hasattr(Z, "__len__") else np.shape(Z)[0]
+    prediction = read_predictions(model, Z, m)
+    costs, codes = _read_costs(cost, m), _read_groups(groups, m)
+    allowed = np.isfinite(costs)
+    allowed[_read_positions(exclude, m)] = False
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= allowed.sum():
+        raise ValueError(
+            f"n must be an integer from 1 to the {int(allowed.sum())} rows that can be labelled, got {n!r}"
+        )
+    shuffled = check_random_state(random_state).permutation(m)
+    if strategy == "greedy":
+        rows = compute_features(fit_features(features, model, [Z]), Z)
+        return _choose_greedily(rows, prediction, int(n), allowed, codes, costs, shuffled)
+    return _choose_quantiles(prediction, int(n), allowed, codes, costs, shuffled, cost is not None)
+
+
+def _choose_quantiles(
+    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, shuffled: Rows, has_costs: bool
+) -> LabelChoice:
+    value = _one_value(prediction)
+    order = shuffled[np.argsort(value[shuffled], kind="stable")]
+    rank = np.empty(len(value))
+    rank[order] = (np.arange(len(value)) + 0.5) / len(value)
+    chosen: list[int] = []
+    reasons: list[str] = []
+    taken = np.zeros(codes.max() + 1)
+    free = allowed.copy()
+    for step in _spread_order(n):
+        middle = (step + 0.5) / n
+        candidates = _least_used(free, codes, taken)
+        distance = np.abs(rank[candidates] - middle)
+        inside = distance <= 0.5 / n
+        if has_costs and inside.any():
+            near = candidates[inside]
+            row = near[np.lexsort((distance[inside], costs[near]))[0]]
+        else:
+            row = candidates[np.argmin(distance)]
+        reason = f"prediction {format_number(value[row])}, at quantile {rank[row]:.0%} of the target"
+        if has_costs:
+            reason += f"; cost {format_number(costs[row])}"
+        chosen.append(int(row))
+        reasons.append(reason)
+        free[row] = False
+        taken[codes[row]] += 1
+    return LabelChoice(np.array(chosen), tuple(reasons))
+
+
+def _choose_greedily(
+    features: Matrix, prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, shuffled: Rows
+) -> LabelChoice:
+    """Choose by the reduction of the mean posterior variance of the drift, whose components equal the noise."""
+    value = _one_value(prediction)
+    rows, q = TargetUnits.of(features, value).standardise(features, value)
+    basis = np.column_stack([np.ones(len(q)), q, rows])
+    moment = basis.T @ basis / len(basis)
+    covariance = np.eye(basis.shape[1])
+    chosen: list[int] = []
+    reasons: list[str] = []
+    taken = np.zeros(codes.max() + 1)
+    free = allowed.copy()
+    start = float(np.einsum("ij,ji->", covariance, moment))
+    for _ in range(n):
+        candidates = _least_used(free, codes, taken)
+        candidates = candidates[np.argsort(shuffled[candidates])]
+        H = basis[candidates] @ covariance
+        variance = np.einsum("ij,ij->i", H, basis[candidates])
+        reduction = np.einsum("ij,ij->i", H @ moment, H) / (1.0 + variance)
+        best = int(np.argmax(reduction / costs[candidates]))
+        row = int(candidates[best])
+        covariance = covariance - np.outer(H[best], H[best]) / (1.0 + variance[best])
+        chosen.append(row)
+        reasons.append(f"reduces the expected squared drift by {reduction[best] / start:.0%} of its size before labels")
+        free[row] = False
+        taken[codes[row]] += 1
+    return LabelChoice(np.array(chosen), tuple(reasons))
+
+
+def _least_used(free: Mask, codes: Rows, taken: Vector) -> Rows:
+    """Return the free rows of the groups that have the fewest chosen rows."""
+    rows = np.flatnonzero(free)
+    used = taken[codes[rows]]
+    return np.asarray(rows[used == used.min()])
+
+
+def _spread_order(n: int) -> list[int]:
+    """Return 0 to n - 1 in an order whose first elements are spread: the middle, then the middles of the halves.
+
+    >>> _spread_order(7)
+    [3, 1, 5, 0, 2, 4, 6]
+    """
+    order, parts = [], [(0, n)]
+    while parts:
+        low, high = parts.pop(0)
+        if low < high:
+            middle = (low + high) // 2
+            order.append(middle)
+            parts += [(low, middle), (middle + 1, high)]
+    return order
+
+
+def _one_value(prediction: Matrix) -> Vector:
+    """Return the prediction, or the first principal component of several standardised outputs."""
+    if prediction.shape[1] == 1:
+        return prediction[:, 0]
+    spread = prediction.std(axis=0)
+    centred = (prediction - prediction.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    return np.asarray(centred @ vectors[:, -1])
+
+
+def _read_costs(cost: Any, m: int) -> Vector:
+    costs = np.ones(m) if cost is None else np.asarray(cost, dtype=np.float64)
+    if costs.shape != (m,):
+        raise ValueError(f"cost must have one entry for each of {m} rows, got shape {costs.shape}")
+    if (costs <= 0.0).any():
+        raise ValueError(f"cost must be above zero, got {costs[costs <= 0.0][0]:g} in row {np.argmax(costs <= 0.0)}")
+    return costs
+
+
+def _read_groups(groups: Any, m: int) -> Rows:
+    if groups is None:
+        return np.zeros(m, dtype=np.intp)
+    values = np.asarray(groups)
+    if values.shape != (m,):
+        raise ValueError(f"groups must have one entry for each of {m} rows, got shape {values.shape}")
+    return np.asarray(np.unique(values.astype(str), return_inverse=True)[1])
+
+
+def _read_positions(rows: Any, m: int) -> Rows:
+    positions = np.asarray(list(rows), dtype=np.intp)
+    unknown = positions[(positions < 0) | (positions >= m)]
+    if unknown.size:
+        raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, got {list_some(unknown.tolist())}")
+    return positions

@@ -1,0 +1,267 @@
+"""Labels of some target rows: read them, fit the drift of a model with them, and report its size and error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, column_or_1d
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.concept_shift import ShiftTest, run_shift_test
+from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
+from pyspar.core.forecast import Forecast, Interval
+from pyspar.errors import SparWarning
+from pyspar.wording import format_interval, format_number, list_some
+
+
+@dataclass(frozen=True)
+class DriftPart:
+    """The size of one component of a drift.
+
+    Attributes
+    ----------
+    size : float
+    interval : pair of float
+        Contains the size with probability 90 % under the averaged model.
+    p_value : float
+        Of the test that the component is zero. NaN with too few labels.
+    """
+
+    size: float
+    interval: Interval
+    p_value: float
+
+
+@dataclass(frozen=True)
+class TargetDrift:
+    """The difference between a model and the labels of a target, for one output.
+
+    Attributes
+    ----------
+    offset : DriftPart
+        The mean of the labels above the predictions, at the mean of the target; in the unit of the label.
+    slope : DriftPart
+        The relative change of differences between predictions: 0.2 makes them 20 % larger.
+    weights : DriftPart
+        The root mean square, over the target, of the part that is linear in the features; in the unit of the label.
+        The size is the posterior median, which is zero if no such part is more probable than not.
+    p_value : float
+        Of the test that no component differs from zero: the relation between features and label is the model's.
+    n_labels : float
+        The number of labelled rows, by their weights.
+    """
+
+    offset: DriftPart
+    slope: DriftPart
+    weights: DriftPart
+    p_value: float
+    n_labels: float
+
+    def __repr__(self) -> str:
+        lines = [f"drift from {self.n_labels:g} labels (changed relation: {_format_p(self.p_value)})"]
+        for name in ("offset", "slope", "weights"):
+            part: DriftPart = getattr(self, name)
+            interval = f"90 %: {format_interval(part.interval)}"
+            lines.append(f"  {name:<8}{format_number(part.size, 3):>9}  ({interval}), {_format_p(part.p_value)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class LabelForecast(Forecast):
+    """The expected error of a corrected model on its target, for one output.
+
+    The intervals contain the error with probability 80 % and 95 %, if the drift is linear; the labels may have heavier
+    tails than normal noise. ``variance`` is the uncertainty of the correction, ``bias`` is zero.
+
+    Attributes
+    ----------
+    rmse_uncorrected : float
+        The expected error of the model without correction.
+    n_labels : float
+        The number of labels, by their weights.
+    """
+
+    rmse_uncorrected: float = np.nan
+    n_labels: float = 0.0
+
+
+def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
+    """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
+
+    ``y`` is an array with one entry per row, or a mapping from row positions to labels.
+    """
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
+    if isinstance(y, Mapping):
+        y = _from_mapping(y, rows)
+    y = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name="y")
+    if y.ndim > 2 or y.ndim == 0:
+        raise ValueError(f"y must have one or two dimensions, got shape {y.shape}")
+    try:
+        labels = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must contain numbers, or NaN where a label is unknown ({error})") from None
+    if len(labels) != rows:
+        raise ValueError(
+            f"y must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; if Z "
+            "has only the labelled rows, pass the others as unlabelled=, or pass y as {row position: label}"
+        )
+    if np.isinf(labels).any():
+        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+    return labels.reshape(rows, -1), y.ndim
+
+
+def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
+    """Return the model's predictions of shape (rows, K)."""
+    prediction = np.asarray(model.predict(Z), dtype=np.float64)
+    if prediction.ndim not in (1, 2) or len(prediction) != rows:
+        raise ValueError(f"model.predict must return one prediction for each of {rows} rows, got {prediction.shape}")
+    if not np.isfinite(prediction).all():
+        raise ValueError(f"model.predict must return finite numbers, got NaN or infinity from {type(model).__name__}")
+    prediction = prediction.reshape(rows, -1)
+    if outputs is not None and prediction.shape[1] != outputs:
+        raise ValueError(
+            f"y must have one column for each of the model's {prediction.shape[1]} output(s), got {outputs}"
+        )
+    return prediction
+
+
+def check_counts(sample_weight: Any, rows: int) -> Vector:
+    """Return the weights of rows: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(rows)
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(rows, sample_weight)
+    weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+    if len(weights) != rows:
+        raise ValueError(f"sample_weight must have one entry for each of {rows} rows, got {len(weights)}")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite, not negative and not all zero; weights are counts of rows")
+    return weights
+
+
+def fit_output(
+    features: Matrix,
+    prediction: Vector,
+    labels: Vector,
+    counts: Vector,
+    *,
+    reference: Vector | None = None,
+    error_root: Matrix | None = None,
+) -> tuple[Drift, TargetDrift]:
+    """Fit the drift of one output, with NaN for unknown labels, and report its size.
+
+    Parameters
+    ----------
+    features, prediction, labels, counts : arrays of shape (m, D), (m,), (m,) and (m,)
+        All rows of the target.
+    reference : array of shape (m,), optional
+        The predictions that the test compares with the labels; by default the model's.
+    error_root : array of shape (m, r), optional
+        The uncertainty of the reference relative to the noise, see :func:`pyspar.core.concept_shift.run_shift_test`.
+    """
+    known = np.isfinite(labels) & (counts > 0.0)
+    if int(known.sum()) > MIN_LABELS:
+        known = _drop_outlier(labels, prediction, counts, known)
+    n = int(known.sum())
+    if n < MIN_LABELS:
+        raise ValueError(
+            f"Found {n} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more rows "
+            "(pyspar.rows_to_label chooses them)"
+        )
+    if n < len(features) and np.ptp(labels[known]) == 0.0:
+        warnings.warn(
+            f"all {n} labels are {labels[known][0]:g}; the correction reduces the predictions to this value as far as "
+            "the labels support it. Check whether it stands for a missing label.",
+            SparWarning,
+            stacklevel=4,
+        )
+    drift = fit_drift(
+        features[known], prediction[known], labels[known], counts=counts[known],
+        target_features=features, target_prediction=prediction, target_counts=counts,
+    )  # fmt: skip
+    rows, q = drift.units.standardise(features[known], prediction[known])
+    compared = prediction if reference is None else reference
+    root = None if error_root is None else error_root[known]
+    test = run_shift_test(rows, q, (labels - compared)[known], counts[known], root)
+    return drift, _describe(drift, test)
+
+
+def forecast_error(drift: Drift, name: str) -> LabelForecast:
+    """Return the expected error of the corrected model on the target."""
+    noisy, noiseless = drift.draw_mse()
+    variance = drift.expected_variance()
+    before2 = variance + drift.noise2 + float(drift.mean @ drift.moment @ drift.mean)
+    return LabelForecast(
+        name=name,
+        rmse=float(np.sqrt(variance + drift.noise2)),
+        interval80=_root_interval(noisy, 0.8),
+        interval95=_root_interval(noisy, 0.95),
+        rmse_noiseless=float(np.sqrt(variance)),
+        interval80_noiseless=_root_interval(noiseless, 0.8),
+        interval95_noiseless=_root_interval(noiseless, 0.95),
+        variance=variance,
+        bias=0.0,
+        noise=drift.noise2,
+        rmse_uncorrected=float(np.sqrt(before2)),
+        n_labels=drift.degrees,
+    )
+
+
+def _root_interval(squares: Vector, level: float) -> Interval:
+    low, high = np.sqrt(np.quantile(squares, [0.5 - level / 2.0, 0.5 + level / 2.0]))
+    return float(low), float(high)
+
+
+def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any) -> Any:
+    """Return the mask of known labels without a label that is far from all others, and warn about it."""
+    rows = np.flatnonzero(known)
+    outlier = find_outlier((labels - prediction)[rows], counts[rows])
+    if outlier is None:
+        return known
+    row = int(rows[outlier])
+    warnings.warn(
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
+        "than all others together. Check the label.",
+        SparWarning,
+        stacklevel=5,
+    )
+    left = known.copy()
+    left[row] = False
+    return left
+
+
+def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:
+    units = 1.0, drift.units.prediction_scale, 1.0
+    middles = float(drift.mean[0]), float(drift.mean[1]), float(drift.sizes[2, 1])
+    offset, slope, weights = (
+        DriftPart(middle * unit, (float(low) * unit, float(high) * unit), p_value)
+        for middle, (low, _, high), unit, p_value in zip(
+            middles, drift.sizes, units, (test.offset, test.slope, test.weights), strict=True
+        )
+    )
+    return TargetDrift(offset, slope, weights, test.p_value, drift.degrees)
+
+
+def _from_mapping(y: Mapping[Any, Any], rows: int) -> Matrix:
+    """Return labels by row position as an array."""
+    positions = [p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows]
+    if len(positions) < len(y):
+        unknown = [p for p in y if p not in set(positions)]
+        raise ValueError(f"y must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
+    width = len(np.atleast_1d(next(iter(y.values())))) if y else 1
+    several = bool(y) and np.ndim(next(iter(y.values()))) == 1
+    labels = np.full((rows, width), np.nan)
+    for position, label in y.items():
+        labels[position] = label
+    return labels if several else labels[:, 0]
+
+
+def _format_p(p_value: float) -> str:
+    if np.isnan(p_value):
+        return "p unknown: too few labels"
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"

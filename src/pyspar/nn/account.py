@@ -1,0 +1,164 @@
+"""Compare the trained, the refitted and the adapted head on the source, and detect results that cannot be meant.
+
+All numbers come from the moments of the features, so no batch is read again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import least_squares
+from pyspar.core.cutoff import default_cutoff, directions_above, rotate_features
+from pyspar.core.linalg import root_sum_squares
+from pyspar.core.moments import Moments
+from pyspar.errors import InputError, SparWarning
+from pyspar.estimators.heads import NewHead
+from pyspar.wording import format_number
+
+MAX_ERROR = 1.5
+"""The largest error of a trained head on the source, in standard deviations of the labels. The constant mean has 1."""
+MAX_SLOPE = 5.0
+"""The largest factor between labels and predictions that are linearly related."""
+MIN_CORRELATION = 0.7
+"""Labels and predictions with a smaller correlation are not linearly related."""
+MAX_SOURCE_LOSS = 1.1
+"""The largest ratio of the adapted to the trained head's error on the source without a warning."""
+CONSTANT_SHARE = 1e-3
+"""Predictions that vary by less than this share of the labels' standard deviation are constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadAccount:
+    """What a new head changes. Arrays have one number per output.
+
+    Attributes
+    ----------
+    trained, refitted, adapted : arrays of shape (K,)
+        The RMSE on the source rows of the given head, of least squares on these rows, and of the new head. Least
+        squares has the smallest error by construction, in particular if the rows are those of the training.
+    label_spread : array of shape (K,)
+        The standard deviation of the source labels.
+    trained_spread, adapted_spread : arrays of shape (K,), or None without a target
+        The standard deviation of the predictions on the target, before and after.
+    """
+
+    trained: Vector
+    refitted: Vector
+    adapted: Vector
+    label_spread: Vector
+    trained_spread: Vector | None
+    adapted_spread: Vector | None
+
+    @property
+    def is_constant(self) -> Mask:
+        """Whether the new head predicts a constant on the target, where the given head does not."""
+        if self.adapted_spread is None or self.trained_spread is None:
+            return np.zeros(len(self.trained), dtype=bool)
+        limit = CONSTANT_SHARE * self.label_spread
+        return np.asarray((self.adapted_spread <= limit) & (self.trained_spread > limit))
+
+    @property
+    def is_worse(self) -> Mask:
+        """Whether the error on the source grew by more than 10 %."""
+        return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
+
+    def replace_head(self, source: Moments, target: Moments | None, new: NewHead) -> HeadAccount:
+        """Return the account with another new head."""
+        return replace(
+            self,
+            adapted=_source_rmse(source, new.coef, new.intercept),
+            adapted_spread=None if target is None else _prediction_spread(target, new.coef),
+        )
+
+    def __str__(self) -> str:
+        parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
+        return "RMSE on the source: " + ", ".join(
+            f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
+        )
+
+    def warn(self) -> None:
+        """Warn of a head that became constant on the target, or worse on the source."""
+        for output in np.flatnonzero(self.is_constant).tolist():
+            warnings.warn(
+                f"the new head predicts a constant on the target{_name_output(output, self.trained)}: the labels prove "
+                "none of its weights there; use the trained model, or pass more source rows",
+                SparWarning,
+                stacklevel=3,
+            )
+        for output in np.flatnonzero(self.is_worse & ~self.is_constant).tolist():
+            warnings.warn(
+                f"the new head has a larger error on the source than the trained one"
+                f"{_name_output(output, self.trained)}: RMSE {format_number(self.adapted[output])}, trained "
+                f"{format_number(self.trained[output])}; method='bayes' changes a trained head least",
+                SparWarning,
+                stacklevel=3,
+            )
+
+
+def compare_heads(
+    source: Moments,
+    target: Moments | None,
+    trained: tuple[Matrix, Vector],
+    new: NewHead,
+    *,
+    fit_intercept: bool,
+    cutoff: float | None,
+) -> HeadAccount:
+    """Return the account of a trained head, weights (K, D) and biases (K,), and a new one."""
+    kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
+    refit = least_squares(rotate_features(source, kept), fit_intercept=fit_intercept)
+    return HeadAccount(
+        trained=_source_rmse(source, *trained),
+        refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
+        adapted=_source_rmse(source, new.coef, new.intercept),
+        label_spread=_label_spread(source),
+        trained_spread=None if target is None else _prediction_spread(target, trained[0]),
+        adapted_spread=None if target is None else _prediction_spread(target, new.coef),
+    )
+
+
+def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
+    """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
+    centred = source.root_about(None)
+    d = source.n_features
+    spread, error = _label_spread(source), _source_rmse(source, coef, intercept)
+    predicted, labels = centred[:, :d] @ coef.T, centred[:, d:]
+    size = root_sum_squares(predicted) / np.sqrt(source.weight)
+    overlap = np.einsum("ij,ij->j", predicted, labels) / source.weight
+    mean = source.mean[:d] @ coef.T + intercept
+    for output in np.flatnonzero(spread > 0.0).tolist():
+        correlation = overlap[output] / (spread[output] * size[output]) if size[output] > 0.0 else 0.0
+        slope = spread[output] / size[output] * correlation if size[output] > 0.0 else 0.0
+        related = correlation >= MIN_CORRELATION
+        if error[output] <= MAX_ERROR * spread[output] and (not related or 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
+            continue
+        offset = source.mean[d + output] - slope * mean[output]
+        line = f", and label = {format_number(slope)} prediction + {format_number(offset)} fits" if related else ""
+        raise InputError(
+            f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
+            f"model has an RMSE of {format_number(error[output])} on the source, the labels a standard deviation of "
+            f"{format_number(spread[output])}{line}; pass labels=, a function of the batch that returns labels as the "
+            "model predicts them, for example standardised, or labels_scale='ignore' if the head was never trained"
+        )
+
+
+def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
+    residual = source.subtract_prediction(coef.T, intercept).column_lengths()[source.n_features :]
+    return np.asarray(residual / np.sqrt(source.weight))
+
+
+def _label_spread(source: Moments) -> Vector:
+    return np.asarray(root_sum_squares(source.root_about(None)[:, source.n_features :]) / np.sqrt(source.weight))
+
+
+def _prediction_spread(target: Moments, coef: Matrix) -> Vector:
+    centred = target.root_about(None)[:, : target.n_features]
+    return np.asarray(root_sum_squares(centred @ coef.T) / np.sqrt(target.weight))
+
+
+def _name_output(output: int, outputs: Vector) -> str:
+    return f" (output {output})" if len(outputs) > 1 else ""

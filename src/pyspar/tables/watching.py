@@ -1,0 +1,157 @@
+"""The work of ``spar watch``: read each file of a growing target as a batch, and judge the recent batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from pyspar.errors import InputError
+from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.watch import TargetWatch, WatchState
+from pyspar.inspection.results import to_plain
+from pyspar.io.models import load as load_model
+from pyspar.progress import SILENT, Progress
+from pyspar.sources.files.header import suffix_of
+from pyspar.tables.in_memory import load_files
+from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
+from pyspar.tables.request import Request
+
+
+@dataclass(frozen=True)
+class WatchAccount:
+    """One batch of ``spar watch``: its file, and the state after it, or the error that made it unusable."""
+
+    path: Path
+    state: WatchState | None
+    error: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return numbers, text and lists for JSON; numbers that are not finite become None."""
+        if self.state is None:
+            return {"file": str(self.path), "error": self.error}
+        after, before = self.state.adapted[0], self.state.before[0]
+        found = {
+            "file": str(self.path),
+            "batch": self.state.batch,
+            "rows": self.state.rows,
+            "alarm": self.state.alarm,
+            "limit": self.state.limits[0],
+            "expected": after.rmse,
+            "interval80": list(after.interval80),
+            "interval95": list(after.interval95),
+            "expected_not_adapted": before.rmse,
+        }
+        return dict(to_plain(found))
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """The model or labelled source, the files or folders to watch, and how.
+
+    ``once`` reads the files that exist and stops. Otherwise the folders are read again every ``seconds`` seconds. A new
+    file is used when its size has not changed between two readings of its folder.
+    """
+
+    model: Path
+    paths: tuple[Path, ...]
+    label: str | None = None
+    limit: float | None = None
+    window: int = 1
+    once: bool = False
+    seconds: float = 10.0
+    identity: str | None = None
+    drop: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise InputError for options and paths that cannot be used."""
+        if self.model.suffix.lower() != ".skops":
+            check_input(self.model, "source")
+        elif not self.model.is_file():
+            raise InputError(f"file not found: {str(self.model)!r}")
+        for path in self.paths:
+            if not path.exists():
+                raise InputError(f"file or folder not found: {str(path)!r}")
+            if path.is_file():
+                check_input(path, "target")
+        if self.limit is not None and not self.limit > 0.0:
+            raise InputError(f"--limit must be above 0, got {self.limit:g}")
+        if self.window < 1:
+            raise InputError(f"--window must be at least 1, got {self.window}")
+        if not self.seconds > 0.0:
+            raise InputError(f"--seconds must be above 0, got {self.seconds:g}")
+
+
+def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[WatchAccount]:
+    """Yield an account of each batch, in the order of the file names; files that appear later come later.
+
+    A file that cannot be used is reported and left out. Without ``once`` the iterator ends only if it is stopped, or
+    if there is no folder to watch.
+    """
+    request.check()
+    watch: TargetWatch | None = None
+    used: set[Path] = set()
+    sizes: dict[Path, int] = {}
+    while True:
+        for path in list_files(request.paths):
+            size = path.stat().st_size if path.exists() else 0
+            is_settled = request.once or path in request.paths or sizes.get(path) == size
+            sizes[path] = size
+            if path in used or not is_settled:
+                continue
+            used.add(path)
+            try:
+                if watch is None:
+                    watch = TargetWatch(_fit_model(request, path, progress), limit=request.limit, window=request.window)
+                yield WatchAccount(path, watch.update(_read_batch(watch, path, request.identity)))
+            except (InputError, ValueError, TypeError) as error:
+                if watch is None:
+                    raise
+                yield WatchAccount(path, None, str(error))
+        if request.once or not any(path.is_dir() for path in request.paths):
+            return
+        time.sleep(request.seconds)
+
+
+def list_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files among the paths, and the files of known formats in the folders, sorted by name.
+
+    Names that begin with a dot are left out.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+            files += sorted(file for file in inside if suffix_of(file) in INPUT_SUFFIXES)
+        else:
+            files.append(path)
+    return files
+
+
+def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
+    """Return the saved model, or a fit on the source; the first batch determines how its columns are compared."""
+    if request.model.suffix.lower() == ".skops":
+        return load_model(request.model)
+    inputs = load_files(
+        Request(request.model, first, request.label, identity=request.identity, drop=request.drop), progress
+    )
+    return Pipeline([("columns", inputs.make_encoder()), ("regressor", inputs.fit(BayesSpARRegressor()))])
+
+
+def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
+    check_input(path, "target")
+    categories = _list_category_columns(watch.model)
+    return read_table(path, "target", as_text=categories, verbatim=identity)[0]
+
+
+def _list_category_columns(model: Any) -> list[str]:
+    """Return the columns of a saved pipeline that are categories, whose values stay text."""
+    if not isinstance(model, Pipeline):
+        return []
+    encoder = model.steps[0][1]
+    parts = getattr(encoder, "transformers_", ())
+    return [str(name) for kind, _, names in parts if str(kind).startswith("category") for name in names]

@@ -1,0 +1,206 @@
+"""Tests of the comparison of uses of a few target labels."""
+
+import math
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of an installed package")
+
+from benchmarks.labels import report, run
+from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
+from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
+from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
+from benchmarks.shifts.sets import NEW, REGISTER
+from benchmarks.shifts.sets.shift import Shift
+
+from pyspar import TargetCorrection
+from pyspar.errors import SparWarning
+
+
+def make_rows(m: int = 120):
+    """Return a linear source and a target whose labels have another offset and slope."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100 + m, 4)), columns=list("abcd"))
+    target = np.arange(len(frame)) >= 100
+    y = frame["a"] - frame["b"]
+    return frame, pd.Series(np.where(target, 3.0 + 2.0 * y, y)), target
+
+
+@pytest.fixture
+def problem(monkeypatch, tmp_path) -> Problem:
+    monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path / "cache"))
+    return Problem(Shift("tiny", "y", "early → late", "made here", "none", make_rows, NEW))
+
+
+@pytest.mark.parametrize("outlier", [False, True])
+def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier):
+    case = Case(problem, "RidgeCV", draw_rows(problem, 12, 0))
+    if outlier:
+        problem.arrays[3][case.rows[4]] = 1e6
+    labels = np.full(len(case.Z), np.nan)
+    labels[case.rows] = case.labels
+    with pytest.warns(SparWarning) if outlier else nullcontext():
+        fixed = TargetCorrection(Lookup(case.Z, case.prediction)).fit(case.Z, labels)
+    answer = METHODS[CORRECTION](case)
+    np.testing.assert_allclose(answer.prediction, fixed.predict(case.Z), rtol=1e-10)
+    np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), rtol=1e-10)
+
+
+def test_errors_are_measured_on_the_rows_without_a_label(problem, monkeypatch):
+    def know_labels(case: Case) -> Answer:
+        prediction = problem.arrays[3] + 1.0
+        prediction[case.rows] = 1e9
+        return Answer(prediction, prediction - 2.0, prediction)
+
+    monkeypatch.setitem(METHODS, "line", know_labels)
+    record = measure(problem, "RidgeCV", "line", 20)
+    assert record["rmse"] == [1.0] * 5
+    assert record["coverage"] == [1.0] * 5
+    assert record["part"] == NEW
+    assert min(record["without"]) > 1.0
+
+
+def test_fewer_labels_are_among_more_labels_and_draws_differ(problem):
+    few, many = draw_rows(problem, 10, 1), draw_rows(problem, 50, 1)
+    assert set(few) < set(many)
+    assert len(set(many)) == 50
+    assert set(few) != set(draw_rows(problem, 10, 2))
+
+
+def test_a_line_is_exact_if_offset_and_slope_changed_and_an_offset_is_not(problem):
+    assert max(measure(problem, "RidgeCV", "line", 10)["rmse"]) < 0.01
+    assert min(measure(problem, "RidgeCV", "offset", 10)["rmse"]) > 0.5
+    assert max(measure(problem, "RidgeCV", CORRECTION, 30)["rmse"]) < 0.1
+
+
+def test_weighted_rows_of_the_target_count_as_much_as_the_source(problem, monkeypatch):
+    weights = []
+    monkeypatch.setattr("benchmarks.labels.methods.fit_predict", lambda *a: weights.append(a[-1]) or np.zeros(120))
+    METHODS["append, weighted"](Case(problem, "RidgeCV", np.arange(10)))
+    (weight,) = weights
+    assert weight[:100].sum() == pytest.approx(weight[100:].sum())
+    assert weight.mean() == pytest.approx(1.0)
+
+
+def test_the_parts_of_a_network_give_its_predictions_and_fine_tuning_reduces_the_error_of_the_labelled_rows(problem):
+    base = problem.base(NETWORK)
+    np.testing.assert_allclose(base["hidden"] @ base["head"] + base["bias"], base["prediction"], rtol=1e-9)
+    case = Case(problem, NETWORK, np.arange(30))
+    tuned = METHODS["fine-tuned last layer"](case).prediction
+    before, after = (np.mean((q[case.rows] - case.labels) ** 2) for q in (base["prediction"], tuned))
+    assert after < 0.9 * before
+
+
+def test_a_fitted_model_is_read_from_the_cache(problem, monkeypatch):
+    first = problem.base("RidgeCV")["prediction"]
+    monkeypatch.setattr("benchmarks.labels.bases._fit_base", lambda *_: pytest.fail("fitted again"))
+    np.testing.assert_array_equal(Problem(problem.shift).base("RidgeCV")["prediction"], first)
+
+
+def test_a_second_run_makes_no_records_unless_again_is_set(problem, monkeypatch, tmp_path):
+    pytest.importorskip("rich")
+    path = tmp_path / "records.jsonl"
+    monkeypatch.setattr(run, "problems", lambda _: iter([problem]))
+    monkeypatch.setattr(run, "stages", lambda part: [run.Stage(part, ("RidgeCV",), ("offset",), (10, 100), 2)])
+    assert run.run(NEW, path) == 1  # 100 labels would leave 20 rows
+    assert run.run(NEW, path) == 0
+    assert run.run(NEW, path, again=True) == 1
+    with path.open("a") as file:
+        file.write('{"set": "cut sho')
+    assert list(read(path)) == [("tiny", "RidgeCV", "offset", 10)]
+
+
+def test_every_stage_names_known_models_and_methods():
+    known = {*METHODS, *CHOOSE_ROWS}
+    for stage in (*run.stages(NEW), *run.stages("design")):
+        assert set(stage.bases) <= set(BASES)
+        assert set(stage.methods) <= known
+    with pytest.raises(ValueError, match="'last'"):
+        run.run("last", Path("unused"))
+    with pytest.raises(ValueError, match="'test'"):
+        next(problems("test"))
+
+
+def make_record(name: str, rmse: list[float], **more: object) -> dict:
+    base = {"set": name, "part": NEW, "base": "RidgeCV", "method": CORRECTION, "n": 10, "coverage": []}
+    return {**base, "rmse": rmse, "without": [2.0] * len(rmse), **more}
+
+
+def test_a_summary_equals_a_computation_by_hand():
+    records = [make_record("a", [0.5, 1.5]), make_record("b", [4.0]), make_record("c", [1.0], n=30)]
+    records = report.group(records)
+    summary = report.summarise(records, "RidgeCV", CORRECTION, 10)
+    assert (summary.sets, summary.worst, summary.median) == (2, 2.0, 1.25)
+    assert summary.geometric_mean == pytest.approx(math.sqrt(0.5 * 2.0))
+    assert str(summary) == "1.000 (2.00)"
+    assert str(report.summarise(records, "MLP", CORRECTION, 10)) == "-"
+    assert "| RidgeCV | 1 | 0.850 |" in report.compare_coverage(
+        report.group([make_record("a", [1.0], n=30, coverage=[0.9, 0.8])])
+    )
+
+
+def test_design_data_and_new_data_are_not_mixed():
+    records = {1: make_record("a", [1.0]), 2: make_record("b", [1.0], part="sealed")}
+    key = ("RidgeCV", CORRECTION, 10)
+    assert [r["set"] for r in report.of_part(records, NEW)[key]] == ["a"]
+    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b"]
+    recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
+    assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
+
+
+def test_the_page_in_the_repository_agrees_with_the_records():
+    if not run.RECORDS.exists() or not report.PAGE.exists():
+        pytest.skip("no records here")
+    page = report.PAGE.read_text()
+    for name, content in report.tables(read(run.RECORDS, run.PEER_RECORDS)).items():
+        assert f"<!-- table: {name} -->\n{content}<!-- end -->" in page, name
+
+
+def test_the_figures_in_the_text_agree_with_the_records():
+    if not run.RECORDS.exists() or not report.PAGE.exists():
+        pytest.skip("no records here")
+    new = report.of_part(read(run.RECORDS, run.PEER_RECORDS), NEW)
+    ten, thirty = (report.summarise(new, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
+    appended = report.summarise(new, "HistGradientBoosting", "append", 10)
+
+    def percent(ratio: float) -> str:
+        return f"{abs(1 - ratio):.0%}".replace("%", " %")
+
+    means, medians, worst = ([percent(v) for v in pair] for pair in (
+        (ten.geometric_mean, thirty.geometric_mean), (ten.median, thirty.median), (ten.worst, thirty.worst)
+    ))  # fmt: skip
+    page, readme = (" ".join(p.read_text().split()) for p in (report.PAGE, report.DOCS.parent / "README.md"))
+    assert f"ten labels reduce the error by {medians[0]} on the median data set and by {means[0]} in the" in page
+    assert f"30 labels by {medians[1]} and {means[1]}" in page
+    assert f"{ten.sets} untouched data sets around boosting, at worst by {worst[0]}, with 30 labels on one" in page
+    assert f"gains {percent(appended.geometric_mean)} instead of {means[0]}" in page
+    assert f"worst increase is {percent(appended.worst)}" in page
+    assert ten.low < 0.55
+    assert (
+        f"On {ten.sets} untouched real shifts, ten labels reduce the mean error around gradient boosting by" in readme
+    )
+    assert (
+        f"by {means[0]} and 30 labels by {means[1]}; the median data set gains {medians[0]} and {medians[1]}" in readme
+    )
+    assert f"the worst loses {worst[0]} and {worst[1]}" in readme
+
+
+def test_the_page_needs_a_place_for_each_table(monkeypatch, tmp_path):
+    page = tmp_path / "labels.md"
+    page.write_text("no tables")
+    monkeypatch.setattr(report, "PAGE", page)
+    with pytest.raises(SystemExit, match=re.escape(str(page))):
+        report.write_page()
+    assert page.read_text() == "no tables"
+
+
+def test_the_figure_is_drawn_from_the_records(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "figure.png"
+    report.draw_figure(report.group([make_record("a", [1.0], base="MLP", n=n) for n in run.LABELS]), path)
+    assert path.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,165 @@
+"""The drift: a dense average over all models with plain numpy, invariances and limits."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from pyspar.core.drift import TargetUnits, find_outlier, fit_drift
+from pyspar.core.drift_models import RATIOS
+
+
+def make_rows(n=12, m=40, d=3, seed=0):
+    """Return features and predictions of m target rows, and labels of the first n."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(m, d)) * np.geomspace(1.0, 30.0, d) + 5.0
+    f = Z @ np.linspace(1.0, -0.2, d) + rng.normal(size=m)
+    y = f + 1.0 + 0.3 * f + 0.4 * Z[:, 0] + rng.normal(size=m)
+    return Z, f, y[:n]
+
+
+def fit(Z, f, y, **options):
+    n = len(y)
+    return fit_drift(Z[:n], f[:n], y, target_features=Z, target_prediction=f, **options)
+
+
+def average_densely(Z, f, y):
+    """Return corrections and predictive scales, with one dense covariance matrix per model."""
+    n = len(y)
+    q = (f - f.mean()) / f.std()
+    P = (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(Z.shape[1])
+    r = y - f[:n]
+    logs, means, variances = [], [], []
+    for a, b, d in product(RATIOS, repeat=3):
+        K = a + b * np.outer(q, q) + d * P @ P.T
+        C = K[:n, :n] + np.eye(n)
+        solved = np.linalg.solve(C, np.column_stack([r, K[:n]]))
+        s2 = r @ solved[:, 0] / n
+        logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2) - 2.0 * np.log((1 + a) * (1 + b) * (1 + d)))
+        means.append(K[:, :n] @ solved[:, 0])
+        variances.append(s2 * (1.0 + np.diag(K) - np.einsum("ij,ji->i", K[:, :n], solved[:, 1:])))
+    p = np.exp(np.array(logs) - max(logs))
+    p /= p.sum()
+    means = np.array(means)
+    mean = p @ means
+    return mean, np.sqrt(p @ (np.array(variances) + (means - mean) ** 2))
+
+
+@pytest.mark.parametrize(("n", "d"), [(12, 3), (4, 9)])
+def test_the_average_over_models_is_the_dense_one(n, d):
+    Z, f, y = make_rows(n=n, d=d)
+    drift = fit(Z, f, y)
+    mean, scale = average_densely(Z, f, y)
+    np.testing.assert_allclose(drift.correct(Z, f) - f, mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(drift.predictive_scale(Z, f), scale, rtol=1e-8)
+    assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
+    np.testing.assert_allclose(drift.shares.sum(axis=1), 1.0)
+
+
+def test_the_correction_depends_on_no_order_unit_or_origin():
+    Z, f, y = make_rows()
+    base = fit(Z, f, y).correct(Z, f)
+    order = np.random.default_rng(1).permutation(len(y))
+    shuffled = fit(np.vstack([Z[order], Z[12:]]), np.append(f[order], f[12:]), y[order]).correct(Z, f)
+    np.testing.assert_allclose(shuffled, base)
+    other = Z * [1e-3, 7.0, 1e5] + [1.0, -1e3, 1e4]
+    np.testing.assert_allclose(fit(other, f, y).correct(other, f), base, rtol=1e-7)
+    scaled = fit(Z, -1e-6 * f + 3.0, -1e-6 * y + 3.0).correct(Z, -1e-6 * f + 3.0)
+    np.testing.assert_allclose((scaled - 3.0) / -1e-6, base, rtol=1e-6)
+
+
+def test_a_count_stands_for_copies_of_a_row():
+    Z, f, y = make_rows()
+    twice = np.r_[0, np.arange(40)]
+    copies = fit_drift(
+        Z[twice[:13]], f[twice[:13]], y[twice[:13]], target_features=Z[twice], target_prediction=f[twice]
+    )
+    counts = np.ones(40)
+    counts[0] = 2.0
+    counted = fit(Z, f, y, counts=counts[:12], target_counts=counts)
+    np.testing.assert_allclose(counted.correct(Z, f), copies.correct(Z, f), rtol=1e-9)
+    np.testing.assert_allclose(counted.predictive_scale(Z, f), copies.predictive_scale(Z, f), rtol=1e-9)
+    assert counted.expected_variance() == pytest.approx(copies.expected_variance())
+
+
+def test_an_exact_model_is_not_changed():
+    Z, f, _ = make_rows()
+    drift = fit(Z, f, f[:12])
+    np.testing.assert_array_equal(drift.correct(Z, f), f)
+    assert drift.noise2 == 0.0
+
+
+def test_noise_alone_changes_little():
+    """Without drift, the correction is mostly smaller than the error of the mean of the noise."""
+    rng = np.random.default_rng(0)
+    Z, f, _ = make_rows()
+    sizes = [np.mean((fit(Z, f, f[:12] + rng.normal(size=12)).correct(Z, f) - f) ** 2) for _ in range(40)]
+    assert np.median(sizes) < 0.5 / 12
+    assert np.mean(sizes) < 2.0 / 12  # least squares on offset, slope and three weights: 5 / 12
+
+
+def test_many_labels_give_the_model_of_the_target():
+    rng = np.random.default_rng(0)
+    n, d = 2000, 20
+    Z = rng.normal(size=(n + 500, d)) @ rng.normal(size=(d, d))
+    y = Z @ rng.normal(size=d) * 10.0 + 50.0 + rng.normal(size=n + 500)
+    wrong = Z @ rng.normal(size=d) * 10.0
+    drift = fit(Z, wrong, y[:n])
+    ridge = Ridge(1e-3).fit(Z[:n], y[:n])
+    error, best = (np.sqrt(np.mean((p - y[n:]) ** 2)) for p in (drift.correct(Z, wrong)[n:], ridge.predict(Z[n:])))
+    assert error < 1.01 * best
+    assert np.sqrt(drift.noise2) == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_corrected_linear_model_is_linear():
+    rng = np.random.default_rng(0)
+    Z, _, y = make_rows()
+    coef, intercept = rng.normal(size=3), 2.0
+    f = Z @ coef + intercept
+    drift = fit(Z, f, y)
+    w, b = drift.linear_weights(coef, intercept)
+    np.testing.assert_allclose(Z @ w + b, drift.correct(Z, f))
+
+
+def test_intervals_cover_labels_of_the_model():
+    """Draw drifts from the prior: 90 % intervals of labels and of the components hold on average."""
+    rng = np.random.default_rng(0)
+    prior = 1.0 / (1.0 + np.array(RATIOS)) ** 2
+    covered, sizes = [], []
+    for _ in range(100):
+        Z, f, _ = make_rows(seed=rng.integers(1 << 30))
+        a, b, d = rng.choice(RATIOS, 3, p=prior / prior.sum())
+        units = TargetUnits.of(Z, f)
+        P, q = units.standardise(Z, f)
+        theta = rng.normal(size=2) * np.sqrt([a, b])
+        y = f + theta[0] + theta[1] * q + P @ rng.normal(size=3) * np.sqrt(d) + rng.normal(size=40)
+        drift = fit(Z, f, y[:8])
+        half = drift.quantile(0.9) * drift.predictive_scale(Z, f)
+        covered.append(np.mean(np.abs(y - drift.correct(Z, f))[8:] <= half[8:]))
+        sizes.append([low <= value <= high for value, (low, _, high) in zip(theta, drift.sizes)])
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(sizes, axis=0) == pytest.approx([0.9, 0.9], abs=0.08)
+
+
+def test_the_expected_error_is_that_of_the_dense_average_on_other_rows():
+    Z, f, y = make_rows()
+    drift = fit(Z, f, y).on(Z[20:], f[20:])
+    scale = drift.predictive_scale(Z[20:], f[20:])
+    assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
+    noisy, noiseless = drift.draw_mse(20_000)
+    assert (noisy >= noiseless).all()
+    assert np.median(noiseless) < drift.expected_variance() < np.quantile(noiseless, 0.9)
+
+
+def test_only_a_dominating_residual_is_an_outlier():
+    rng = np.random.default_rng(0)
+    for n in (5, 10, 30, 300):
+        r = rng.normal(size=n) + 5.0
+        assert find_outlier(r) is None
+        r[2] += 100.0
+        assert find_outlier(r) == 2
+        assert find_outlier(1e-9 * r, np.ones(n)) == 2
+    assert find_outlier(np.array([0.0, 0.0, 0.0, 0.0, 1.0])) == 4
+    assert find_outlier(np.zeros(9)) is None
+    assert find_outlier(np.array([1.0, 2.0, 1e9])) is None  # three labels cannot show which one is wrong

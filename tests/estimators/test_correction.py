@@ -1,0 +1,189 @@
+"""TargetCorrection: corrections around any model, tables, outputs and invalid labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection
+
+
+@pytest.fixture
+def shifted():
+    """A model fitted on a source, target rows, and their labels, which are larger by 2."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 3)), rng.normal(size=(200, 3))
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, 0.0] + 0.1 * rng.normal(size=300))
+    return model, Z, Z @ [1.0, 2.0, 0.0] + 2.0 + 0.1 * rng.normal(size=200)
+
+
+def hide(y, n):
+    return np.where(np.arange(len(y)) < n, y, np.nan)
+
+
+def test_ten_labels_remove_an_offset(shifted):
+    model, Z, y = shifted
+    fixed = TargetCorrection(model).fit(Z, hide(y, 10))
+    assert np.sqrt(np.mean((fixed.predict(Z) - y)[10:] ** 2)) < 0.15
+    assert fixed.drift_.p_value < 0.001
+
+
+def test_labels_can_be_given_in_three_forms(shifted):
+    model, Z, y = shifted
+    by_nan = TargetCorrection(model).fit(Z, hide(y, 10)).predict(Z)
+    by_parts = TargetCorrection(model).fit(Z[:10], y[:10], unlabelled=Z[10:]).predict(Z)
+    by_position = TargetCorrection(model).fit(Z, {i: y[i] for i in range(10)}).predict(Z)
+    np.testing.assert_allclose(by_parts, by_nan)
+    np.testing.assert_array_equal(by_position, by_nan)
+
+
+def test_the_model_stays_fitted_in_a_clone(shifted):
+    model, Z, y = shifted
+    copy = clone(TargetCorrection(model))
+    assert copy.model is model
+    assert copy.fit(Z, hide(y, 10)).predict(Z).shape == (200,)
+
+
+def test_an_unfitted_or_unsuitable_model_is_refused(shifted):
+    _, Z, y = shifted
+    with pytest.raises(NotFittedError):
+        TargetCorrection(LinearRegression()).fit(Z, y)
+    with pytest.raises(TypeError, match="StandardScaler"):
+        TargetCorrection(StandardScaler()).fit(Z, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (lambda y: hide(y, 2), ["2 sample", "3"]),
+        (lambda y: hide(y, 0), ["0 sample"]),
+        (lambda y: y[:150], ["200", "150", "unlabelled"]),
+        (lambda y: {3: 1.0, 200: 2.0, "a": 1.0}, ["200", "'a'", "199"]),
+        (lambda y: np.where(np.arange(200) == 5, np.inf, y), ["infinity"]),
+        (lambda y: np.column_stack([y, y]), ["1 output", "2"]),
+        (lambda y: ["a"] * 200, ["numbers"]),
+        (lambda y: None, ["None"]),
+    ],
+    ids=["two", "none", "length", "rows", "infinity", "outputs", "text", "missing"],
+)
+def test_invalid_labels_raise_and_change_nothing(shifted, labels, words):
+    model, Z, y = shifted
+    fixed = TargetCorrection(model).fit(Z, hide(y, 10))
+    before, state = fixed.predict(Z), dict(fixed.__dict__)
+    with pytest.raises(ValueError) as error:
+        fixed.fit(Z, labels(y))
+    assert all(word in str(error.value) for word in words)
+    assert fixed.__dict__ == state
+    np.testing.assert_array_equal(fixed.predict(Z), before)
+
+
+def test_a_label_a_hundred_spreads_away_is_ignored_with_a_warning(shifted):
+    model, Z, y = shifted
+    spoilt = hide(y, 11)
+    spoilt[4] += 100.0 * y.std()
+    with pytest.warns(SparWarning, match="row 4 "):
+        fixed = TargetCorrection(model).fit(Z, spoilt)
+    spoilt[4] = np.nan
+    np.testing.assert_array_equal(fixed.predict(Z), TargetCorrection(model).fit(Z, spoilt).predict(Z))
+
+
+def test_constant_labels_cause_a_warning(shifted):
+    model, Z, _ = shifted
+    with pytest.warns(SparWarning, match="all 20 labels are 7"):
+        fixed = TargetCorrection(model).fit(Z, hide(np.full(200, 7.0), 20))
+    assert np.abs(fixed.predict(Z) - 7.0).mean() < 0.5 * np.abs(model.predict(Z) - 7.0).mean()
+
+
+def test_outputs_with_different_labels_are_corrected_separately(shifted):
+    model, Z, y = shifted
+    both = LinearRegression().fit(Z, np.column_stack([model.predict(Z), -3.0 * model.predict(Z)]))
+    labels = np.column_stack([hide(y, 10), hide(-3.0 * y, 30)])
+    fixed = TargetCorrection(both).fit(Z, labels)
+    single = TargetCorrection(model).fit(Z, labels[:, 0])
+    np.testing.assert_allclose(fixed.predict(Z)[:, 0], single.predict(Z))
+    assert [drift.n_labels for drift in fixed.drift_] == [10.0, 30.0]
+    assert len(fixed.expected_rmse()) == 2
+    low, high = fixed.predict_interval(Z, 0.5)
+    assert low.shape == (200, 2)
+    assert (low < fixed.predict(Z)).all()
+    assert (fixed.predict(Z) < high).all()
+
+
+def mixed_table(rng, rows):
+    frame = pd.DataFrame({"a": rng.normal(size=rows), "town": rng.choice(["Bonn", "Kiel", "Ulm"], rows)})
+    frame.loc[::7, "a"] = np.nan
+    return frame.assign(sold=pd.Timestamp("2020-01-01"), town=frame["town"].astype("category"))
+
+
+def test_columns_of_a_data_frame_are_encoded():
+    rng = np.random.default_rng(0)
+    X, Z = mixed_table(rng, 300), mixed_table(rng, 200)
+    only_a = ColumnTransformer([("a", "passthrough", ["a"])])
+    model = make_pipeline(only_a, HistGradientBoostingRegressor()).fit(X, X["a"].fillna(0.0))
+    truth = Z["a"].fillna(0.0) + 3.0 * (Z["town"] == "Ulm")  # in the target, one town has larger labels
+    fixed = TargetCorrection(FrozenEstimator(model)).fit(Z, hide(truth.to_numpy(), 40))
+    assert np.sqrt(np.mean((fixed.predict(Z) - truth)[40:] ** 2)) < 0.3
+    assert fixed.drift_.weights.p_value < 0.001
+    assert fixed.features_.get_feature_names_out().tolist() == [
+        "numbers__a", "words__town_Bonn", "words__town_Kiel", "words__town_Ulm",
+    ]  # fmt: skip
+    new = Z.head(3).assign(town=pd.Categorical(["Rom"] * 3))
+    assert np.isfinite(fixed.predict(new)).all()
+
+
+def test_features_come_from_the_pipeline_or_from_a_transformer(shifted):
+    _, Z, y = shifted
+    pipe = make_pipeline(PolynomialFeatures(2), LinearRegression()).fit(Z, y)
+    labels = hide(y + Z[:, 0] * Z[:, 1], 60)
+    by_pipe = TargetCorrection(pipe).fit(Z, labels)
+    by_transformer = TargetCorrection(FrozenEstimator(pipe), PolynomialFeatures(2)).fit(Z, labels)
+    by_fitted = TargetCorrection(FrozenEstimator(pipe), pipe[0]).fit(Z, labels)
+    np.testing.assert_allclose(by_pipe.predict(Z), by_transformer.predict(Z))
+    np.testing.assert_allclose(by_pipe.predict(Z), by_fitted.predict(Z))
+    assert np.abs(by_pipe.predict(Z) - y - Z[:, 0] * Z[:, 1]).max() < 0.5
+
+
+def test_intervals_and_expected_error_hold(shifted):
+    model, Z, _ = shifted
+    rng = np.random.default_rng(1)
+    covered, inside = [], []
+    for _ in range(12):
+        labels = Z @ [1.0, 2.5, 0.5] + 1.0 + rng.normal(size=200)
+        fixed = TargetCorrection(model).fit(Z, hide(labels, 30))
+        low, high = fixed.predict_interval(Z[30:])
+        covered.append(np.mean((low <= labels[30:]) & (labels[30:] <= high)))
+        forecast = fixed.expected_rmse()
+        actual = np.sqrt(np.mean((fixed.predict(Z[30:]) - labels[30:]) ** 2))
+        inside.append(forecast.interval80[0] <= actual <= forecast.interval80[1])
+        assert forecast.rmse < forecast.rmse_uncorrected
+        assert float(forecast) ** 2 == pytest.approx(forecast.variance + forecast.noise)
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
+    assert np.mean(inside) >= 0.6
+
+
+def test_the_test_knows_the_uncertainty_of_our_estimators():
+    """With few source rows, the error of the weights is no changed relation."""
+    rng = np.random.default_rng(0)
+    found = {True: 0, False: 0}
+    for _ in range(8):
+        X, Z = rng.normal(size=(25, 6)), 3.0 * rng.normal(size=(60, 6))
+        w = rng.normal(size=6)
+        est = BayesSpARRegressor().fit(X, X @ w + rng.normal(size=25)).adapt(Z)
+        y = hide(Z @ w + rng.normal(size=60), 30)
+        for known in found:
+            model = est if known else est.to_linear_regression()
+            found[known] += TargetCorrection(model).fit(Z, y).drift_.p_value <= 0.05
+    assert found[True] <= 2
+    assert found[False] >= 4
+
+
+def test_the_drift_is_readable(golden, shifted):
+    model, Z, y = shifted
+    golden("drift", repr(TargetCorrection(model).fit(Z, hide(y, 10)).drift_))

@@ -1,0 +1,104 @@
+"""rows_to_label: distinct rows, spread over predictions and groups, cheap ones first."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from pyspar import rows_to_label
+
+
+@pytest.fixture
+def target():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(120, 4))
+    return LinearRegression().fit(Z, Z @ [2.0, 1.0, 0.0, 0.0]), Z
+
+
+@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
+def test_rows_are_distinct_and_reproducible(target, strategy):
+    model, Z = target
+    for n in (1, 7, 120):
+        choice = rows_to_label(model, Z, n, strategy=strategy)
+        assert len(set(choice.rows.tolist())) == len(choice) == len(choice.reasons) == n
+        np.testing.assert_array_equal(choice.rows, rows_to_label(model, Z, n, strategy=strategy).rows)
+
+
+def test_quantiles_of_the_prediction_are_evenly_spaced(target):
+    model, Z = target
+    rows = rows_to_label(model, Z, 10).rows
+    rank = np.argsort(np.argsort(model.predict(Z)))
+    np.testing.assert_allclose(np.sort(rank[rows]), np.arange(10) * 12 + 5.5, atol=1.0)
+    halves = rank[rows[:3]] / 120  # the first rows are spread as well
+    assert np.ptp(halves) > 0.4
+
+
+def test_equal_predictions_are_chosen_at_random_by_seed():
+    model = LinearRegression().fit(np.zeros((3, 1)), np.zeros(3))
+    first, second = (rows_to_label(model, np.zeros((500, 1)), 10, random_state=seed).rows for seed in (0, 1))
+    assert set(first.tolist()) != set(second.tolist())
+    assert np.ptp(first) > 100
+
+
+def test_greedy_takes_the_row_that_reduces_the_expected_error_most():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(30, 3))
+    model = LinearRegression().fit(Z, Z[:, 0])
+    q, P = model.predict(Z), (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(3.0)
+    H = np.column_stack([np.ones(30), (q - q.mean()) / q.std(), P])
+    K, expected = H @ H.T, []
+    for _ in range(4):
+        gains = [np.trace(K) - np.trace(K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)) for i in range(30)]
+        i = int(np.argmax(gains))
+        expected.append(i)
+        K = K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)
+    assert rows_to_label(model, Z, 4, strategy="greedy").rows.tolist() == expected
+
+
+@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
+def test_groups_are_used_in_turn(target, strategy):
+    model, Z = target
+    groups = np.array(["a"] * 100 + ["b"] * 18 + ["c"] * 2)
+    rows = rows_to_label(model, Z, 9, groups=groups, strategy=strategy).rows
+    assert sorted(groups[rows[:3]]) == ["a", "b", "c"]
+    counts = pd.Series(groups[rows]).value_counts()
+    assert counts["c"] == 2
+    assert {counts["a"], counts["b"]} == {3, 4}
+
+
+def test_cheap_rows_are_preferred_and_rows_without_cost_are_not_chosen(target):
+    model, Z = target
+    cost = np.where(np.arange(120) % 2, 1.0, 5.0)
+    cost[1::4] = np.nan
+    for strategy in ("quantiles", "greedy"):
+        rows = rows_to_label(model, Z, 6, cost=cost, strategy=strategy).rows
+        assert set((rows % 4).tolist()) == {3}
+
+
+def test_excluded_rows_are_not_chosen(target):
+    model, Z = target
+    first = rows_to_label(model, Z, 60).rows
+    second = rows_to_label(model, Z, 60, exclude=first).rows
+    assert not set(first.tolist()) & set(second.tolist())
+
+
+def test_several_outputs_and_data_frames(target):
+    _, Z = target
+    frame = pd.DataFrame(Z, columns=list("abcd"))
+    model = LinearRegression().fit(frame, Z[:, :2])
+    for strategy in ("quantiles", "greedy"):
+        assert len(rows_to_label(model, frame, 5, strategy=strategy)) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"), ({"cost": np.zeros(120)}, "row 0"),
+        ({"cost": [1.0]}, "cost"), ({"groups": [1]}, "groups"), ({"exclude": [120]}, "120"),
+        ({"strategy": "best"}, "best"),
+    ],
+)  # fmt: skip
+def test_invalid_arguments_are_refused(target, options, word):
+    model, Z = target
+    with pytest.raises(ValueError, match=word):
+        rows_to_label(model, Z, **options)

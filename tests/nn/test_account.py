@@ -1,0 +1,157 @@
+"""Labels on another scale are refused, and a new head that cannot be meant is announced."""
+
+import numpy as np
+import pytest
+
+from pyspar import InputError, SparWarning
+from pyspar.nn import adapt_head
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+def linear(weights, bias=0.0):
+    layer = nn.Linear(len(weights), 1).double()
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([weights]))
+        layer.bias.fill_(bias)
+    return layer
+
+
+@pytest.fixture
+def rows():
+    """Source rows, standardised labels of the model (1, -1, 0.5), and target rows."""
+    torch.manual_seed(0)
+    X, Z = torch.randn(300, 3).double(), 2.0 * torch.randn(100, 3).double()
+    return X, X @ torch.tensor([1.0, -1.0, 0.5]).double() + 0.3 * torch.randn(300).double(), Z
+
+
+MODEL = (1.0, -1.0, 0.5)
+
+
+@pytest.mark.parametrize("method", ["bayes", "spar", "ols"])
+@pytest.mark.parametrize(("slope", "offset"), [(1e5, 3e6), (50.0, 0.0), (0.02, 0.0), (1.0, 40.0)])
+def test_labels_on_another_scale_are_refused_before_the_target_is_read(rows, never_read, method, slope, offset):
+    X, y, _ = rows
+    with pytest.raises(InputError, match=r"labels_scale='ignore'"):
+        adapt_head(linear(MODEL), [(X, slope * y + offset)], never_read, method=method)
+
+
+def test_labels_on_another_scale_are_used_if_the_check_is_off(rows):
+    X, y, Z = rows
+    adapted = adapt_head(linear(MODEL), [(X, 50.0 * y)], [Z], labels_scale="ignore")
+    assert adapted.changed.directions == 3
+    np.testing.assert_allclose(adapted.model.weight.detach().numpy()[0], 50.0 * np.array(MODEL), rtol=0.1)
+
+
+@pytest.mark.parametrize("weights", [MODEL, (0.5, -0.5, 0.2), (0.0, 0.0, 0.0), (1.3, 0.0, 1.0)])
+def test_trained_and_weak_heads_pass(rows, weights):
+    X, y, Z = rows
+    assert adapt_head(linear(weights), [(X, y)], [Z], method="ols").account.trained > 0.2
+
+
+def test_a_wrong_scale_of_one_of_several_outputs_is_named(rows):
+    X, y, Z = rows
+    model = nn.Linear(3, 2).double()
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([MODEL, MODEL]))
+    with pytest.raises(InputError, match=r"output 1"):
+        adapt_head(model, [(X, torch.stack([y, 100.0 * y], dim=1))], [Z])
+
+
+def test_the_account_has_the_errors_of_the_given_the_refitted_and_the_new_head(rows):
+    X, y, Z = rows
+    model = linear((1.3, -1.0, 0.5), bias=0.2)
+    adapted = adapt_head(model, [(X, y)], [Z])
+    design = np.column_stack([X.numpy(), np.ones(300)])
+    refit = design @ np.linalg.lstsq(design, y.numpy(), rcond=None)[0]
+    with torch.no_grad():
+        expected = [np.sqrt(np.mean((p - y.numpy()) ** 2)) for p in (model(X)[:, 0].numpy(), refit)]
+        after = float(((adapted.model(X)[:, 0] - y) ** 2).mean().sqrt())
+        spreads = [float(network(Z).std(correction=0)) for network in (model, adapted.model)]
+    account = adapted.account
+    np.testing.assert_allclose([account.trained[0], account.refitted[0], account.adapted[0]], [*expected, after])
+    np.testing.assert_allclose([account.trained_spread[0], account.adapted_spread[0]], spreads)
+    np.testing.assert_allclose(account.label_spread, y.numpy().std())
+    assert account.refitted < account.adapted < account.trained
+    assert not account.is_constant.any()
+    assert not account.is_worse.any()
+    assert adapt_head(model, [(X, y)], method="ols").account.adapted_spread is None
+
+
+def test_a_head_that_became_constant_on_the_target_is_announced(rows):
+    X, _, Z = rows
+    noise = torch.randn(300).double()
+    with pytest.warns(SparWarning, match="constant"):
+        adapted = adapt_head(linear((0.1, 0.1, 0.1)), [(X, noise)], [Z], method="spar")
+    assert adapted.account.is_constant.tolist() == [True]
+    assert float(adapted.model(Z).detach().std()) < 1e-6
+
+
+def test_a_head_that_is_worse_on_the_source_is_announced(rows):
+    X, y, _ = rows
+    X = X * torch.tensor([1.0, 0.1, 0.02]).double()  # the last weight is uncertain, and the target mixes it with others
+    y = X @ torch.tensor([1.0, -0.5, 0.0]).double() + 0.1 * torch.randn(300).double()
+    Z = torch.randn(200, 1).double() * torch.tensor([1.0, 1.0, 3.0]).double() + 0.1 * torch.randn(200, 3).double()
+    with pytest.warns(SparWarning, match="error on the source"):
+        adapted = adapt_head(linear((1.0, -0.5, 0.0)), [(X, y)], [Z], method="spar")
+    assert adapted.account.is_worse.tolist() == [True]
+    assert adapted.account.adapted[0] > 1.1 * adapted.account.trained[0]
+
+
+def sequences(rows):
+    X, y, Z = rows
+    X, y = X.reshape(50, 6, 3).clone(), y.reshape(50, 6).clone()
+    padding = torch.arange(6) >= torch.randint(3, 6, (50, 1))
+    return X, y, Z, padding
+
+
+def test_padded_labels_of_sequences_are_refused_and_a_mask_excludes_them(rows):
+    X, y, Z, padding = sequences(rows)
+    y[padding], X[padding] = -100.0, float("nan")
+    model = linear((0.5, -1.0, 0.5))
+    batches = [{"input": X, "labels": y}]
+    with pytest.raises(InputError, match=rf"{int(padding.sum())} of 300 labels are -100.*mask="):
+        adapt_head(model, batches, [Z[None]])
+    masked = adapt_head(
+        model, batches, [{"input": Z[None]}], mask=lambda b: b["labels"] != -100 if "labels" in b else None
+    )
+    plain = adapt_head(model, [(X[~padding], y[~padding])], [Z])
+    assert masked.estimator.moments_.rows == int((~padding).sum())
+    np.testing.assert_allclose(masked.estimator.coef_, plain.estimator.coef_, rtol=1e-9)
+
+
+def test_weights_count_as_copies_and_a_zero_weight_excludes_a_row(rows):
+    X, y, Z, padding = sequences(rows)
+    model = linear((0.5, -1.0, 0.5))
+    weight = torch.where(padding, 0.0, 2.0)
+    y[padding] = float("nan")
+    weighted = adapt_head(model, [(X, y)], [Z[None]], sample_weight=lambda b: weight if isinstance(b, tuple) else None)
+    twice = adapt_head(model, [(X[~padding], y[~padding])] * 2, [Z])
+    np.testing.assert_allclose(weighted.estimator.coef_, twice.estimator.coef_, rtol=1e-9)
+    assert weighted.adaptation.n_source == twice.adaptation.n_source
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"mask": lambda b: torch.ones(50, 5)}, r"mask .*\(50, 6\).*\(50, 5\)"),
+        ({"mask": lambda b: torch.full((50, 6), 0.5)}, r"mask .*0 and 1"),
+        ({"mask": lambda b: ["yes"] * 50}, r"mask .*list of 50 str"),
+        ({"sample_weight": lambda b: torch.full((50, 6), -1.0)}, r"sample_weight .*negative"),
+    ],
+)
+def test_invalid_masks_and_weights_are_refused_with_their_batch(rows, option, words):
+    X, y, Z, _ = sequences(rows)
+    with pytest.raises(InputError, match=rf"batch 0 of source_loader: {words}"):
+        adapt_head(linear(MODEL), [(X, y)], [Z], **option)
+    with pytest.raises(TypeError, match=next(iter(option))):
+        adapt_head(linear(MODEL), [(X, y)], [Z], **{next(iter(option)): torch.ones(50, 6)})
+
+
+def test_one_source_row_and_text_labels_are_refused_by_name(rows):
+    X, y, Z = rows
+    with pytest.raises(InputError, match=r"source_loader .*2 rows, got 1"):
+        adapt_head(linear(MODEL), [(X[:1], y[:1])], [Z])
+    with pytest.raises(InputError, match=r"batch 0 of source_loader: labels .* list of 300 str"):
+        adapt_head(linear(MODEL), [(X, ["high"] * 300)], [Z])

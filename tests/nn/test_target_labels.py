@@ -1,0 +1,131 @@
+"""adapt_head with target labels: the correction of TargetCorrection on the head's features, written into the head."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from pyspar import InputError, SparWarning, TargetCorrection
+from pyspar.nn import adapt_head, target_rows
+from pyspar.nn.target_rows import TargetRows
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+
+class Drifting:
+    """A network, a source that it predicts well, and a target whose labels are larger by 2."""
+
+    def __init__(self, bias=True, outputs=1):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 12), nn.Tanh(), nn.Linear(12, outputs, bias=bias)).double()
+        X, self.Z = torch.randn(400, 4).double(), 1.5 * torch.randn(120, 4).double()
+        with torch.no_grad():
+            self.source = [(X, self.model(X) + 0.1 * torch.randn(400, outputs).double())]
+            self.truth = (1.3 * self.model(self.Z) + 2.0 + 0.1 * torch.randn(120, outputs).double()).numpy()
+            self.features = self.model[:-1](self.Z).numpy()
+        self.known = np.arange(120) % 10 == 0
+        self.labels = np.where(self.known[:, None], self.truth, np.nan)
+        self.target = DataLoader(TensorDataset(self.Z), batch_size=32)
+
+    def rmse(self, model):
+        with torch.no_grad():
+            return float(np.sqrt(np.mean((model(self.Z).numpy() - self.truth)[~self.known] ** 2)))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("method", ["bayes", "ols"])
+def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, method):
+    case = Drifting(bias)
+    before = copy.deepcopy(case.model.state_dict())
+    plain = adapt_head(case.model, case.source, case.target, method=method)
+    adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels[:, 0], method=method)
+    fixed = TargetCorrection(plain.estimator).fit(case.features, case.labels[:, 0])
+    with torch.no_grad():
+        predicted = adapted.model(case.Z).numpy()[:, 0]
+    np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(adapted.estimator.predict(case.features), predicted, rtol=1e-9, atol=1e-9)
+    assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
+    assert adapted.drift.p_value < 0.001
+    assert adapted.drift.n_labels == 12
+    assert float(adapted.forecast) == pytest.approx(float(fixed.expected_rmse()))
+    assert "12 target labels" in repr(adapted)
+    assert all(torch.equal(before[name], value) for name, value in case.model.state_dict().items())
+    # An ordinary module: a bias is added if the head had none, and the state can be saved and loaded.
+    head = adapted.model[2]
+    assert isinstance(head.bias, nn.Parameter)
+    again = copy.deepcopy(adapted.model)
+    again.load_state_dict(adapted.model.state_dict())
+    assert torch.equal(again(case.Z), adapted.model(case.Z))
+
+
+def test_several_outputs_have_their_own_labels_and_drifts():
+    case = Drifting(outputs=2)
+    case.labels[::20, 1] = np.nan  # other rows are labelled for the second output
+    adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels)
+    assert [drift.n_labels for drift in adapted.drift] == [12, 6]
+    assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
+    assert len(adapted.forecast) == 2
+
+
+def test_labels_may_be_a_mapping_from_row_positions():
+    case = Drifting()
+    by_array = adapt_head(case.model, case.source, case.target, target_labels=case.labels[:, 0])
+    mapping = {int(row): float(case.truth[row, 0]) for row in np.flatnonzero(case.known)}
+    by_mapping = adapt_head(case.model, case.source, case.target, target_labels=mapping)
+    assert torch.equal(by_array.model[2].weight, by_mapping.model[2].weight)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "words"),
+    [
+        (np.zeros(119), {}, r"120 rows.* 119"),
+        (np.full(120, np.nan), {}, r"0 sample.*minimum of 3"),
+        ({200: 1.0}, {}, r"200"),
+        (np.zeros((120, 2)), {}, r"1 output.* 2"),
+        (["high"] * 120, {}, r"y must contain numbers"),
+        (np.zeros(120), {"mask": lambda batch: None}, r"mask"),
+    ],
+)
+def test_invalid_labels_are_refused(labels, options, words):
+    case = Drifting()
+    with pytest.raises(ValueError, match=words):
+        adapt_head(case.model, case.source, case.target, target_labels=labels, **options)
+
+
+def test_a_loader_that_shuffles_and_a_head_on_sequences_are_refused(never_read):
+    case = Drifting()
+    shuffled = DataLoader(TensorDataset(case.Z), batch_size=32, shuffle=True)
+    with pytest.raises(InputError, match="shuffle=False"):
+        adapt_head(case.model, never_read, shuffled, target_labels=case.labels)
+    X, y = case.source[0]
+    with pytest.raises(InputError, match="3 dimensions"):
+        adapt_head(case.model, [(X.reshape(100, 4, 4), y.reshape(100, 4))], never_read, target_labels=case.labels)
+    with pytest.raises(InputError, match="target_loader is missing"):
+        adapt_head(case.model, never_read, method="ols", target_labels=case.labels)
+
+
+def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
+    monkeypatch.setattr(target_rows, "MAX_UNLABELLED", 30)
+    case = Drifting()
+    rows = TargetRows(case.labels)
+    for block in np.array_split(case.features, 9):
+        rows.add(torch.tensor(block))
+    features, labels, counts = rows.select()
+    assert len(features) == 12 + 30
+    np.testing.assert_array_equal(features[:12], case.features[case.known])
+    np.testing.assert_array_equal(labels[:12], case.truth[case.known])
+    assert np.isnan(labels[12:]).all()
+    assert counts.sum() == pytest.approx(120)
+    sampled = {tuple(row) for row in features[12:]}
+    assert len(sampled) == 30
+    assert sampled <= {tuple(row) for row in case.features[~case.known]}
+
+
+def test_an_outlier_among_the_labels_is_ignored_with_its_row():
+    case = Drifting()
+    case.labels[50] = 1e6
+    with pytest.warns(SparWarning, match="1e\\+06"):
+        adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels)
+    assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
