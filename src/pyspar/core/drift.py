@@ -238,7 +238,7 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
 
     It dominates if its squared distance from the mean of the others exceeds the sum of theirs, so that it alone would
     determine the noise. It is incompatible if the t-test of one row against the others has a p-value below
-    ``OUTLIER_LEVEL``, which takes about 50 spreads for 5 labels and 10 spreads for 10.
+    ``OUTLIER_LEVEL``, which takes about 70 spreads for 5 labels and 10 spreads for 10.
     """
     counts = np.ones(len(residual)) if counts is None else counts
     others = float(counts.sum()) - 1.0
