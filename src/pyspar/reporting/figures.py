@@ -89,8 +89,8 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                     label=entry if place == 0 else None,
                 )  # fmt: skip
                 left += share
-        ax.set(xlim=(0, 100), xlabel="share of the expected squared error, %")
-        _name_bars(ax, [f["name"] for f in forecasts])
+        ax.set(xlim=(0, 100), xlabel="share, %" if narrow else "share of the expected squared error, %")
+        _name_bars(ax, [shorten(f["name"]) for f in forecasts])
         ax.grid(visible=False)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 

@@ -55,7 +55,7 @@ def predict_file(
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
     model = load(model_path)
     progress.start("read", "reading the rows")
-    categorical, used = _list_columns(model)
+    categorical, used = list_model_columns(model)
     frame, notes = read_table(path, "file", as_text=categorical, verbatim=identity)
     for option, name in (("--id", identity), ("--label", label)):
         if name is not None and name not in frame.columns:
@@ -86,7 +86,7 @@ def predict_file(
     return PredictAccount(len(prediction), level, errors, notes, output)
 
 
-def _list_columns(model: Any) -> tuple[list[str], list[str]]:
+def list_model_columns(model: Any) -> tuple[list[str], list[str]]:
     """Return the categorical columns and all columns of a model with the preprocessing of ``spar adapt``."""
     model = model.model if isinstance(model, TargetCorrection) else model
     encoder = model.steps[0][1] if isinstance(model, Pipeline) else None

@@ -17,8 +17,10 @@ from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of
+from pyspar.tables.bad_cells import check_cells, convert_text_columns
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
+from pyspar.tables.predict import list_model_columns
+from pyspar.tables.read import INPUT_SUFFIXES, check_input, has_names, read_table
 from pyspar.tables.request import Request
 
 
@@ -143,15 +145,10 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
 
 
 def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
+    """Return the rows of a file, read as ``spar predict`` reads them."""
     check_input(path, "target")
-    categories = _list_category_columns(watch.model)
-    return read_table(path, "target", as_text=categories, verbatim=identity)[0]
-
-
-def _list_category_columns(model: Any) -> list[str]:
-    """Return the columns of a saved pipeline that are categories, whose values stay text."""
-    if not isinstance(model, Pipeline):
-        return []
-    encoder = model.steps[0][1]
-    parts = getattr(encoder, "transformers_", ())
-    return [str(name) for kind, _, names in parts if str(kind).startswith("category") for name in names]
+    categorical, used = list_model_columns(watch.model)
+    frame, _ = read_table(path, "target", as_text=categorical, verbatim=identity)
+    frame, text = convert_text_columns(frame, skip={*categorical, identity or ""}, typed=not has_names(path))
+    check_cells(text, used, path, "target", "stop")
+    return frame[used] if used and set(used) <= set(frame.columns) else frame
