@@ -30,7 +30,7 @@ def test_predictions_are_written_with_row_numbers(spar, files, source, target, t
     result = spar("adapt", *files(source, target), *LABEL, "-o", out)
     assert result.exit_code == 0, result.output
     written = pd.read_csv(out)
-    assert list(written.columns) == ["row", "prediction"]
+    assert list(written.columns) == ["row", "prediction", "low", "high"]
     assert written["row"].tolist() == list(range(len(target)))
     assert np.isfinite(written["prediction"]).all()
 
@@ -42,7 +42,7 @@ def test_the_id_column_is_written_unchanged_and_is_not_a_feature(spar, files, so
     result = spar("adapt", *files(source, target), *LABEL, "--id", "home", "-o", out)
     assert result.exit_code == 0, result.output
     written = pd.read_csv(out, dtype=str, keep_default_na=False)
-    assert list(written.columns) == ["home", "prediction"]
+    assert list(written.columns) == ["home", "prediction", "low", "high"]
     assert written["home"].tolist() == target["home"].tolist()
     assert "3 numeric, 1 categorical, 1 date" in result.stdout
 
@@ -190,7 +190,7 @@ def test_an_existing_output_is_replaced(spar, files, source, target, tmp_path):
     out = tmp_path / "p.csv"
     out.write_text("old")
     assert spar("adapt", *files(source, target), *LABEL, "-o", out).exit_code == 0
-    assert out.read_text().startswith("row,prediction\n0,")
+    assert out.read_text().startswith("row,prediction,low,high\n0,")
 
 
 def test_rows_in_unseen_categories_are_reported_as_not_covered(spar, files, source, target):

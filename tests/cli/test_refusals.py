@@ -135,30 +135,33 @@ def test_infinity_is_refused_with_its_column_and_row(refused, files, source, tar
     {"source": source, "target": target}[role].loc[17, column] = -np.inf
     message = refused(*files(source, target))
     assert f"{role}.csv', column {column!r}" in message
-    assert "-inf in row 17" in message
+    assert "-inf in row 19 " in message
+    assert "data row 17 " in message
 
 
 def test_infinity_in_the_labels_of_the_target_is_refused(refused, files, source, target):
     target.loc[2, "price"] = np.inf
     message = refused(*files(source, target))
     assert "target.csv', column 'price'" in message
-    assert "inf in row 2" in message
+    assert "inf in row 4 " in message
 
 
 def test_numbers_near_the_limit_of_floating_point_are_refused(refused, files, source, target):
     source.loc[0, "area"], source.loc[1, "area"] = 1.7e308, -1.7e308
     message = refused(*files(source, target))
     assert "source.csv', column 'area'" in message
-    assert "1.7e+308 in row 0" in message
+    assert "1.7e+308 in row 2 " in message
 
 
 def test_missing_labels_are_counted_and_their_rows_named(refused, files, source, target):
     source.loc[[3, 10], "price"] = np.nan
     message = refused(*files(source, target))
     assert "2 of 120" in message
-    assert "3, 10;" in message
+    assert "rows 5, 12 " in message
+    assert "data rows 3, 10 " in message
+    assert "--drop-unlabelled" in message
     source.loc[20:40, "price"] = np.nan
-    assert "3, 10, 20, 21, 22, ..." in refused(*files(source, target))
+    assert "data rows 3, 10, 20, 21, 22, ..." in refused(*files(source, target))
 
 
 @pytest.mark.parametrize("alpha", ["-0.1", "1.5", "nan"])

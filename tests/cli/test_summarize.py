@@ -88,7 +88,7 @@ def test_a_missing_value_is_refused_and_nothing_written(spar, files, source, tar
     source.loc[3, "area"] = np.nan
     result = spar("summarize", files(source, target)[0], "-o", tmp_path / "m.npz")
     assert result.exit_code == 2
-    assert "column 'area': missing value in row 3 " in result.stderr
+    assert "column 'area': missing value in row 5 " in result.stderr
     assert not (tmp_path / "m.npz").exists()
 
 
@@ -99,14 +99,14 @@ def test_all_columns_with_missing_values_are_named_with_the_options_that_ignore_
     source.loc[1, "garden"] = np.nan
     path = files(source.rename(columns={"garden": "the garden"}), target)[0]
     message = spar("summarize", path, "-o", tmp_path / "m.npz").stderr
-    assert "row 3 " in message
+    assert "data row 3 " in message
     options = "--drop area --drop 'the garden'"
     assert message.rstrip().endswith(options)
     assert spar("summarize", path, *shlex.split(options), "-o", tmp_path / "m.npz").exit_code == 0
     source.loc[:, "area"], source.loc[:, "garden"], source.loc[2, "price"] = 1.0, 2.0, np.nan
     message = spar("summarize", files(source, target)[0], *LABEL, "-o", tmp_path / "m.npz").stderr
     assert "column 'price'" in message
-    assert "--drop" not in message  # the label cannot be ignored
+    assert "--drop price" not in message  # the label cannot be ignored
 
 
 def test_a_disk_error_is_reported(spar, files, source, target, tmp_path, monkeypatch):

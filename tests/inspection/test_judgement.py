@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes, load_linnerud
 
 from pyspar import BayesSpARRegressor, Report, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
@@ -162,6 +163,13 @@ def make_inspections():
         labels = Z @ true_weights + rng.normal(size=80) if i % 2 else None
         weights = {"in use": (true_weights, 0.0)} if seed == 1 else None
         yield inspect(estimator.fit(X, y), Z, y=labels, weights=weights)
+    for load, column in ((load_diabetes, 2), (load_linnerud, 0)):  # real rows, split by a column
+        X, y = load(return_X_y=True)
+        y = y if y.ndim == 1 else y[:, 0]
+        far = X[:, column] > np.quantile(X[:, column], 0.7)
+        for estimator in (SpARRegressor(), BayesSpARRegressor()):
+            for labels in (None, y[far]):
+                yield inspect(estimator.fit(X[~far], y[~far]), X[far], y=labels)
 
 
 def test_terminal_json_and_page_give_the_advice_of_the_judgement():

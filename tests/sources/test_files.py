@@ -217,8 +217,8 @@ def test_a_value_that_is_not_finite_is_refused_with_column_and_row(rng, write, k
     if kind in ("parquet", "folder"):  # written again by Arrow itself, because pandas writes NaN as missing
         part, first = (path, 0) if kind == "parquet" else (path / "part-2.parquet", 200)
         pq.write_table(pa.table({name: frame[name].to_numpy()[first:] for name in frame.columns}), part)
-    row = 50 if kind == "folder" else 250
-    with pytest.raises(InputError, match=rf"column 'x1': .* {f'{value:g}'.replace('+', '.')} in row {row} "):
+    shown = {"folder": 50, "csv": 252}.get(kind, 250)  # a spreadsheet counts the header of a text file
+    with pytest.raises(InputError, match=rf"column 'x1': .* {f'{value:g}'.replace('+', '.')} in row {shown} "):
         moments_of_file(open_rows(path, batch_bytes=1500), label="x2")
 
 
@@ -276,7 +276,7 @@ def test_a_ragged_record_is_refused_by_number(tmp_path, line, got):
 def test_a_word_among_numbers_is_refused_and_its_column_named(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("t,a,b\n" + "x,1,2\n" * 50 + "x,3,many\n")
-    with pytest.raises(InputError, match=r"column 'b': .*'many' in record 52"):
+    with pytest.raises(InputError, match=r"'many' in column 'b', row 52 .*data row 50 "):
         moments_of_file(open_rows(path, batch_bytes=64), features=["b", "a"])
 
 
@@ -299,7 +299,7 @@ def test_files_without_rows_are_refused(table, write, tmp_path):
     with pytest.raises(InputError, match=r"not found: '.*nowhere\.parquet'"):
         open_rows(tmp_path / "nowhere.parquet")
     (tmp_path / "rows.xlsx").touch()
-    with pytest.raises(InputError, match=r"rows\.xlsx': .*'\.xlsx'"):
+    with pytest.raises(InputError, match=r"rows\.xlsx': .*CSV"):
         open_rows(tmp_path / "rows.xlsx")
 
 

@@ -80,10 +80,14 @@ def test_dates_are_encoded_alike_in_every_format(load, source, target, layout):
     np.testing.assert_allclose(inputs.target.features, expected, rtol=1e-12)
 
 
-def test_an_impossible_date_makes_a_text_column(load, source, target):
+def test_an_impossible_date_among_dates_is_a_bad_cell(load, source, target):
     table = reformat(source, "%d.%m.%Y")
     table.loc[3, "sold"] = "31.02.2019"
-    assert load(table, reformat(target, "%d.%m.%Y")).data.n_date == 0
+    with pytest.raises(InputError, match=r"'31\.02\.2019' in column 'sold', row 5 .*data row 3 "):
+        load(table, reformat(target, "%d.%m.%Y"))
+    data = load(table, reformat(target, "%d.%m.%Y"), bad_cells="impute").data
+    assert data.n_date == 1
+    assert [(column.column, column.source) for column in data.imputed] == [("sold", 1)]
 
 
 @pytest.mark.parametrize("other", [layout for layout in [*FORMATS, "%d/%m/%Y"] if layout != "%Y-%m-%d"])
@@ -121,9 +125,9 @@ def test_text_instead_of_target_labels_is_noted(load, source, target):
 def test_an_error_in_the_label_does_not_suggest_to_drop_the_column(load, source, target, value):
     source["price"] = source["price"].astype(object)
     source.loc[4, "price"] = value
-    with pytest.raises(InputError, match=r"source\.csv', column 'price': .*row 4") as error:
+    with pytest.raises(InputError, match=r"source\.csv'.* column 'price'.*row 6 .*data row 4 ") as error:
         load(source, target)
-    assert "--drop" not in str(error.value)
+    assert "--drop price" not in str(error.value)
 
 
 def test_dropped_columns_are_not_used(load, source, target):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 import pyspar
 from pyspar import BayesSpARRegressor
 from pyspar.progress import Lines
-from pyspar.tables import streamed
+from pyspar.tables import input_file
 from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
 
 COLUMNS = ["area", "garden"]
@@ -23,7 +23,7 @@ NUMBERS = ["area", "garden", "lift", "price"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(streamed, "open_rows", partial(streamed.open_rows, batch_bytes=1000))
+    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=1000))
 
 
 def standardised(source, target):

@@ -87,8 +87,9 @@ def test_a_bad_file_is_reported_and_the_watch_goes_on(folder):
         ({"seconds": 0.0}, "--seconds.*0"),
     ],
 )
-def test_bad_requests_are_refused_before_anything_is_read(folder, change, text):
-    arguments = {"model": folder / "model.skops", "paths": (folder / "inbox",), **change}
+def test_bad_requests_are_refused_before_anything_is_read(tmp_path, change, text):
+    (tmp_path / "model.skops").write_text("not a model")
+    arguments = {"model": tmp_path / "model.skops", "paths": (tmp_path,), **change}
     with pytest.raises(InputError, match=text):
         next(watch_files(WatchRequest(**arguments)))
 

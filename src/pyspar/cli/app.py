@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -12,8 +11,32 @@ from typing import Annotated
 import typer
 
 from pyspar import __version__
+from pyspar.cli import labels as show_labels
 from pyspar.cli import show
 from pyspar.cli import watch as watch_command
+from pyspar.cli.options import (
+    FILES,
+    Alpha,
+    BadCells,
+    Category,
+    Cells,
+    Columns,
+    Debug,
+    Drop,
+    DropUnlabelled,
+    Features,
+    Groups,
+    Identity,
+    Intervals,
+    Label,
+    LabelFile,
+    Level,
+    Method,
+    SafeCsv,
+    Source,
+    Stream,
+    Target,
+)
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -30,72 +53,6 @@ app = typer.Typer(
 )
 app.add_typer(paper_data.app)
 
-_FILES = (
-    "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .npy (a 2-D array; its columns are x0, x1, "
-    "...), .npz (a 2-D array X with columns x0, x1, ..., and 1-D arrays with the names of their keys, such as y). "
-    "Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
-)
-
-
-class Method(StrEnum):
-    """The method; only bayes and spar use the target."""
-
-    bayes = "bayes"
-    spar = "spar"
-    ols = "ols"
-    ridge = "ridge"
-    pcr = "pcr"
-
-
-class Features(StrEnum):
-    """Which columns to use."""
-
-    all = "all"
-    num = "num"
-
-
-Source = Annotated[
-    Path,
-    typer.Argument(metavar="SOURCE", help="Labelled rows, or their summary.", show_default=False),
-]
-Target = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TARGET",
-        help="Rows to predict, which need no labels, or their summary.",
-        show_default=False,
-    ),
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        help="The label column; for .npy and .npz also its number, such as -1. Required unless SOURCE is a summary.",
-        show_default=False,
-    ),
-]
-Alpha = Annotated[
-    float | None,
-    typer.Option(
-        help="Confidence of the paper's rule in [0, 1]: 0 removes no target direction, 1 removes all. The default is "
-        "0.999 for spar; bayes uses the rule only with this option.",
-        show_default=False,
-    ),
-]
-Columns = Annotated[Features, typer.Option(help="Use all columns, or only numeric columns.")]
-Identity = Annotated[
-    str | None, typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature.")
-]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.", show_default=False)]
-Stream = Annotated[
-    bool,
-    typer.Option(
-        "--stream",
-        help="Read in batches, and use only numeric columns. A missing value is an error. Automatic for files "
-        "larger than a quarter of the free memory.",
-    ),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
 
 @app.callback()
 def main(
@@ -110,7 +67,7 @@ def main(
 
 
 @app.command(
-    help=f"Fit on SOURCE, adapt to TARGET, and predict its rows.\n\n{_FILES}",
+    help=f"Fit on SOURCE, adapt to TARGET, and predict its rows.\n\n{FILES}",
     epilog="Example: spar adapt homes-2019.csv homes-2024.csv --label price --id listing -o predictions.csv "
     "--save model.skops",
 )
@@ -137,22 +94,44 @@ def adapt(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
+    category: Category = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
+    groups: Groups = None,
+    use_target_labels: Annotated[
+        bool,
+        typer.Option(
+            "--use-target-labels",
+            help="Correct the model with the labels of TARGET, which may be partly empty. By default they only score "
+            "the predictions.",
+        ),
+    ] = False,
+    labels: LabelFile = None,
+    level: Level = 0.9,
+    intervals: Intervals = True,
+    safe_csv: SafeCsv = False,
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
-        request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        request = jobs.Request(
+            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
+            bad_cells.value, drop_unlabelled, groups, labels,
+        )  # fmt: skip
         with show_progress() as progress:
-            account = jobs.adapt_files(request, method=method.value, output=output, save=save, progress=progress)
+            account = jobs.adapt_files(
+                request, method=method.value, output=output, save=save, use_target_labels=use_target_labels,
+                writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+            )  # fmt: skip
     with handle_errors(debug=debug, stopped="stopped; everything was written"):
         show.print_adapt(account)
 
 
 @app.command(
     help="Forecast the error on TARGET of a fit on SOURCE, and say what to do. Labels in TARGET do not change the "
-    f"forecast; what they show comes first.\n\n{_FILES}",
+    f"forecast; what they show comes first.\n\n{FILES}",
     epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
 )
 def inspect(
@@ -169,13 +148,20 @@ def inspect(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
+    category: Category = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
+    groups: Groups = None,
     stream: Stream = False,
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
     with handle_errors(debug=debug):
         jobs = _import_jobs()
-        request = jobs.Request(source, target, label, alpha, features.value, identity, tuple(drop or ()), stream)
+        request = jobs.Request(
+            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
+            bad_cells.value, drop_unlabelled, groups,
+        )  # fmt: skip
         with show_progress() as progress:
             account = jobs.inspect_files(request, top=top, report=report, json=json, title=title, progress=progress)
     written = "everything was written" if report or json else "nothing was written"
@@ -186,7 +172,7 @@ def inspect(
 @app.command(
     help="Reduce the numeric columns of SOURCE to the Moments that adapt and inspect need. SOURCE is read once in "
     "constant memory. Without --label the result is the summary of a target.\n\n"
-    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy.",
+    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy; .npz and .xlsx are read as a whole.",
     epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
 )
 def summarize(
@@ -201,6 +187,8 @@ def summarize(
         ),
     ] = None,
     drop: Drop = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
     debug: Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
@@ -208,9 +196,100 @@ def summarize(
         jobs = _import_jobs()
         with show_progress() as progress:
             account = jobs.summarize_file(
-                source, output, label=label, features=features or (), drop=tuple(drop or ()), progress=progress
-            )
+                source, output, label=label, features=features or (), drop=tuple(drop or ()),
+                bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
+            )  # fmt: skip
         show.print_summary(account)
+
+
+@app.command(
+    help="Choose the rows of TARGET whose labels are the most useful, and write them with an empty label column.\n\n"
+    f"{FILES}",
+    epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
+)
+def label(
+    source: Source,
+    target: Target,
+    label: Label = None,
+    rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The rows to label: .csv, .tsv or .parquet.", show_default=False),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="A column of TARGET with groups, over which the rows are spread.", show_default=False),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of TARGET with the cost of each label. Cheaper rows are preferred, rows without a cost are "
+            "not chosen.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: LabelFile = None,
+    features: Columns = Features.all,
+    identity: Identity = None,
+    drop: Drop = None,
+    category: Category = None,
+    bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: DropUnlabelled = False,
+    safe_csv: SafeCsv = False,
+    debug: Debug = False,
+) -> None:
+    """Choose the rows of TARGET whose labels are the most useful."""
+    with handle_errors(debug=debug):
+        jobs = _import_jobs()
+        request = jobs.Request(
+            source, target, label, None, features.value, identity, tuple(drop or ()), False,
+            tuple(category or ()), bad_cells.value, drop_unlabelled, groups, labels, cost,
+        )  # fmt: skip
+        with show_progress() as progress:
+            account = jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+    written = "everything was written" if output else "nothing was written"
+    with handle_errors(debug=debug, stopped=f"stopped; {written}"):
+        show_labels.print_label(account)
+
+
+@app.command(
+    help="Predict the rows of FILE with a saved MODEL, with intervals.\n\n" + FILES,
+    epilog="Example: spar predict model.skops homes-2025.csv --id listing -o predictions.csv",
+)
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save.", show_default=False)
+    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows to predict.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Predictions: .csv, .tsv, .parquet, or .npy (without ids and intervals).",
+            show_default=False,
+        ),
+    ],
+    label: Annotated[
+        str | None, typer.Option(help="A column with labels to score the predictions.", show_default=False)
+    ] = None,
+    identity: Identity = None,
+    bad_cells: Cells = BadCells.stop,
+    level: Level = 0.9,
+    intervals: Intervals = True,
+    safe_csv: SafeCsv = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of FILE with a saved MODEL."""
+    with handle_errors(debug=debug):
+        jobs = _import_jobs()
+        with show_progress() as progress:
+            account = jobs.predict_file(
+                model, file, output, label=label, identity=identity, bad_cells=bad_cells.value,
+                writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+            )  # fmt: skip
+    with handle_errors(debug=debug, stopped="stopped; everything was written"):
+        show_labels.print_predict(account)
 
 
 app.command(epilog=watch_command.EPILOG)(watch_command.watch)

@@ -21,7 +21,6 @@ from pyspar.wording import (
 )
 
 if TYPE_CHECKING:
-    from pyspar.core.separation import Separation
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
@@ -30,24 +29,37 @@ _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
+_CORRECTED = "Use the corrected predictions below. More labels (spar label chooses rows) narrow their interval."
+"""The next step if the labels of the target have corrected the model."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
 
 
 def print_adapt(account: AdaptAccount) -> None:
     """Print the result of ``spar adapt``."""
-    lines = _Lines()
+    lines = Lines()
     _add_data(lines, account.data, account.rank)
     lines.add("method", _describe_method(account))
-    _add_judgement(lines, account.judgement)
+    _add_judgement(lines, account.judgement, _CORRECTED if account.correction else None)
     _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
     if account.scored is not None:
         score = account.scored
         before = "" if account.method == "ols" else f"{format_number(score.rmse_least_squares)} (least squares) → "
         lines.add(
             "true",
-            f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the {_count(score.rows, 'target row')} "
-            "with a label; these labels are used only for this line",
+            f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
+            f"{count_noun(score.rows, 'target row')} with a label; "
+            + ("before the correction" if account.correction else "these labels are used only for this line"),
+        )
+    if account.correction is not None:
+        correction = account.correction
+        after = correction.expected
+        test = "the relation of features and label has changed" if correction.p_value < 0.05 else "no change was found"
+        lines.add(
+            "corrected",
+            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
+            f"{format_interval(after.interval95)}) with {count_noun(correction.n_labels, 'target label')}; {test} "
+            f"(p = {format_number(correction.p_value, 2)})",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(
@@ -55,9 +67,9 @@ def print_adapt(account: AdaptAccount) -> None:
             f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
             "in the source, so the labels carry no information about them",
         )
-    _add_notes(lines, account.data, account.notes)
+    add_notes(lines, account.data, account.notes)
     if account.output is not None:
-        lines.add("wrote", f"{account.output} ({_count(account.data.n_target, 'prediction')})")
+        lines.add("wrote", f"{account.output} ({count_noun(account.data.n_target, 'prediction')})")
     elif not account.has_rows:
         lines.add("wrote", "no predictions, because the target is a summary without rows")
     else:
@@ -69,7 +81,7 @@ def print_adapt(account: AdaptAccount) -> None:
 
 def print_summary(account: SummaryAccount) -> None:
     """Print the result of ``spar summarize``."""
-    lines = _Lines()
+    lines = Lines()
     lines.add("rows", f"{account.rows:,}")
     label = "no label (a target)" if account.label is None else f"label {account.label!r}"
     lines.add("features", f"{account.features:,} numeric; {label}")
@@ -82,38 +94,39 @@ def print_summary(account: SummaryAccount) -> None:
 def print_inspect(account: InspectAccount) -> None:
     """Print the result of ``spar inspect``. All numbers are those of the inspection, as in the reports."""
     inspection, (output,) = account.inspection, account.inspection.outputs
-    lines = _Lines()
+    lines = Lines()
     _add_data(lines, account.data, inspection.rank)
     _add_judgement(lines, output)
     lines.add("at home", f"{format_number(output.home)} RMSE")
     lines.add_all("on target", forecast_lines(inspection))
-    lines.add("separation", _describe_separation(inspection.separation))
+    lines.add("separation", _describe_separation(inspection))
     if inspection.has_rule:
         removed = sum(direction.goes for direction in output.directions)
-        count = _count(len(output.directions), "target direction")
+        count = count_noun(len(output.directions), "target direction")
         lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
     lines.add_all(
         "findings", [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in findings]
     )
-    _add_notes(lines, account.data, account.notes)
+    add_notes(lines, account.data, account.notes)
     for path in account.written:
         lines.add("wrote", str(path))
     lines.show()
     _print_directions(output, account.top, has_rule=inspection.has_rule)
 
 
-def _add_judgement(lines: _Lines, judged: Judgement | OutputInspection) -> None:
-    """Add the sentences of the judgement, which the reports have as well."""
+def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step: str | None = None) -> None:
+    """Add the sentences of the judgement, which the reports have as well. ``next_step`` replaces its next step."""
     lines.add("outcome", judged.headline, style=_STYLES[judged.severity])
     texts = {"labels": judged.comparison, "not covered": judged.not_covered, "experience": judged.experience}
     for label, text in texts.items():
         if text:
             lines.add(label, text)
-    lines.add("next step", judged.next_step)
+    lines.add("next step", next_step or judged.next_step)
 
 
-def _describe_separation(separation: Separation) -> str:
+def _describe_separation(inspection: Inspection) -> str:
+    separation = inspection.separation
     found = "found a shift" if separation.found else "found no shift"
     return (
         f"the two-sample test {found} (p = {format_number(separation.p_value, 2)}); a linear classifier tells source "
@@ -134,7 +147,7 @@ def forecast_lines(inspection: Inspection) -> list[str]:
     return lines
 
 
-class _Lines:
+class Lines:
     """Labelled lines. Their text is never interpreted as markup, because it contains names from files."""
 
     def __init__(self) -> None:
@@ -158,7 +171,7 @@ class _Lines:
 
 def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> None:
     table = Table(
-        title=f"the {_count(len(output.directions), 'target direction')}, largest keep cost first",
+        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
     for name in ("", "keep cost", "removal cost", "share", "removed"):
@@ -191,7 +204,7 @@ def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> 
     )
 
 
-def _add_data(lines: _Lines, data: DataAccount, rank: int) -> None:
+def _add_data(lines: Lines, data: DataAccount, rank: int) -> None:
     lines.add("rows", f"{data.n_source:,} source, {data.n_target:,} target")
     counts = ((data.n_numeric, "numeric"), (data.n_categorical, "categorical"), (data.n_date, "date"))
     kinds = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
@@ -200,7 +213,7 @@ def _add_data(lines: _Lines, data: DataAccount, rank: int) -> None:
 
 def _describe_method(account: AdaptAccount) -> str:
     expected = account.expected
-    removed = f"{expected.removed:,} of {_count(expected.directions, 'target direction')} removed"
+    removed = f"{expected.removed:,} of {count_noun(expected.directions, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
@@ -209,7 +222,7 @@ def _describe_method(account: AdaptAccount) -> str:
     return names[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _add_expected(lines: _Lines, expected: Expected, method: str, *, scored: bool) -> None:
+def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool) -> None:
     """Add the expected errors of least squares and of the weights that predict, on noisy labels."""
     before, after = expected.before, expected.after
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
@@ -226,7 +239,8 @@ def _add_expected(lines: _Lines, expected: Expected, method: str, *, scored: boo
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 
-def _add_notes(lines: _Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
+def add_notes(lines: Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
+    """Add what was imputed, unseen and ignored, and the notes."""
     lines.add_all(
         "imputed",
         [
@@ -243,7 +257,8 @@ def _add_notes(lines: _Lines, data: DataAccount, notes: tuple[str, ...]) -> None
         lines.add("note", note)
 
 
-def _count(n: int, noun: str) -> str:
+def count_noun(n: int, noun: str) -> str:
+    """Return a number and a noun in singular or plural."""
     return f"{n:,} {noun if n == 1 else noun + 's'}"
 
 

@@ -13,6 +13,7 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation
+from pyspar.estimators.target_labels import LabelForecast
 from pyspar.inspection import Inspection
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.unseen_categories import UnseenRows
@@ -88,6 +89,19 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Correction:
+    """What the target's labels changed: the expected error after the correction, and the test of the relation.
+
+    ``n_labels`` labels were used. ``p_value`` is that of the hypothesis that the relation between features and label is
+    the same in the target.
+    """
+
+    n_labels: int
+    expected: LabelForecast
+    p_value: float
+
+
+@dataclass(frozen=True)
 class AdaptAccount:
     """The result of ``spar adapt``. ``has_rows`` is False for a target of Moments, which has no predictions."""
 
@@ -103,6 +117,7 @@ class AdaptAccount:
     output: Path | None
     save: Path | None
     has_rows: bool = True
+    correction: Correction | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +148,25 @@ Fit = Callable[[Any], Any]
 """Fits an estimator to the encoded source, and returns it."""
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How predictions are written: the level of their intervals or None, and whether text must not be a formula."""
+
+    level: float | None = None
+    safe_csv: bool = False
+
+
+PREDICTIONS_ONLY = Writing()
+"""No intervals, and text as it is."""
+
+
+def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
+    """Return the two ends of the interval of each row, or nothing without a level or if the model has no intervals."""
+    if level is None or not hasattr(model, "predict_interval"):
+        return ()
+    return tuple(model.predict_interval(rows, level))
+
+
 class Target(Protocol):
     """The encoded target: rows in memory, rows in a file, or Moments."""
 
@@ -148,11 +182,12 @@ class Target(Protocol):
         """Return the Moments of the encoded features."""
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         """Predict with linear models, and return the errors of each if the target has labels.
 
-        The predictions of the last model are written to ``output``.
+        The predictions of the last model are written to ``output``, with intervals if ``writing`` has a level and the
+        model has intervals.
         """
 
 

@@ -6,7 +6,8 @@ Only the source determines features and preprocessing. The target is encoded in 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -73,8 +74,13 @@ class Selection:
         return self.numeric + self.categorical + self.date
 
 
-def find_label(names: Sequence[str], path: Path, label: str | None) -> str:
-    """Return the name of the label column. Files without names also accept its number, negative from the end."""
+def find_label(
+    names: Sequence[str], path: Path, label: str | None, in_target: Callable[[], bool] = lambda: False
+) -> str:
+    """Return the name of the label column. Files without names also accept its number, negative from the end.
+
+    ``in_target`` returns whether the target has the column, which suggests that the files are swapped.
+    """
     where = describe_file("source", path)
     if label is None:
         raise InputError(f"{where}: --label is required; the columns are {list_some(names, 12)}")
@@ -85,7 +91,8 @@ def find_label(names: Sequence[str], path: Path, label: str | None) -> str:
         if not -width <= int(label) < width:
             raise InputError(f"{where}: --label must be in [{-width}, {width - 1}], got {label}")
         return str(names[int(label)])
-    raise InputError(f"{where}: no label column {label!r}; {suggest_column(label, names)}")
+    swapped = "; the target has it: are SOURCE and TARGET swapped?" if in_target() else ""
+    raise InputError(f"{where}: no label column {label!r}; {suggest_column(label, names)}{swapped}")
 
 
 def check_identity(identity: str | None, label: str) -> None:
@@ -94,14 +101,16 @@ def check_identity(identity: str | None, label: str) -> None:
         raise InputError(f"--id and --label must name different columns, got {label!r} for both")
 
 
-def check_drop(drop: Iterable[str], names: Iterable[str], *, label: str, identity: str | None) -> None:
-    """Raise InputError for a dropped column that is in neither file, or that is the label or the id."""
+def check_drop(
+    drop: Iterable[str], names: Iterable[str], *, label: str, identity: str | None, option: str = "--drop"
+) -> None:
+    """Raise InputError for a column of an option that is in neither file, or that is the label or the id."""
     known = list(dict.fromkeys(names))
     for name in drop:
         if name in (label, identity):
-            raise InputError(f"--drop must name a feature, got {name!r}, which is the label or the id")
+            raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
         if name not in known:
-            raise InputError(f"--drop: no column {name!r}; {suggest_column(name, known)}")
+            raise InputError(f"{option}: no column {name!r}; {suggest_column(name, known)}")
 
 
 def list_extra_columns(target: Iterable[str], known: Collection[str]) -> tuple[Ignored, ...]:
@@ -127,15 +136,26 @@ def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
 
 
 def select_features(
-    source: pd.DataFrame, *, label: str, identity: str | None, features: Features, drop: Collection[str] = ()
+    source: pd.DataFrame,
+    *,
+    label: str,
+    identity: str | None,
+    features: Features,
+    drop: Collection[str] = (),
+    categories: Collection[str] = (),
+    others: Collection[str | None] = (),
 ) -> Selection:
-    """Choose the feature columns of a source, and determine their kinds."""
+    """Choose the feature columns of a source, and determine their kinds.
+
+    ``categories`` are never numbers or dates. ``others`` are columns with another purpose, which are not listed.
+    """
+    check_drop(categories, source.columns, label=label, identity=identity, option="--category")
     by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
     for name in source.columns:
-        if name in (label, identity):
+        if name in (label, identity, *others):
             continue
-        kind, reason = _classify(source[name], features) if name not in drop else ("", DROPPED)
+        kind, reason = _classify(source[name], features, categories) if name not in drop else ("", DROPPED)
         if reason is None:
             by_kind[kind].append(name)
         else:
@@ -182,25 +202,30 @@ def list_raw_columns(encoder: ColumnTransformer) -> list[str]:
 
 
 def is_named_like_id(name: str) -> bool:
-    """Return whether a column has a typical name of an id.
+    """Return whether a column has a typical name of an id or of row numbers.
 
-    >>> is_named_like_id("home_id"), is_named_like_id("HomeID"), is_named_like_id("grid")
-    (True, True, False)
+    >>> is_named_like_id("home_id"), is_named_like_id("HomeID"), is_named_like_id("index"), is_named_like_id("grid")
+    (True, True, True, False)
     """
-    return re.fullmatch(r"(?i:id|.*_id)|.*ID", name) is not None
+    return re.fullmatch(r"(?i:id|.*_id|index|idx|row|no|nr)|.*ID", name) is not None
+
+
+def suggest_id(name: str) -> str:
+    """Return the options for a column that looks like an id."""
+    return f"if it is an id, pass --id {shlex.quote(name)} or --drop {shlex.quote(name)}"
 
 
 def _impute_and_scale(first: Any) -> Pipeline:
     return Pipeline([("read", first), ("fill", SimpleImputer(strategy="mean")), ("scale", StandardScaler())])
 
 
-def _classify(column: pd.Series[Any], features: Features) -> tuple[str, str | None]:
+def _classify(column: pd.Series[Any], features: Features, categories: Collection[str]) -> tuple[str, str | None]:
     """Return the kind of a column, and the reason to ignore it or None."""
     if str(column.name).startswith("Unnamed: "):  # the name that pandas gives to an empty header
         return "", "no name; assumed to be a row index"
     if column.isna().all():
         return "", "no values in the source"
-    kind = infer_kind(column)
+    kind = "categorical" if column.name in categories else infer_kind(column)
     if kind not in get_args(Kind):
         return "", kind
     if features == "num" and kind != "numeric":
@@ -226,7 +251,7 @@ def _describe_id(column: pd.Series[Any]) -> str | None:
     in_order = bool((steps > 0).all() or (steps < 0).all())
     if not (in_order or is_named_like_id(name)) or len(np.unique(numbers)) < n:
         return None
-    return f"{name}: {n:,} distinct whole numbers in {n:,} rows; if it is an id, pass --id {name}"
+    return f"{name}: {n:,} distinct whole numbers in {n:,} rows; {suggest_id(name)}"
 
 
 def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
@@ -237,8 +262,4 @@ def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
     free_text = levels == len(words) or (levels > _FREE_TEXT_LEVELS and levels > _FREE_TEXT_SHARE * len(words))
     if not free_text or levels == 1:
         return None
-    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
-    if numbers.notna().mean() > 0.5:
-        text = words[int(np.flatnonzero(numbers.isna())[0])] if numbers.isna().any() else words[0]
-        return f"numbers mixed with text ({text!r}); correct the file to use the column"
     return f"free text ({levels} different values in {len(words)} rows)"

@@ -9,6 +9,8 @@ transformers is numpy arrays, strings and numbers, which skops can save.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.errors import InputError
 from pyspar.sources.files.header import suggest_column
+from pyspar.sources.files.number_text import NumberFormat, infer_format, is_plain, parse_cells
 from pyspar.wording import list_some
 
 Kind = Literal["numeric", "categorical", "date"]
@@ -34,7 +37,11 @@ _DATE_FORMATS = {
 }
 """The date formats that are read, each with a pattern and a strptime format. 03/04/2021 is ambiguous and not read."""
 
-_DATE_LIKE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2}|\d{4}[./-]\d{1,2}[./-]\d{1,2})([ T].*)?"
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE_LIKE = (
+    r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|"
+    rf"\d{{1,2}}[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})([ T].*)?"
+)
 _MICROSECONDS_PER_DAY = 86_400_000_000.0
 _DAYS_PER_YEAR = 365.2425
 _DATE_PARTS = ("days", "year_sin", "year_cos", "weekday_sin", "weekday_cos", "hour_sin", "hour_cos")
@@ -65,6 +72,45 @@ def infer_kind(column: pd.Series[Any]) -> Kind | str:
     return f"contains {value_type} values"
 
 
+@dataclass(frozen=True, eq=False)
+class NumberCells:
+    """A column of text read as numbers: NaN where a cell is missing or bad, and the rows of the bad cells.
+
+    ``share`` is the share of numbers among the cells with a value. ``n_marked`` cells have separators or signs, and
+    ``example`` is one of them.
+    """
+
+    values: NDArray[np.float64]
+    bad: NDArray[np.intp]
+    share: float
+    style: NumberFormat
+    n_marked: int
+    example: str
+
+
+def read_number_cells(column: pd.Series[Any], *, prefer_comma: bool = False) -> NumberCells:
+    """Read a column of text, or of text and numbers, as numbers."""
+    cells = column.to_numpy(dtype=object, na_value=None)
+    numeric = np.array([isinstance(cell, (int, float, np.number)) and cell is not None for cell in cells], dtype=bool)
+    counts = Counter(str(cell) for cell, is_number in zip(cells, numeric) if cell is not None and not is_number)
+    style = infer_format(counts, prefer_comma=prefer_comma)
+    numbers, bad_texts, share = parse_cells(counts, style)
+    unreadable = set(bad_texts)
+    values, bad = np.full(len(cells), np.nan), []
+    for row, cell in enumerate(cells):
+        if numeric[row]:
+            values[row] = cell
+        elif cell is not None and str(cell) in unreadable:
+            bad.append(row)
+        elif cell is not None:
+            values[row] = numbers[str(cell)]
+    n_text = counts.total()
+    share = (share * n_text + numeric.sum()) / max(n_text + numeric.sum(), 1)
+    marked = [text for text, number in numbers.items() if not np.isnan(number) and not is_plain(text)]
+    n_marked = sum(counts[text] for text in marked)
+    return NumberCells(values, np.array(bad, dtype=np.intp), float(share), style, n_marked, marked[0] if marked else "")
+
+
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
     """Return a column as floats, with NaN for missing values. float32 stays float32.
 
@@ -79,7 +125,10 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
     numbers = pd.to_numeric(column, errors="coerce")
     invalid = (numbers.isna() & column.notna()).to_numpy()
     if invalid.any():
-        raise _value_error(column, invalid, "a number", fix)
+        cells = read_number_cells(column)
+        if not cells.bad.size:
+            return cells.values
+        raise _value_error(column, np.isin(np.arange(len(column)), cells.bad), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
 
 
@@ -134,8 +183,24 @@ def date_like_form(column: pd.Series[Any]) -> tuple[str, bool] | None:
     if not _all_match(values, _DATE_LIKE):
         return None
     start = str(values.iloc[0])
+    if start[0].isalpha():
+        return "", False
     year_first = start[:4].isdigit()
     return start[4] if year_first else start.lstrip("0123456789")[0], year_first
+
+
+def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[np.intp]] | None:
+    """Return a text column of which most values are dates in one format, and the rows of the others; otherwise None.
+
+    The other values are missing in the returned column.
+    """
+    values = _text_values(column)
+    for layout, (pattern, _) in _DATE_FORMATS.items():
+        matches = values.str.fullmatch(pattern)
+        if 2 * int(matches.sum()) > len(values):
+            valid = column.notna() & _parse_dates(column, layout).notna()
+            return column.where(valid, None), np.flatnonzero((~valid & column.notna()).to_numpy())
+    return None
 
 
 def has_decimal_commas(column: pd.Series[Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +15,23 @@ from sklearn.compose import ColumnTransformer
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.progress import Progress
-from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
-from pyspar.sources.files.predictions import prediction_file
+from pyspar.sources.files import open_rows
+from pyspar.sources.files.header import (
+    describe_file,
+    describe_rows,
+    has_header,
+    separator_of,
+    suffix_of,
+    suggest_column,
+    suggest_drop,
+)
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Imputed, Inputs
+from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Fit, Imputed, Inputs, Writing, intervals_of
+from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -32,56 +43,73 @@ from pyspar.tables.columns import (
     list_raw_columns,
     select_features,
 )
-from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, date_format, date_like_form
+from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_words, date_format, date_like_form
+from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import check_input, has_names, read_table
 from pyspar.tables.request import Request
+from pyspar.tables.write import write_predictions
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryTarget:
-    """The encoded features of the target, and its labels and ids if it has any."""
+    """The encoded features of the target, its labels and ids if it has any, and all of its columns."""
 
     features: Any
     labels: Any
     ids: pd.Series[Any] | None
+    table: pd.DataFrame
     has_rows: ClassVar[bool] = True
 
     def moments(self) -> Moments:
         return Moments.of(self.features)
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if output is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
         if output is not None:
-            _write_predictions(predictions[-1], self.ids, output)
+            suffix = output.suffix.lower()
+            ends = () if suffix == ".npy" else intervals_of(models[-1], self.features, writing.level)
+            write_predictions((predictions[-1], *ends), self.ids, output, safe_csv=writing.safe_csv)
         if self.labels is None:
             return None
         return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
-def load_files(request: Request, progress: Progress) -> Inputs:
-    """Read, check and encode both files. The target's labels are only used to score predictions."""
+def load_files(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
+    """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
     source_path, target_path, identity = request.source, request.target, request.identity
     for path, role in ((source_path, "source"), (target_path, "target")):
         check_input(path, role)
     progress.start("read", "reading the source")
-    source, source_notes = read_table(source_path, "source", verbatim=identity)
-    label = find_label(list(source.columns), source_path, request.label)
+    read = _read(request, source_path, "source", as_text=request.categories)
+    label = find_label(
+        list(read.frame.columns), source_path, request.label, lambda: _has_column(target_path, request.label)
+    )
     check_identity(identity, label)
-    y = _source_labels(source, source_path, label)
-    selection = select_features(source, label=label, identity=identity, features=request.features, drop=request.drop)
+    source, y = _source_labels(read, label, request)
+    selection = select_features(
+        source, label=label, identity=identity, features=request.features, drop=request.drop,
+        categories=request.categories, others=(request.groups, request.cost),
+    )  # fmt: skip
+    source_notes = check_cells(read.text, selection.names, source_path, "source", request.bad_cells)
     _check_numbers(source, selection.numeric, source_path, "source")
 
     progress.finish("read")
     progress.start("read", "reading the target")
-    target, target_notes = read_table(target_path, "target", as_text=selection.categorical, verbatim=identity)
-    target = _rename_arrays(target, target_path, source, source_path, label)
+    target_read = _read(request, target_path, "target", as_text=selection.categorical)
+    target = _rename_arrays(target_read.frame, target_path, source, source_path, label)
     check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=identity)
     _check_target(target, target_path, selection, source, identity=identity)
+    target_notes = check_cells(
+        target_read.text, {*selection.names, label}, target_path, "target", request.bad_cells, label=label
+    )
+    check_percent(read.styles, target_read.styles, selection.numeric, target_path)
     labels, label_notes = _target_labels(target, target_path, label)
+    if request.labels is not None:
+        labels = add_labels(labels, request.labels, label, len(target))
 
     progress.finish("read")
     progress.start("encode", "encoding the columns")
@@ -90,7 +118,7 @@ def load_files(request: Request, progress: Progress) -> Inputs:
     columns = list_raw_columns(encoder)
     X = _encode(encoder, source[used], columns, "source")
     Z = _encode(encoder, target[used], columns, "target")
-    known = {*source.columns, label, identity or label, *request.drop}
+    known = {*source.columns, label, identity, request.groups, request.cost, *request.drop}
     account = DataAccount(
         label=label,
         n_source=len(source),
@@ -110,30 +138,100 @@ def load_files(request: Request, progress: Progress) -> Inputs:
         for name in used
         if target[name].isna().all()
     ]
-    notes = (*empty, *source_notes, *target_notes, *selection.notes, *label_notes)
-    target_rows = MemoryTarget(Z, labels, ids)
-    return Inputs(lambda estimator: estimator.fit(X, y), target_rows, columns, account, notes, lambda: encoder)
+    notes = (*empty, *read.notes, *source_notes, *target_read.notes, *target_notes, *selection.notes, *label_notes)
+    target_rows = MemoryTarget(Z, labels, ids, target)
+    groups = read_groups(source, request.groups, source_path) if fit_groups else None
+    return Inputs(make_fit(X, y, groups), target_rows, columns, account, notes, lambda: encoder)
 
 
-def _source_labels(source: pd.DataFrame, path: Path, label: str) -> Any:
-    """Return the labels of the source. They must be numbers, complete, and not constant."""
+def make_fit(X: Any, y: Any, groups: Any) -> Fit:
+    """Return a function that fits an estimator to the encoded source, with groups if there are any."""
+
+    def fit(estimator: Any) -> Any:
+        if groups is None or not isinstance(estimator, MomentsRegressor):
+            return estimator.fit(X, y)
+        return estimator.fit(X, y, groups=groups)
+
+    return fit
+
+
+def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "source") -> Any:
+    """Return the groups of the rows as text, or None without groups."""
+    if name is None:
+        return None
+    if name not in table.columns:
+        raise InputError(
+            f"{describe_file(role, path)}: no --groups column {name!r}; {suggest_column(name, table.columns)}"
+        )
+    words = as_words(table[name])
+    missing = np.flatnonzero(table[name].isna().to_numpy())
+    if missing.size:
+        raise InputError(
+            f"{describe_file(role, path, name)}: {missing.size} groups are missing, in "
+            f"{describe_rows(missing.tolist(), path)}; name these groups, or drop the rows"
+        )
+    if len(set(words)) < 2:
+        raise InputError(f"{describe_file(role, path, name)}: --groups needs two groups, got {words[0]!r} only")
+    return words
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A file in memory, notes about how it was read, and the text columns that were read as numbers or dates."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    text: dict[str, TextColumn]
+
+    @property
+    def styles(self) -> dict[str, NumberFormat | None]:
+        return {name: column.style for name, column in self.text.items()}
+
+
+def _read(request: Request, path: Path, role: str, *, as_text: Collection[str]) -> _Read:
+    """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
+    frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
+    prefer_comma = has_header(path) and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
+    skip = {*as_text, *request.drop, request.identity or "", request.groups or ""}
+    frame, text = convert_text_columns(frame, skip=skip, prefer_comma=prefer_comma, typed=not has_header(path))
+    return _Read(frame, notes, text)
+
+
+def _has_column(path: Path, name: str | None) -> bool:
+    try:
+        return name in open_rows(path).names
+    except InputError:
+        return False
+
+
+def _source_labels(read: _Read, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
+    """Return the source and its labels, which must be numbers and not constant.
+
+    Rows without a label are an error, or are left out on request.
+    """
+    source, path = read.frame, request.source
     where = describe_file("source", path, label)
     if len(source) < 2:
         raise InputError(f"{describe_file('source', path)}: a fit needs at least two rows, got one")
+    check_cells(read.text, (label,), path, "source", request.bad_cells, label=label)
     values = _numbers(
         source[label], path, "source", "the label must be numeric; correct the values, or choose another column"
     ).astype(np.float64)
     missing = np.flatnonzero(np.isnan(values))
-    if missing.size:
-        rows = ", ".join(map(str, missing[:5])) + (", ..." if missing.size > 5 else "")
+    if missing.size and not request.drop_unlabelled:
         raise InputError(
-            f"{where}: {missing.size} of {len(values)} labels are missing (rows {rows}; the first row is 0); drop "
-            "these rows"
+            f"{where}: {missing.size} of {len(values)} labels are missing, in {describe_rows(missing.tolist(), path)}; "
+            "ignore such rows with --drop-unlabelled"
         )
-    _check_magnitude(values, where, "correct the values, or drop these rows")
+    _check_magnitude(values, where, path, "correct the values, or drop these rows")
+    if missing.size:
+        known = ~np.isnan(values)
+        source, values = source[known], values[known]
+        if len(values) < 2:
+            raise InputError(f"{where}: a fit needs at least two labels, got {len(values)}")
     if values.min() == values.max():
         raise InputError(f"{where}: all labels are {values[0]:g}; choose another column")
-    return values
+    return source, values
 
 
 def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tuple[str, ...]]:
@@ -147,7 +245,7 @@ def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, t
         values = as_numbers(target[label], "correct the values to score the predictions").astype(np.float64)
     except InputError as error:
         return None, (f"the predictions are not scored: {error}",)
-    _check_magnitude(values, describe_file("target", path, label))
+    _check_magnitude(values, describe_file("target", path, label), path)
     return values, ()
 
 
@@ -202,7 +300,7 @@ def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path)
 def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:
     """Raise InputError for text and infinity in numeric columns. Missing values are imputed."""
     for name in names:
-        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name))
+        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name), path)
 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
@@ -216,13 +314,13 @@ def _suggest_fix(name: str) -> str:
     return f"correct the values, or {suggest_drop([name])}"
 
 
-def _check_magnitude(values: Any, where: str, fix: str = "correct the values, or leave them empty") -> None:
+def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
     infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > MAX_MAGNITUDE)
     if infinite.size:
         row = int(infinite[0])
         raise InputError(
-            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in row {row} "
-            f"({infinite.size} of {len(values)} values; the first row is 0); {fix}"
+            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in "
+            f"{describe_rows([row], path)}, {infinite.size} of {len(values)} values; {fix}"
         )
 
 
@@ -253,18 +351,3 @@ def _list_imputed(
         for name in selection.names
         if any(counts[name])
     )
-
-
-def _write_predictions(predictions: Any, ids: pd.Series[Any] | None, path: Path) -> None:
-    """Write predictions with the id column or the row numbers from 0, in the format of the suffix."""
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
-        with prediction_file(path, None) as write:  # np.save reports a full disk without its reason
-            write(None, predictions)
-        return
-    key, values = ("row", np.arange(len(predictions))) if ids is None else (str(ids.name), ids.to_numpy())
-    table = pd.DataFrame({key: values, "predicted" if key == "prediction" else "prediction": predictions})
-    if suffix == ".parquet":
-        table.to_parquet(path, index=False, write_page_checksum=True)
-    else:
-        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")

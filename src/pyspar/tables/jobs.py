@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import os
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,20 +25,42 @@ from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import weigh_evidence
-from pyspar.io.atomic import whole_files
 from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress
 from pyspar.reporting import Report
-from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.account import AdaptAccount, DataAccount, Expected, Fit, InspectAccount, Scored, SummaryAccount
+from pyspar.tables.account import (
+    PREDICTIONS_ONLY,
+    AdaptAccount,
+    DataAccount,
+    Expected,
+    Fit,
+    InspectAccount,
+    Scored,
+    SummaryAccount,
+    Writing,
+)
 from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.correct import check_correction, correct_model, describe_correction, label_files
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.request import Method, Request, check_outputs, check_path, check_reports
-from pyspar.tables.streamed import InputFile, choose_features, open_files
+from pyspar.tables.input_file import open_input
+from pyspar.tables.predict import predict_file
+from pyspar.tables.request import (
+    BadCells,
+    Method,
+    Request,
+    check_interval_level,
+    check_outputs,
+    check_path,
+    check_reports,
+)
+from pyspar.tables.streamed import choose_features, open_files
+from pyspar.tables.write import report_write_errors, write_files
 from pyspar.wording import describe_new_categories
+
+__all__ = ["Request", "Writing", "adapt_files", "inspect_files", "label_files", "predict_file", "summarize_file"]
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
 """The names of the methods in forecasts and sentences."""
@@ -56,11 +76,21 @@ def adapt_files(
     method: Method = "bayes",
     output: Path | None = None,
     save: Path | None = None,
+    use_target_labels: bool = False,
+    writing: Writing = PREDICTIONS_ONLY,
     progress: Progress = SILENT,
 ) -> AdaptAccount:
-    """Fit on the source, adapt to the target, predict its rows, and write predictions and model."""
+    """Fit on the source, adapt to the target, predict its rows, and write predictions and model.
+
+    With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
+    """
     request.check()
-    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
+    check_interval_level(writing.level)
+    if use_target_labels:
+        check_correction(request, method)
+    check_outputs(
+        output, save, inputs=(request.source, request.target), identity=request.identity, safe_csv=writing.safe_csv
+    )
     if request.is_streamed:
         inputs = open_files(request, progress, method=method, output=output)
     else:
@@ -73,14 +103,18 @@ def adapt_files(
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     expected = _forecast(target, plain, adapted.adaptation_, model)
+    corrected = correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    with _write_files(output, save) as (predictions_file, model_file):
+    with write_files(output, save) as (predictions_file, model_file):
         with report_write_errors(output):
-            errors = inputs.target.predict_and_score((plain, model), predictions_file, progress)
+            first_file = predictions_file if corrected is None else None
+            errors = inputs.target.predict_and_score((plain, model), first_file, progress, writing=writing)
+            if corrected is not None:  # its labels cannot score it
+                inputs.target.predict_and_score((corrected,), predictions_file, progress, writing=writing)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", model)])
+            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or model)])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     progress.finish("write")
@@ -97,6 +131,7 @@ def adapt_files(
         output=output,
         save=save,
         has_rows=inputs.target.has_rows,
+        correction=None if corrected is None else describe_correction(corrected, inputs.target),
     )
 
 
@@ -151,18 +186,29 @@ def summarize_file(
     label: str | None = None,
     features: Sequence[str] = (),
     drop: tuple[str, ...] = (),
+    bad_cells: BadCells = "stop",
+    drop_unlabelled: bool = False,
     progress: Progress = SILENT,
 ) -> SummaryAccount:
-    """Read a file once, and write its Moments with the names of features and label."""
+    """Read a file once, and write its Moments with the names of features and label.
+
+    If bad cells are imputed, missing values are imputed too, with the means of the file, which is read twice.
+    """
     check_path(output, "--output", (".npz",), (path,))
-    rows = open_rows(path, role="source")
-    source = InputFile(path, "source", rows)
+    source = open_input(path, "source")
+    if source.rows is None:
+        raise InputError(f"{source.where} is a summary already; pass a file of rows")
+    rows = source.rows
     label = None if label is None else find_label(rows.names, path, label)
     check_drop(drop, rows.names, label=label or "", identity=None)
     names, ignored = choose_features(source, label=label, drop=drop)
     if features:
         names, ignored = _split_names(features, rows, label), []
-    moments = source.compute_moments(names, label, progress)
+    means = None
+    if bad_cells == "impute":
+        names, means, empty = source.measure_means(names, progress)
+        ignored += empty
+    moments = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled).moments
     with report_write_errors(output):
         write_moments(moments, output, outputs=() if label is None else (label,))
     return SummaryAccount(
@@ -174,36 +220,6 @@ def summarize_file(
         ignored=tuple(ignored),
         output=output,
     )
-
-
-@contextmanager
-def _write_files(*paths: Path | None) -> Iterator[list[Any]]:
-    """Yield a temporary file for each path and None for None; in the end rename the files, or none if one fails."""
-    requested = [path for path in paths if path is not None]
-    try:
-        with whole_files(requested) as temporaries:
-            names = iter(temporaries)
-            yield [None if path is None else next(names) for path in paths]
-    except OSError as error:
-        if error.filename not in map(str, requested):
-            raise
-        raise _write_error(error.filename, error) from error
-
-
-@contextmanager
-def report_write_errors(path: Path | None) -> Iterator[None]:
-    """Raise InputError for an error of the operating system while ``path`` is written."""
-    try:
-        yield
-    except OSError as error:
-        if path is None:
-            raise
-        raise _write_error(path, error) from error
-
-
-def _write_error(path: Path, error: OSError) -> InputError:
-    reason = os.strerror(error.errno) if error.errno else str(error)  # the text of pyarrow is longer
-    return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
 
 
 def _fit_model(
@@ -295,7 +311,7 @@ def _write_reports(document: Report, html: Path | None, json: Path | None) -> tu
     """Write page and JSON, either all that were requested or none."""
     makers = [(html, document.html), (json, document.json)]
     texts = [(path, make()) for path, make in makers if path is not None]
-    with _write_files(*(path for path, _ in texts)) as temporaries:
+    with write_files(*(path for path, _ in texts)) as temporaries:
         for temporary, (path, text) in zip(temporaries, texts):
             with report_write_errors(path):
                 temporary.write_text(text, encoding="utf-8")
@@ -313,6 +329,14 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words += ["--id", request.identity]
     for name in request.drop:
         words += ["--drop", name]
+    for name in request.categories:
+        words += ["--category", name]
+    if request.groups is not None:
+        words += ["--groups", request.groups]
+    if request.bad_cells != "stop":
+        words += ["--bad-cells", request.bad_cells]
+    if request.drop_unlabelled:
+        words.append("--drop-unlabelled")
     if request.stream:
         words.append("--stream")
     if title is not None:

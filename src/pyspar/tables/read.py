@@ -1,4 +1,4 @@
-"""Read a file of rows into a data frame: delimited text, Parquet, and arrays of numpy.
+"""Read a file of rows into a data frame: delimited text, Parquet, the first sheet of a workbook, and numpy arrays.
 
 The columns of a 2-D array are named x0, x1, ...; in an .npz file those of the array ``X`` too, those of another array
 ``A`` are A0, A1, ..., and a 1-D array is one column with the name of its key.
@@ -33,9 +33,11 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.npy import array_file_error
 from pyspar.tables.encode import has_decimal_commas
-from pyspar.tables.request import free_memory
+from pyspar.tables.memory import free_memory
 
-INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
+INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
+
+_PACKAGES = {".parquet": "pyarrow", ".xlsx": "openpyxl"}
 
 _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
@@ -44,8 +46,8 @@ _MAX_FIELD = 2**27
 def check_input(path: Path, role: str) -> None:
     """Raise InputError if a file does not exist, is empty, or has an unknown format. Nothing is read."""
     check_file(path, role, INPUT_SUFFIXES)
-    if suffix_of(path) == ".parquet":
-        need("pyarrow", "cli")
+    if suffix_of(path) in _PACKAGES:
+        need(_PACKAGES[suffix_of(path)], "cli")
 
 
 def read_table(
@@ -60,6 +62,8 @@ def read_table(
     notes: tuple[str, ...] = ()
     if suffix == ".parquet":
         frame = _read_parquet(path, role)
+    elif suffix == ".xlsx":
+        frame, notes = _read_workbook(path, role, as_text=as_text, verbatim=verbatim)
     elif has_names(path):
         frame, notes = _read_delimited(path, role, as_text=as_text, verbatim=verbatim)
     else:
@@ -102,14 +106,16 @@ def _read_delimited(
             keep_default_na=False, na_values=marks,
             dtype={name: str for name in {*as_text, verbatim} if name in header},
         )  # fmt: skip
+    except pd.errors.ParserError as error:
+        if "out of memory" in str(error):
+            raise MemoryError(str(error)) from error
+        raise _record_error(where, error) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{where}: the text is not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8"
         ) from error
-    except (pd.errors.ParserError, csv.Error) as error:
-        raise InputError(
-            f"{where}: cannot parse a record ({shorten_error(error)}); look for a quote that is never closed"
-        ) from error
+    except csv.Error as error:
+        raise _record_error(where, error) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, PermissionError) as error:
         raise unreadable_file_error(path, role, error, "gzip") from error
     if separator == ";":
@@ -117,6 +123,10 @@ def _read_delimited(
             if name != verbatim and has_decimal_commas(frame[name]):
                 frame[name] = pd.to_numeric(frame[name].str.replace(",", ".", regex=False))
     return frame, describe_separator(path, role, separator)
+
+
+def _record_error(where: str, error: Exception) -> InputError:
+    return InputError(f"{where}: cannot parse a record ({shorten_error(error)}); look for a quote that is never closed")
 
 
 def _read_header(path: Path, role: str, separator: str) -> list[str]:
@@ -160,6 +170,25 @@ def _read_parquet(path: Path, role: str) -> pd.DataFrame:
     # pandas stores a named index as a column; an index without a name only counts the rows.
     named = [name for name in frame.index.names if name is not None]
     return frame.reset_index(drop=not named)
+
+
+def _read_workbook(
+    path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read the first sheet of a workbook. Its first row contains the column names."""
+    try:
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            sheets = [str(name) for name in book.sheet_names]
+            header = [str(name) for name in pd.read_excel(book, nrows=0).columns]
+            frame = pd.read_excel(
+                book, keep_default_na=False, na_values={name: MISSING_MARKS for name in header if name != verbatim},
+                dtype={name: str for name in {*as_text, verbatim} if name in header},
+            )  # fmt: skip
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
+        raise unreadable_file_error(path, role, error, ".xlsx", "save the sheet as CSV") from error
+    frame = frame.dropna(how="all", ignore_index=False)
+    notes = (f"{role}: the first of {len(sheets)} sheets is read ({sheets[0]!r})",) if len(sheets) > 1 else ()
+    return frame.reset_index(drop=True), notes
 
 
 def _read_arrays(path: Path, role: str) -> dict[str, Any]:

@@ -13,15 +13,17 @@ from pyspar.io.moments import is_moments_file
 from pyspar.sources.files import STREAM_SUFFIXES
 from pyspar.sources.files.header import suffix_of
 from pyspar.sources.files.predictions import OUTPUT_SUFFIXES
+from pyspar.tables.memory import decoded_size, free_memory
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
 Features = Literal["all", "num"]
+BadCells = Literal["stop", "impute"]
 
 DEFAULT_ALPHA = 0.999
 """The confidence of the paper's rule."""
 
 _MEMORY_DIVISOR = 4
-"""A file is streamed if it is larger than 1/4 of free memory, because encoding takes several times its size."""
+"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,12 @@ class Request:
 
     ``source`` and ``target`` contain rows or Moments. ``label`` may be None if the source contains Moments. ``alpha``
     is the confidence of the paper's rule, by default 0.999; if it is set, ``bayes`` uses that rule as well.
-    ``identity`` is the column with the ids of the rows, and ``drop`` are columns to ignore. ``stream`` reads the files
-    in batches even if they fit into memory.
+    ``identity`` is the column with the ids of the rows, ``drop`` are columns to ignore, and ``categories`` are columns
+    that are categories even if they contain numbers. ``stream`` reads the files in batches even if they fit into
+    memory. ``bad_cells`` says what to do with text among numbers, and ``drop_unlabelled`` ignores source rows without
+    a label. ``groups`` is the column with the groups of the rows, which is no feature. ``labels`` is a file with labels
+    of target rows, as ``spar label`` writes it and a person fills it in. ``cost`` is the
+    column with the cost of each label, which is no feature either.
     """
 
     source: Path
@@ -42,6 +48,12 @@ class Request:
     identity: str | None = None
     drop: tuple[str, ...] = ()
     stream: bool = False
+    categories: tuple[str, ...] = ()
+    bad_cells: BadCells = "stop"
+    drop_unlabelled: bool = False
+    groups: str | None = None
+    labels: Path | None = None
+    cost: str | None = None
 
     def check(self) -> None:
         """Raise InputError if the confidence is not in [0, 1]."""
@@ -70,27 +82,23 @@ def contains_moments(path: Path) -> bool:
 
 
 def exceeds_memory(path: Path) -> bool:
-    """Return whether a file is larger than a quarter of the free memory."""
+    """Return whether a file needs more than a quarter of the free memory."""
     free = free_memory()
-    return free is not None and path.is_file() and path.stat().st_size > free // _MEMORY_DIVISOR
+    return free is not None and path.is_file() and decoded_size(path) > free // _MEMORY_DIVISOR
 
 
-def free_memory() -> int | None:
-    """Return the free memory in bytes, or None if the system does not report it."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+def check_interval_level(level: float | None) -> None:
+    """Raise InputError if the probability of intervals is not in (0, 1). None stands for no intervals."""
+    if level is not None and not 0.0 < level < 1.0:
+        raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
 
 
-def check_outputs(output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
+def check_outputs(
+    output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None, safe_csv: bool = False
+) -> None:
     """Raise InputError for outputs of ``spar adapt`` that cannot be written."""
+    if safe_csv and (output is None or output.suffix.lower() not in (".csv", ".tsv")):
+        raise InputError("--safe-csv needs an output that ends in .csv or .tsv; add -o predictions.csv")
     if output is not None:
         check_path(output, "--output", OUTPUT_SUFFIXES, inputs)
         if output.suffix.lower() == ".npy" and identity is not None:

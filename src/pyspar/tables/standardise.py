@@ -25,6 +25,10 @@ class Scale:
     mean: Vector
     spread: Vector
 
+    def standardise(self, X: Matrix) -> Matrix:
+        """Return raw rows in units of the standard deviation about the mean."""
+        return np.asarray(np.subtract(X, self.mean, dtype=np.float64) / self.spread)
+
     def predict(self, X: Matrix, weights: Vector, intercept: float) -> Vector:
         """Predict raw rows with weights of standardised features."""
         return np.asarray(np.subtract(X, self.mean, dtype=np.float64) @ (weights / self.spread) + intercept)

@@ -1,7 +1,8 @@
 """Files that are reduced to Moments: rows that are read in batches, and files of Moments.
 
-Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are
-used, and a missing value raises an error. The Moments are standardised, as tables in memory are.
+Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are used. A missing
+value or a bad cell raises an error; if they are imputed, the source is read once more to compute its means. The Moments
+are standardised, as tables in memory are.
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
-from pyspar.io.moments import read_moments, read_outputs
 from pyspar.progress import Progress
-from pyspar.sources.files import moments_of_file, open_rows
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.predictions import prediction_file
-from pyspar.sources.files.rows import ProgressCallback, RowFile
+from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Inputs
+from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Imputed, Inputs, Writing, intervals_of
+from pyspar.tables.bad_cells import check_percent
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
@@ -38,9 +38,11 @@ from pyspar.tables.columns import (
     is_named_like_id,
     list_extra_columns,
     no_features_error,
+    suggest_id,
 )
+from pyspar.tables.input_file import InputFile, fill_missing, open_input, start_reading
 from pyspar.tables.read import describe_separator
-from pyspar.tables.request import Method, Request, contains_moments
+from pyspar.tables.request import Method, Request
 from pyspar.tables.standardise import (
     Scale,
     build_fitted_encoder,
@@ -68,7 +70,7 @@ class MomentsTarget:
         return self.z.without_outputs()
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
@@ -84,28 +86,32 @@ class StreamedTarget(MomentsTarget):
     scale: Scale
     label: str | None
     identity: str | None
+    impute: bool = False
     has_rows: ClassVar[bool] = True
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress
+        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
     ) -> tuple[SquaredErrors, ...] | None:
         if output is None:
-            return None if self.label is None else self._predict_batches(models, None, progress)
-        with prediction_file(output, self.identity) as write:
-            return self._predict_batches(models, write, progress)
+            return None if self.label is None else self._predict_batches(models, None, progress, None)
+        with prediction_file(output, self.identity, safe_csv=writing.safe_csv) as write:
+            return self._predict_batches(models, write, progress, writing.level)
 
     def _predict_batches(
-        self, models: Sequence[Any], write: Any, progress: Progress
+        self, models: Sequence[Any], write: Any, progress: Progress, level: float | None
     ) -> tuple[SquaredErrors, ...] | None:
-        report = _start_reading(progress, "predicting the target", self.rows)
+        report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
         errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
-        batches = self.rows.read(self.scale.names, label=self.label, identity=identity, missing_labels=True)
+        batches = self.rows.read(
+            self.scale.names, label=self.label, identity=identity, missing_labels=True, missing_features=self.impute
+        )
         for batch in read_ahead(batches):
-            predictions = [self.scale.predict(batch.X, model.coef_, model.intercept_) for model in models]
+            X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
+            predictions = [self.scale.predict(X, model.coef_, model.intercept_) for model in models]
             if write is not None:
-                write(batch.ids, predictions[-1])
+                write(batch.ids, predictions[-1], *intervals_of(models[-1], self.scale.standardise(X), level))
             if batch.y is not None:
                 errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
             report(batch.rows, batch.n_bytes)
@@ -113,70 +119,44 @@ class StreamedTarget(MomentsTarget):
         return tuple(errors) if errors[0].n else None
 
 
-@dataclass(frozen=True, eq=False)
-class InputFile:
-    """An open file of rows or of Moments, and the names of the outputs of its Moments."""
-
-    path: Path
-    role: str
-    content: RowFile | Moments
-    outputs: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> RowFile | None:
-        return self.content if isinstance(self.content, RowFile) else None
-
-    @property
-    def moments(self) -> Moments | None:
-        return self.content if isinstance(self.content, Moments) else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns of rows, or the features of Moments."""
-        return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
-
-    @property
-    def where(self) -> str:
-        return describe_file(self.role, self.path)
-
-    def compute_moments(self, features: Sequence[str], label: str | None, progress: Progress) -> Moments:
-        """Return the Moments of some features, with the label as output unless it is None."""
-        if isinstance(self.content, Moments):
-            moments = select_moments(self.content, features)
-            return moments if label is not None else moments.without_outputs()
-        report = _start_reading(progress, f"reading the {self.role}", self.content)
-        moments = moments_of_file(self.content, features=features, label=label, progress=report)
-        progress.finish("rows")
-        return moments
-
-
 def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
-    source, target = _open_file(request.source, "source"), _open_file(request.target, "target")
-    label = _find_label(source, request.label)
+    source, target = open_input(request.source, "source"), open_input(request.target, "target")
+    label = _find_label(source, target, request.label)
     target = _rename_arrays(target, source, label)
     features, ignored = _check_columns(request, source, target, label)
-    _check_request(target, method, output)
+    _check_request(request, target, method, output)
 
-    all_moments = source.compute_moments(features, label, progress)
-    varying, constant = _split_constant(source, label, all_moments)
-    x = select_moments(all_moments, varying)
+    impute, means = request.bad_cells == "impute", None
+    if impute and source.rows is not None:
+        features, means, empty = source.measure_means(features, progress)
+        ignored += empty
+    read = source.reduce(features, label, progress, means=means, drop_unlabelled=request.drop_unlabelled)
+    varying, constant = _split_constant(source, label, read.moments)
+    x = select_moments(read.moments, varying)
     scale = measure_scale(x)
     has_output = target.moments is not None and target.outputs == (label,)  # rows are scored when they are predicted
-    z = standardise(target.compute_moments(varying, label if has_output else None, progress), scale)
+    target_read = target.reduce(varying, label if has_output else None, progress, means=scale.mean if impute else None)
+    z = standardise(target_read.moments, scale)
 
     extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
+    n_missing = dict(zip(features, read.n_missing))
+    imputed = tuple(
+        Imputed(name, int(n_missing[name]), int(in_target), f"the source mean {mean:.4g}")
+        for name, in_target, mean in zip(varying, target_read.n_missing, scale.mean)
+        if n_missing[name] or in_target
+    )
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
-        n_encoded=len(varying), imputed=(), ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
+        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
     standard = standardise(x, scale)
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        _make_target(target, z, scale, label, request.identity),
+        _make_target(target, z, scale, label, request.identity, impute),
         scale.names,
         account,
-        _list_notes(request, source, target, label, varying),
+        (*_list_notes(request, source, target, label, varying), *read.notes, *target_read.notes),
         lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
     )
 
@@ -192,6 +172,7 @@ def _check_columns(
     check_features(target.names, features, target.where)
     if target.rows is not None:
         target.rows.read(features, identity=identity)  # checks the types of the columns and reads no rows yet
+        check_percent(source.styles, target.styles, features, target.path)
     return features, ignored
 
 
@@ -211,10 +192,12 @@ def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str
     return varying, ignored
 
 
-def _make_target(target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None) -> MomentsTarget:
+def _make_target(
+    target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None, impute: bool
+) -> MomentsTarget:
     if target.rows is None:
         return MomentsTarget(z)
-    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity)
+    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity, impute)
 
 
 def choose_features(
@@ -235,21 +218,10 @@ def choose_features(
     return features, ignored
 
 
-def _start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
-    progress.start("rows", title, total=rows.n_bytes, unit="bytes")
-    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
-
-
-def _open_file(path: Path, role: str) -> InputFile:
-    if contains_moments(path):
-        return InputFile(path, role, read_moments(path), read_outputs(path))
-    return InputFile(path, role, open_rows(path, role=role))
-
-
-def _find_label(source: InputFile, label: str | None) -> str:
+def _find_label(source: InputFile, target: InputFile, label: str | None) -> str:
     """Return the name of the label. A file of Moments has one output, and may contain its name."""
     if source.moments is None:
-        return find_label(source.names, source.path, label)
+        return find_label(source.names, source.path, label, in_target=lambda: label in target.names)
     if source.moments.n_outputs != 1:
         raise InputError(
             f"{source.where}: the Moments of a source must have one output, got {source.moments.n_outputs}; write them "
@@ -260,7 +232,14 @@ def _find_label(source: InputFile, label: str | None) -> str:
     return label or (source.outputs[0] if source.outputs else "y")
 
 
-def _check_request(target: InputFile, method: Method, output: Path | None) -> None:
+def _check_request(request: Request, target: InputFile, method: Method, output: Path | None) -> None:
+    for option, value in (
+        ("--groups", request.groups),
+        ("--labels", request.labels),
+        ("--category", request.categories),
+    ):
+        if value:
+            raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
     if method == "ridge":
         raise InputError(
             "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar, ols "
@@ -310,13 +289,20 @@ def _list_notes(
     notes: list[str] = []
     row_files = [file for file in (source, target) if file.rows is not None]
     if row_files and not request.stream:
-        notes.append("the rows were streamed: only numeric columns are used, and missing values are not imputed")
+        notes.append(
+            "the rows were streamed: only numeric columns are used"
+            + ("" if request.bad_cells == "impute" else ", and missing values are not imputed")
+        )
     for file in row_files:
         if isinstance(file.content, DelimitedFile):
             notes += describe_separator(file.path, file.role, file.content.separator)
     notes += [
-        f"{name}: named like an id; if it is an id, pass --id {name}" for name in features if is_named_like_id(name)
+        f"{file.role}: {name}: text that is read as numbers"
+        for file in row_files
+        for name in features
+        if file.styles.get(name) is not None
     ]
+    notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]
     if target.rows is not None and label in target.names and label not in target.rows.numeric:
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
     return tuple(notes)

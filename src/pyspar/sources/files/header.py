@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import shlex
 from collections import Counter
@@ -14,11 +15,15 @@ from pyspar.errors import InputError
 from pyspar.wording import list_some, suggest_name
 
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
-"""Text that is read as a missing value, except in the id column."""
+MISSING_MARKS += ["na", "n.a.", "N.A.", "Null", "-", "--", "?", "."]
+"""Text that is read as a missing value, except in the id column. ``number_text`` adds some in columns of numbers."""
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SEPARATORS = (",", ";", "\t")
 _MIN_SIMILARITY = 0.78
 """Allows one wrong letter in five ('prize' for 'price'), but not one in four ('rate' for 'date')."""
+_MAX_CELLS = 5
+"""The largest number of bad cells in a message."""
 _MAX_DROP_OPTIONS = 20
 """The largest number of ``--drop`` options in a message."""
 
@@ -42,6 +47,8 @@ def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
         kind = "file" if role == "file" else f"{role} file"
         raise InputError(f"{kind} not found: {str(path)!r}; check the path")
     suffix = suffix_of(path)
+    if suffix not in suffixes and suffix in _SPREADSHEETS:
+        raise InputError(f"{where}: {suffix} cannot be read here; save the sheet as CSV")
     if suffix not in suffixes:
         raise InputError(
             f"{where}: unsupported suffix {suffix or 'none'!r}; the supported suffixes are {', '.join(suffixes)}"
@@ -91,6 +98,27 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
+def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
+    """Return the numbers of some rows: as a spreadsheet shows the file, and as data rows.
+
+    >>> describe_rows([3, 10], Path("homes.csv"))
+    'rows 5, 12 (the header is row 1; data rows 3, 10 counted from 0)'
+    >>> describe_rows([3], Path("homes.parquet"))
+    'row 3 (counted from 0)'
+    """
+    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > limit else ""
+    data = ", ".join(str(row) for row in rows[:limit]) + more
+    if not has_header(path):
+        return f"row{plural} {data} (counted from 0)"
+    shown = ", ".join(str(row + 2) for row in rows[:limit]) + more
+    return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
+
+
+def has_header(path: Path) -> bool:
+    """Return whether the first row of a file contains the column names."""
+    return suffix_of(path) not in (".parquet", ".npy", ".npz", "")
+
+
 def suggest_column(name: str, names: Iterable[str]) -> str:
     """Return the fix for a column name that does not exist: similar names, or all names.
 
@@ -116,14 +144,43 @@ def suggest_drop(names: Sequence[str]) -> str:
     return f"ignore the column{'' if len(names) == 1 else 's'} with {options}{more}"
 
 
+def bad_cells_error(
+    cells: Sequence[tuple[str, int, str]], path: Path, role: str, *, label: str | None = None
+) -> InputError:
+    """Return an InputError that names bad cells, which are column, row and text, and the cures.
+
+    A bad cell in the column ``label`` of a source can only be ignored with its row.
+    """
+    names = list(dict.fromkeys(name for name, _, _ in cells))
+    listed = "; ".join(
+        f"{text[:40]!r} in column {name!r}, {describe_rows([row], path)}" for name, row, text in cells[:_MAX_CELLS]
+    )
+    more = f"; and {len(cells) - _MAX_CELLS:,} more" if len(cells) > _MAX_CELLS else ""
+    count = "1 bad cell" if len(cells) == 1 else f"{len(cells):,} bad cells"
+    fix = "correct the file, or pass --bad-cells impute"
+    if label in names:
+        fix += " --drop-unlabelled to ignore such rows" if role == "source" else " to treat such cells as missing"
+    else:
+        name = shlex.quote(names[0])
+        fix += f" to treat such cells as missing, --drop {name} to ignore the column, or --category {name}"
+    return InputError(f"{describe_file(role, path)}: {count} among numbers or dates: {listed}{more}; {fix}")
+
+
 def shorten_error(error: BaseException) -> str:
     """Return the text of an exception on one line, at most 200 characters."""
     return " ".join(str(error).split())[:200]
 
 
-def unreadable_file_error(path: Path, role: str, error: BaseException, format_name: str) -> InputError:
-    """Return an InputError for a file that a library or the operating system cannot read."""
+def unreadable_file_error(
+    path: Path, role: str, error: BaseException, format_name: str, cure: str = "save it again"
+) -> InputError:
+    """Return an InputError for a file that a library or the operating system cannot read.
+
+    Raise MemoryError if that is the cause, because the file may be in order.
+    """
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        raise MemoryError(str(error)) from error
     if isinstance(error, PermissionError):
         return InputError(f"cannot read {describe_file(role, path)}: {(error.strerror or 'permission denied').lower()}")
     reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
-    return InputError(f"{describe_file(role, path)}: damaged or not a {format_name} file ({reason}); save it again")
+    return InputError(f"{describe_file(role, path)}: damaged or not a {format_name} file ({reason}); {cure}")

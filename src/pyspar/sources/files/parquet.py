@@ -7,20 +7,40 @@ InputError that names the file.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import check_names, describe_file, suggest_drop, unreadable_file_error
+from pyspar.sources.files.header import (
+    bad_cells_error,
+    check_names,
+    describe_file,
+    describe_rows,
+    suggest_drop,
+    unreadable_file_error,
+)
+from pyspar.sources.files.number_text import (
+    MIN_NUMBER_SHARE,
+    NumberFormat,
+    infer_format,
+    parse_cells,
+    parse_number,
+)
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 from pyspar.wording import list_some
 
 _BUFFER_BYTES = 16_000_000
 """The size of the encoded pages in memory, over all columns. Without this bound whole row groups are loaded."""
+
+
+_SAMPLE_ROWS = 10_000
+"""The rows that decide whether a text column contains numbers."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +103,7 @@ def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetFile:
     if n_rows == 0:
         raise InputError(f"{describe_file(role, path)}: the file has {len(files[0].columns)} columns and no rows")
     columns = tuple(_join_column(name, files) for name in files[0].columns)
+    columns = _find_text_columns(columns, files, role)
     return ParquetFile(path, role, columns, n_rows, sum(file.n_bytes for file in files), batch_bytes, files)
 
 
@@ -95,27 +116,74 @@ def convert_field(field: Any) -> Column:
 
 
 def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int, n_bytes: int) -> RowBatch:
-    """Convert a record batch of Arrow to arrays, and raise InputError for missing values."""
+    """Convert a record batch of Arrow to arrays, and raise InputError for bad cells and missing values."""
     columns = dict(zip(batch.schema.names, batch.columns))
-    incomplete = [name for name in plan.features if columns[name].null_count]
+    n_bad = 0
+    for name in dict.fromkeys([*plan.features, *([] if plan.label is None else [plan.label])]):
+        if is_text(columns[name].type):
+            columns[name], bad = _parse_text(columns[name], plan.formats.get(name, NumberFormat()))
+            if bad and not plan.missing_features:
+                cells = [(name, first + row, text) for row, text in bad]
+                raise bad_cells_error(cells, path, role, label=plan.label)
+            n_bad += len(bad)
+    incomplete = [] if plan.missing_features else [name for name in plan.features if columns[name].null_count]
     if incomplete:
         others = f"; values are also missing in {list_some(incomplete[1:], 20)}" if len(incomplete) > 1 else ""
-        fix = f"{others}; impute it, drop such rows, or {suggest_drop(incomplete)}"
+        fix = f"{others}; impute missing values with --bad-cells impute, drop such rows, or {suggest_drop(incomplete)}"
     elif plan.label is not None and not plan.missing_labels and columns[plan.label].null_count:
-        incomplete, fix = [plan.label], "; impute it, or drop such rows"
+        incomplete, fix = [plan.label], "; ignore such rows with --drop-unlabelled"
     if incomplete:
         missing = columns[incomplete[0]].is_null().to_numpy(zero_copy_only=False)
         row = first + int(np.flatnonzero(missing)[0])
         where = describe_file(role, path, incomplete[0])
-        raise InputError(f"{where}: missing value in row {row} (the first row is 0){fix}")
+        raise InputError(f"{where}: missing value in {describe_rows([row], path)}{fix}")
     X = np.empty((batch.num_rows, len(plan.features)), plan.dtype, order="F")
     for j, name in enumerate(plan.features):
-        X[:, j] = columns[name].to_numpy(zero_copy_only=False)
-    y = None
-    if plan.label is not None:
-        labels = columns[plan.label].cast(need("pyarrow", "cli").float64(), safe=False)
-        y = labels.to_numpy(zero_copy_only=False)
-    return RowBatch(X, y, columns.get(plan.identity), path, first, n_bytes)
+        X[:, j] = _as_floats(columns[name]) if plan.missing_features else columns[name].to_numpy(zero_copy_only=False)
+    y = None if plan.label is None else _as_floats(columns[plan.label])
+    return RowBatch(X, y, columns.get(plan.identity), path, first, n_bytes, n_bad=n_bad)
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text."""
+    types: Any = need("pyarrow", "cli").types
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def find_number_text(batch: Any, *, prefer_comma: bool = False, typed: bool = False) -> dict[str, NumberFormat]:
+    """Return the formats of the text columns of a record batch that contain mostly numbers.
+
+    In a format with types (``typed``), text that consists of whole numbers only is a code and stays text.
+    """
+    found: dict[str, NumberFormat] = {}
+    for name, column in zip(batch.schema.names, batch.columns):
+        if not is_text(column.type):
+            continue
+        counts = Counter(text for text in column.to_pylist() if text is not None)
+        if typed and all(text.isdigit() for text in counts):
+            continue
+        style = infer_format(counts, prefer_comma=prefer_comma)
+        if parse_cells(counts, style)[2] > MIN_NUMBER_SHARE:
+            found[name] = style
+    return found
+
+
+def _as_floats(column: Any) -> Any:
+    """Return an Arrow column as float64, with NaN for missing values."""
+    return column.cast(need("pyarrow", "cli").float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _parse_text(column: Any, style: NumberFormat) -> tuple[Any, list[tuple[int, str]]]:
+    """Return a text column as numbers, with null for missing values and bad cells; and the bad cells."""
+    numbers: list[float | None] = []
+    bad = []
+    for row, text in enumerate(column.to_pylist()):
+        number = math.nan if text is None else parse_number(text, style)
+        if number is None:
+            bad.append((row, text))
+        numbers.append(None if number is None or math.isnan(number) else number)
+    arrow: Any = need("pyarrow", "cli")
+    return arrow.array(numbers, arrow.float64()), bad
 
 
 def _list_files(path: Path, role: str) -> list[Path]:
@@ -142,6 +210,30 @@ def _read_footer(path: Path, role: str) -> _Footer:
         raise unreadable_file_error(path, role, error, "Parquet") from error
     check_names(schema.names, describe_file(role, path))
     return _Footer(path, n_rows, path.stat().st_size, {field.name: convert_field(field) for field in schema})
+
+
+def _find_text_columns(columns: tuple[Column, ...], files: tuple[_Footer, ...], role: str) -> tuple[Column, ...]:
+    """Return the columns with float64 for text that is mostly numbers in the first rows."""
+    text = [column.name for column in columns if column.dtype is None and column.type_name.endswith("string")]
+    if not text:
+        return columns
+    parquet: Any = need("pyarrow.parquet", "cli")
+    try:
+        with parquet.ParquetFile(files[0].path, pre_buffer=False) as opened:
+            batch = next(opened.iter_batches(_SAMPLE_ROWS, columns=text))
+    except (need("pyarrow", "cli").ArrowException, OSError) as error:
+        raise unreadable_file_error(files[0].path, role, error, "Parquet") from error
+    found = find_number_text(batch, typed=True)
+    for file in files:
+        file.columns.update({name: _as_number_column(file.columns[name], style) for name, style in found.items()
+                             if name in file.columns and file.columns[name].dtype is None})  # fmt: skip
+    return tuple(
+        _as_number_column(column, found[column.name]) if column.name in found else column for column in columns
+    )
+
+
+def _as_number_column(column: Column, style: NumberFormat) -> Column:
+    return replace(column, dtype=np.dtype(np.float64), style=style)
 
 
 def _join_column(name: str, files: tuple[_Footer, ...]) -> Column:

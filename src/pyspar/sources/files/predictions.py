@@ -12,18 +12,40 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, need
+from pyspar.sources.files.number_text import is_plain
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
-WriteBatch = Callable[[Any, Any], None]
-"""Writes the ids of some rows (None numbers the rows) and their predictions."""
+WriteBatch = Callable[..., None]
+"""Writes the ids of some rows (None numbers the rows), their predictions, and the two ends of intervals, if any."""
+
+
+def make_safe(text: str) -> str:
+    """Return a text with ' before it if a spreadsheet would read it as a formula. Numbers stay as they are.
+
+    >>> make_safe("=1+1"), make_safe("-5.5"), make_safe("a-b")
+    ("'=1+1", '-5.5', 'a-b')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_plain(text) else text
+
+
+def name_columns(key: str) -> list[str]:
+    """Return the names of predictions and intervals in a file whose first column is ``key``.
+
+    >>> name_columns("row"), name_columns("low")
+    (['prediction', 'low', 'high'], ['prediction', 'interval_low', 'high'])
+    """
+    other = {"prediction": "predicted", "low": "interval_low", "high": "interval_high"}
+    return [other[name] if name == key else name for name in other]
 
 
 @contextmanager
-def prediction_file(path: Path, identity: str | None) -> Iterator[WriteBatch]:
-    """Open a file of predictions in the format of its suffix."""
+def prediction_file(path: Path, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
+    """Open a file of predictions in the format of its suffix. ``safe_csv`` protects text ids (``make_safe``)."""
     with open(path, "wb") as file:
-        writer = _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity)
+        writer = (
+            _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity, safe_csv)
+        )
         yield writer.write
         writer.finish()
 
@@ -35,7 +57,7 @@ class _ArrayWriter:
         self._file, self._rows = file, 0
         self._write_header()
 
-    def write(self, ids: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
         self._rows += len(predictions)
 
@@ -51,18 +73,20 @@ class _ArrayWriter:
 class _TableWriter:
     """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
 
-    def __init__(self, file: Any, suffix: str, identity: str | None) -> None:
-        self._file, self._suffix, self._identity = file, suffix.lower(), identity
+    def __init__(self, file: Any, suffix: str, identity: str | None, safe_csv: bool) -> None:
+        self._file, self._suffix, self._identity, self._safe = file, suffix.lower(), identity, safe_csv
         self._rows = 0
         self._writer: Any = None
         self._schema: Any = None
 
-    def write(self, ids: Any, predictions: Any) -> None:
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         arrow: Any = need("pyarrow", "cli")
         n = len(predictions)
         key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
+        if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
+            key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
         if self._writer is None:
-            self._open(arrow, key.type)
+            self._open(arrow, key.type, len(ends) + 1)
         try:
             key = key.cast(self._schema.field(0).type)
         except arrow.ArrowException as error:
@@ -70,21 +94,21 @@ class _TableWriter:
                 f"column {self._identity!r} must have one type in all files, got {self._schema.field(0).type} and "
                 f"{key.type}; write the files again"
             ) from error
-        values = arrow.array(np.asarray(predictions, dtype=np.float64))
-        self._writer.write_batch(arrow.record_batch([key, values], schema=self._schema))
+        values = [arrow.array(np.asarray(column, dtype=np.float64)) for column in (predictions, *ends)]
+        self._writer.write_batch(arrow.record_batch([key, *values], schema=self._schema))
         self._rows += n
 
     def finish(self) -> None:
         if self._writer is not None:
             self._writer.close()
 
-    def _open(self, arrow: Any, kind: Any) -> None:
+    def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
         types = arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
         key = "row" if self._identity is None else self._identity
-        names = [key, "predicted" if key == "prediction" else "prediction"]
-        self._schema = arrow.schema([(names[0], kind), (names[1], arrow.float64())])
+        names = [key, *name_columns(key)[:n_values]]
+        self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])
         if self._suffix == ".parquet":
             self._writer = need("pyarrow.parquet", "cli").ParquetWriter(
                 self._file, self._schema, write_page_checksum=True
@@ -94,7 +118,8 @@ class _TableWriter:
             raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")
         mark = "\t" if self._suffix == ".tsv" else ","
         header = io.StringIO()
-        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)
+        shown = [make_safe(name) for name in names] if self._safe else names
+        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(shown)
         self._file.write(header.getvalue().encode())
         text: Any = need("pyarrow.csv", "cli")
         options = text.WriteOptions(include_header=False, delimiter=mark)

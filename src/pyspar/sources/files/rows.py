@@ -8,9 +8,9 @@ and infinite values raise an InputError that names the file, the column and the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.sources.files.header import describe_file, describe_rows, suggest_column
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.stream import read_ahead
 
 BATCH_BYTES = 16_000_000
@@ -35,13 +36,15 @@ ProgressCallback = Callable[[int, int], None]
 class Column:
     """A column: its name, its numpy dtype (None if it is not numeric), and the name of its type in the file.
 
-    ``eps`` is the relative precision of the values. It is coarser than that of the dtype if files differ.
+    ``eps`` is the relative precision of the values. It is coarser than that of the dtype if files differ. ``style`` is
+    the format of numbers that are written as text.
     """
 
     name: str
     dtype: np.dtype[Any] | None
     type_name: str
     eps: float = EPS64
+    style: NumberFormat | None = None
 
     @classmethod
     def of(cls, name: str, dtype: np.dtype[Any] | None, type_name: str) -> Column:
@@ -54,7 +57,7 @@ class RowBatch:
     """Some rows of one file: features, labels, and the ids that are passed through.
 
     ``first`` is the number of the first row in the file ``path``. ``rows`` and ``n_bytes`` count everything that is
-    read so far, over all files.
+    read so far, over all files. ``n_bad`` counts the bad cells of this batch that are NaN now.
     """
 
     X: Any
@@ -64,17 +67,24 @@ class RowBatch:
     first: int
     n_bytes: int
     rows: int = 0
+    n_bad: int = 0
 
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """The columns to read, the dtype of the features, and whether labels may be missing."""
+    """The columns to read, the dtype of the features, and whether labels and features may be missing.
+
+    With ``missing_features`` missing values and bad cells are NaN instead of an error. ``formats`` are the formats of
+    text columns that are read as numbers.
+    """
 
     features: tuple[str, ...]
     label: str | None
     identity: str | None
     dtype: np.dtype[Any]
     missing_labels: bool
+    missing_features: bool = False
+    formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -134,11 +144,12 @@ class RowFile(ABC):
         label: str | None = None,
         identity: str | None = None,
         missing_labels: bool = False,
+        missing_features: bool = False,
     ) -> Iterator[RowBatch]:
         """Check the columns, and return an iterator of batches.
 
         The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
-        an error.
+        an error. With ``missing_features`` missing values and bad cells are NaN, in the label too.
         """
         for name in [*columns, *([] if label is None else [label])]:
             column = self.column(name)
@@ -154,7 +165,12 @@ class RowFile(ABC):
         dtypes = [self.column(name).dtype for name in columns]
         single = all(dtype is not None and dtype.kind == "f" and dtype.itemsize <= 4 for dtype in dtypes)
         dtype = np.dtype(np.float32 if single else np.float64)
-        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels)
+        formats = {name: self.column(name).style for name in columns}
+        formats |= {} if label is None else {label: self.column(label).style}
+        plan = ReadPlan(
+            tuple(columns), label, identity, dtype, missing_labels, missing_features,
+            {name: style for name, style in formats.items() if style is not None},
+        )  # fmt: skip
         self._check_files(plan)
         return self._read_finite(plan)
 
@@ -186,15 +202,17 @@ def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
     with np.errstate(invalid="ignore"):
         high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
     bad = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
-    for name, values in [(plan.features[j], batch.X[:, j]) for j in bad[:1]] + [(plan.label, batch.y)]:
+    for name, values in [(plan.features[j], batch.X[:, j]) for j in (bad if plan.missing_features else bad[:1])] + [
+        (plan.label, batch.y)
+    ]:
         if values is None:
             continue
         wrong = ~(np.abs(values, dtype=np.float64) < MAX_MAGNITUDE)
-        if plan.missing_labels and name == plan.label:
+        if plan.missing_labels if name == plan.label else plan.missing_features:
             wrong &= ~np.isnan(values)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(
                 f"{describe_file(role, batch.path, name)}: values must be finite and below {MAX_MAGNITUDE:g}, got "
-                f"{values[row]:g} in row {batch.first + row} (the first row is 0); correct it, or drop such rows"
+                f"{values[row]:g} in {describe_rows([batch.first + row], batch.path)}; correct it, or drop such rows"
             )

@@ -1,7 +1,8 @@
 """Delimited text (CSV, TSV, gzipped or not), read in blocks.
 
-Types are inferred from the first block. Whole numbers are then read as float64, so that fractions may follow later. A
-word among numbers raises an InputError that names its row.
+Types are inferred from the first block. Whole numbers are then read as float64, so that fractions may follow later.
+Arrow parses numbers. A column with a cell that Arrow rejects is read as text from there on and parsed by
+``number_text``, which reads separators and signs, and names bad cells.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,12 @@ from pyspar.sources.files.header import (
     shorten_error,
     unreadable_file_error,
 )
-from pyspar.sources.files.parquet import convert_batch, convert_field
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.parquet import convert_batch, convert_field, find_number_text, is_text
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
+
+_INVALID_CELL = re.compile(r"In CSV column #(\d+):(?: Row #(\d+):)? .*?invalid value (.*)$")
+"""What Arrow says of a cell that has not the type of its column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,32 +45,51 @@ class DelimitedFile(RowFile):
     decimal_point: str
 
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        formats = dict(plan.formats)
+        first = 0
+        while True:
+            try:
+                for batch in self._read_from(first, replace(plan, formats=formats)):
+                    yield batch
+                    first += len(batch.X)
+                return
+            except _read_errors() as error:
+                name = self._rejected_column(error)
+                if name is None or name in formats:
+                    raise _text_file_error(error, self.path, self.role, self.names) from error
+                formats[name] = NumberFormat(decimal_comma=self.decimal_point == ",")
+
+    def _read_from(self, start: int, plan: ReadPlan) -> Iterator[RowBatch]:
+        """Yield the batches from a row on, which is the first row of a batch."""
         arrow: Any = need("pyarrow", "cli")
         boolean = {column.name for column in self.columns if column.dtype == np.bool_}
         types = {name: arrow.bool_() if name in boolean else arrow.float64() for name in plan.names}
-        if plan.identity is not None:
-            types[plan.identity] = arrow.string()
+        types |= {name: arrow.string() for name in [*plan.formats, plan.identity] if name is not None}
         first = 0
-        try:
-            with _CountingReader(self.path) as file:
-                for batch in _open_csv(file, self.separator, self.decimal_point, self.batch_bytes, types):
+        with _CountingReader(self.path) as file:
+            for batch in _open_csv(file, self.separator, self.decimal_point, self.batch_bytes, types):
+                if first >= start:
                     yield convert_batch(batch, plan, self.role, self.path, first, file.position)
-                    first += batch.num_rows
-                if file.quotes and first + 1 < file.lines:
-                    _check_quotes(self.path, self.role, self.separator)
-        except _read_errors() as error:
-            raise _text_file_error(error, self.path, self.role, self.names) from error
+                first += batch.num_rows
+            if file.quotes and first + 1 < file.lines:
+                _check_quotes(self.path, self.role, self.separator)
+
+    def _rejected_column(self, error: Exception) -> str | None:
+        """Return the column of floats in which Arrow found another cell, or None if the error has another cause."""
+        invalid = _INVALID_CELL.search(shorten_error(error))
+        name = None if invalid is None or int(invalid[1]) >= len(self.names) else self.names[int(invalid[1])]
+        return None if name is None or self.column(name).dtype == np.bool_ else name
 
 
 def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     """Read the header, and infer the types from the first block."""
     try:
         separator = separator_of(path)
-        decimal_point, schema = _infer_schema(path, separator, batch_bytes)
+        decimal_point, schema, formats = _infer_schema(path, separator, batch_bytes)
     except _read_errors() as error:
         raise _text_file_error(error, path, role, ()) from error
     check_names([name for name in schema.names if name], describe_file(role, path))
-    columns = tuple(_widen(convert_field(field)) for field in schema)
+    columns = tuple(_widen(convert_field(field), formats.get(field.name)) for field in schema)
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
 
@@ -96,15 +120,25 @@ class _CountingReader(io.RawIOBase):
         return True
 
 
-def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any]:
-    """Return the decimal point and the types. With a semicolon as separator the decimal point may be a comma."""
+def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any, dict[str, NumberFormat]]:
+    """Return the decimal point, the types, and the formats of text columns that contain mostly numbers.
+
+    With a semicolon as separator the decimal point may be a comma.
+    """
     candidates = []
     for point in (".", ",") if separator == ";" else (".",):
         with _CountingReader(path) as file:
-            schema = _open_csv(file, separator, point, block, None).schema
-        candidates.append((sum(convert_field(field).dtype is not None for field in schema), point, schema))
-    _, point, schema = max(candidates, key=lambda candidate: candidate[0])
-    return point, schema
+            reader = _open_csv(file, separator, point, block, None)
+            formats: dict[str, NumberFormat] = {}
+            if any(is_text(kind) for kind in reader.schema.types):
+                try:
+                    formats = find_number_text(reader.read_next_batch(), prefer_comma=separator == ";")
+                except StopIteration:  # a header without rows
+                    formats = {}
+        n_numeric = len(formats) + sum(convert_field(field).dtype is not None for field in reader.schema)
+        candidates.append((n_numeric - 0.5 * len(formats), point, reader.schema, formats))
+    _, point, schema, formats = max(candidates, key=lambda candidate: candidate[0])
+    return point, schema, formats
 
 
 def _open_csv(
@@ -123,10 +157,12 @@ def _open_csv(
     )  # fmt: skip
 
 
-def _widen(column: Column) -> Column:
-    """Return float64 for whole numbers and for columns without values in the first block."""
+def _widen(column: Column, style: NumberFormat | None) -> Column:
+    """Return float64 for whole numbers, for text with numbers, and for columns without values in the first block."""
     whole = column.type_name == "null" or (column.dtype is not None and column.dtype.kind in "iu")
-    return Column(column.name, np.dtype(np.float64), column.type_name) if whole else column
+    if whole or style is not None:
+        return Column(column.name, np.dtype(np.float64), column.type_name, style=style)
+    return column
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:
@@ -163,7 +199,7 @@ def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, 
             f"{where}: record {row} must have {expected} fields as in the header (record 1), got {fields}; correct the "
             "line, and quote fields that contain the separator"
         )
-    if invalid := re.search(r"In CSV column #(\d+):(?: Row #(\d+):)? .*?invalid value (.*)$", reason):
+    if invalid := _INVALID_CELL.search(reason):
         column, row, value = invalid.groups()
         name = names[int(column)] if int(column) < len(names) else column
         record = f" in record {row}" if row else ""

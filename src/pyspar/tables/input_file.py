@@ -1,0 +1,190 @@
+"""An open file of rows or of Moments, and its reduction to Moments, with missing values imputed on request."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.moments import Moments
+from pyspar.io.moments import read_moments, read_outputs
+from pyspar.progress import Progress
+from pyspar.sources.files import open_rows
+from pyspar.sources.files.header import describe_file, has_header, suffix_of
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
+from pyspar.sources.stream import moments_of_batches, read_ahead
+from pyspar.tables.bad_cells import TextColumn, check_cells, convert_text_columns
+from pyspar.tables.columns import Ignored
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.read import check_input, read_table
+from pyspar.tables.request import BadCells, contains_moments
+from pyspar.tables.standardise import feature_names, select_moments
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """The Moments of some rows, the number of imputed values of each feature, and notes."""
+
+    moments: Moments
+    n_missing: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class InputFile:
+    """An open file of rows or of Moments, and the names of the outputs of its Moments."""
+
+    path: Path
+    role: str
+    content: RowFile | Moments
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> RowFile | None:
+        return self.content if isinstance(self.content, RowFile) else None
+
+    @property
+    def moments(self) -> Moments | None:
+        return self.content if isinstance(self.content, Moments) else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns of rows, or the features of Moments."""
+        return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
+
+    @property
+    def styles(self) -> dict[str, NumberFormat | None]:
+        """The formats of text columns that are read as numbers."""
+        return {} if self.rows is None else {column.name: column.style for column in self.rows.columns}
+
+    @property
+    def where(self) -> str:
+        return describe_file(self.role, self.path)
+
+    def measure_means(self, features: Sequence[str], progress: Progress) -> tuple[list[str], Vector, list[Ignored]]:
+        """Read the rows once, and return the features with values, their means, and the features without values."""
+        assert isinstance(self.content, RowFile)
+        total, count = np.zeros(len(features)), np.zeros(len(features))
+        for batch in _read_rows(self.content, features, None, progress, missing_features=True):
+            known = ~np.isnan(batch.X)
+            total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
+            count += known.sum(axis=0)
+        empty = [Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0]
+        known = count > 0
+        return [name for name, n in zip(features, count) if n > 0], total[known] / count[known], empty
+
+    def reduce(
+        self,
+        features: Sequence[str],
+        label: str | None,
+        progress: Progress,
+        *,
+        means: Vector | None = None,
+        drop_unlabelled: bool = False,
+    ) -> Reduced:
+        """Return the Moments of some features, with the label as output unless it is None.
+
+        Missing values and bad cells are replaced by ``means``; without it they are an error. Rows without a label are
+        left out with ``drop_unlabelled``, otherwise they are an error too.
+        """
+        n_missing, n_bad, n_dropped = np.zeros(len(features), dtype=np.int64), 0, 0
+        if isinstance(self.content, Moments):
+            moments = select_moments(self.content, features)
+            return Reduced(moments if label is not None else moments.without_outputs(), n_missing)
+        rows = self.content
+
+        def clean_batches() -> Generator[Any]:
+            nonlocal n_missing, n_bad, n_dropped
+            for batch in _read_rows(
+                rows, features, label, progress, missing_features=means is not None, missing_labels=drop_unlabelled
+            ):
+                X, y = batch.X, batch.y
+                if means is not None:
+                    X, missing = fill_missing(X, means)
+                    n_missing += missing
+                    n_bad += batch.n_bad
+                if drop_unlabelled and y is not None and np.isnan(y).any():
+                    known = ~np.isnan(y)
+                    X, y = X[known], y[known]
+                    n_dropped += int((~known).sum())
+                if len(X):
+                    yield X if label is None else (X, y)
+
+        with closing(clean_batches()) as batches:
+            moments = moments_of_batches(batches, labelled=label is not None)
+        eps = np.array([rows.column(name).eps for name in features])
+        notes = [f"{self.role}: {n_bad:,} bad cells are treated as missing"] if n_bad else []
+        notes += [f"{self.role}: {n_dropped:,} rows without a label are ignored"] if n_dropped else []
+        return Reduced(replace(moments, names=tuple(features), eps=eps), n_missing, tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedFile(RowFile):
+    """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
+
+    frame: pd.DataFrame
+    text: dict[str, TextColumn]
+
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        policy: BadCells = "impute" if plan.missing_features else "stop"
+        check_cells(self.text, plan.names, self.path, self.role, policy, label=plan.label)
+        n_bad = sum(len(self.text[name].bad) for name in plan.names if name in self.text)
+        X = self.frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
+        y = None if plan.label is None else as_numbers(self.frame[plan.label]).astype(np.float64)
+        ids = None if plan.identity is None else self.frame[plan.identity].to_numpy()
+        yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, n_bad=n_bad)
+
+
+def load_rows(path: Path, role: str) -> LoadedFile:
+    """Read a whole file into memory, as rows that are reduced like those of a stream."""
+    check_input(path, role)
+    frame, _ = read_table(path, role)
+    frame, text = convert_text_columns(frame, typed=not has_header(path))
+    columns = []
+    for name in frame.columns:
+        dtype = frame[name].dtype
+        numeric = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+        column = Column.of(name, dtype if numeric else None, str(dtype))
+        columns.append(replace(column, style=text[name].style) if name in text else column)
+    return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, frame, text)
+
+
+def open_input(path: Path, role: str) -> InputFile:
+    """Open a file of rows or of Moments."""
+    if contains_moments(path):
+        return InputFile(path, role, read_moments(path), read_outputs(path))
+    if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
+        return InputFile(path, role, load_rows(path, role))
+    return InputFile(path, role, open_rows(path, role=role))
+
+
+def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return rows with means instead of NaN, and the number of NaN in each column."""
+    missing = np.isnan(X)
+    return np.where(missing, means.astype(X.dtype), X), missing.sum(axis=0)
+
+
+def start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
+    """Start the progress of reading a file, and return the function that reports rows and bytes."""
+    progress.start("rows", title, total=rows.n_bytes, unit="bytes")
+    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
+
+
+def _read_rows(
+    rows: RowFile, features: Sequence[str], label: str | None, progress: Progress, **options: Any
+) -> Iterator[RowBatch]:
+    """Yield the batches of a file. A thread reads ahead, and the progress is reported."""
+    report = start_reading(progress, f"reading the {rows.role}", rows)
+    with closing(read_ahead(rows.read(features, label=label, **options))) as batches:  # stops the thread on errors
+        for batch in batches:
+            yield batch
+            report(batch.rows, batch.n_bytes)
+    progress.finish("rows")

@@ -1,0 +1,79 @@
+"""Whether files are streamed depends on their size in memory, and a lack of memory is reported as such."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pyspar.tables import memory, request
+from pyspar.tables.memory import decoded_size
+from pyspar.tables.request import Request
+
+
+@pytest.fixture
+def constant():
+    """Return a table whose files are much smaller than its 1.6 MB in memory."""
+    return pd.DataFrame({name: np.zeros(100_000) for name in ("area", "price")})
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv.gz"])
+def test_a_compressed_file_is_streamed_if_its_content_is_large(constant, tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"s{suffix}"
+    constant.to_parquet(path) if suffix == ".parquet" else constant.to_csv(path, index=False)
+    size = path.stat().st_size
+    truth = 1_600_000 if suffix == ".parquet" else len(constant.to_csv(index=False))
+    assert size < truth / 20
+    assert decoded_size(path) == pytest.approx(truth, rel=0.05)
+    monkeypatch.setattr(request, "free_memory", lambda: 20 * size)  # a quarter exceeds the file
+    assert Request(path, path, "price").is_streamed
+    monkeypatch.setattr(request, "free_memory", lambda: 5 * truth)
+    assert not Request(path, path, "price").is_streamed
+
+
+def test_a_damaged_file_has_its_size_on_disk(tmp_path):
+    for suffix in (".parquet", ".csv.gz", ".npz", ".xlsx"):
+        path = tmp_path / f"s{suffix}"
+        path.write_bytes(b"1,2\n3,4\n")
+        assert decoded_size(path) == 8
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_lack_of_memory_is_not_reported_as_a_damaged_file(spar, constant, tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"s{suffix}"
+    constant.to_parquet(path) if suffix == ".parquet" else constant.to_csv(path, index=False)
+
+    def fail(*_, **__):
+        if suffix == ".csv":
+            raise pd.errors.ParserError("Error tokenizing data. C error: out of memory")
+        raise pa.ArrowMemoryError("malloc of size 2147483648 failed")
+
+    monkeypatch.setattr("pyspar.tables.read.pd.read_csv", fail)
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.read", fail)
+    result = spar("adapt", path, path, "--label", "price")
+    assert result.exit_code == 2
+    assert "--stream" in result.stderr
+    assert "memory" in result.stderr
+    assert "damaged" not in result.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_the_limit_of_the_process_counts_as_free_memory():
+    code = (
+        "import resource; from pyspar.tables.memory import free_memory; "
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1)); print(free_memory())"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert 0 < int(shown) <= 10**8
+
+
+def test_the_limit_of_a_container_counts_as_free_memory(tmp_path, monkeypatch):
+    files = {"memory.max": "5000\n", "memory.current": "3000\n"}
+    original = memory.Path.read_text
+    monkeypatch.setattr(memory.Path, "read_text", lambda path, *a, **k: files.get(path.name) or original(path, *a, **k))
+    assert memory.free_memory() == 2000
