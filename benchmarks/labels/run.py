@@ -61,9 +61,9 @@ def stages(part: str) -> list[Stage]:
     ]
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
-        Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1),
+        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1)] if part == NEW else []),
         Stage(part, SLOW_BASES if part == NEW else (NETWORK,), CHEAP, labels),
-        Stage(part, (NETWORK,), NETWORK_METHODS, labels),
+        *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if part == NEW else []),
         Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if part == NEW else 2),
         *(refits if part == NEW else []),
     ]
