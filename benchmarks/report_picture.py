@@ -18,7 +18,7 @@ WIDTH = 880
 
 
 def main() -> None:
-    """Make the report, open it in a browser, and save a screenshot that ends with the second figure."""
+    """Make the report, open it in a browser, and save a screenshot of the first card and the findings."""
     from selenium import webdriver
 
     task = load("communities-and-crime")
@@ -36,7 +36,7 @@ def main() -> None:
             light = [{"name": "prefers-color-scheme", "value": "light"}]
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
             browser.get(page.as_uri())
-            bottom = "return document.querySelectorAll('article figure')[1].getBoundingClientRect().bottom"
+            bottom = "return document.querySelector('.experts').getBoundingClientRect().top"
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": browser.execute_script(bottom) + 14, "scale": 1}
             capture = {"format": "png", "clip": clip, "captureBeyondViewport": True}
             screenshot = browser.execute_cdp_cmd("Page.captureScreenshot", capture)

@@ -101,7 +101,8 @@ def _adapt_head(X: Any, y: Any, Z: Any, method: str) -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     X, y, Z = (torch.tensor(a, dtype=torch.float32) for a in (X, y, Z))
-    adapt_head(model, DataLoader(TensorDataset(X, y[:, None]), 20), DataLoader(Z, 20), method=method)
+    loaders = DataLoader(TensorDataset(X, y[:, None]), 20), DataLoader(Z, 20)
+    adapt_head(model, *loaders, method=method, labels_scale="ignore")  # the model is not trained
 
 
 def _reproduce() -> None:

@@ -16,21 +16,24 @@ SHAPES = ((200, 100, 2_048), (100, 50, 10_000), (500, 200, 100_000))
 DENSITY = 0.01
 
 
+HEADER = ("rows x features", "estimator", "turns", "dense QR path, s", "float64 / QR", "float32 / QR", "sparse / QR")
+
+
 def main() -> None:
     warnings.simplefilter("ignore", SparWarning)  # least squares fits so few rows exactly
     rows = []
     for n, m, d in SHAPES:
-        turns = 3 if n * d > 10_000_000 else 5
+        turns = 2 if n * d > 10_000_000 else 5  # the largest takes minutes
         for name, make in (("SpARRegressor", SpARRegressor), ("BayesSpARRegressor", BayesSpARRegressor)):
             kinds = _make_kinds(n, m, d)
             tasks = {kind: lambda data=data, make=make: _run(make, *data) for kind, data in kinds.items()}
             seconds = median_seconds(tasks, turns)
             qr = seconds["QR"]
             ratios = [seconds[kind] / qr if kind in seconds else "" for kind in ("float64", "float32", "sparse")]
-            rows.append([f"{n:,} + {m:,} x {d:,}", name, qr, *ratios])
-    header = ["rows x features", "estimator", "dense QR path, s", "float64 / QR", "float32 / QR", "sparse / QR"]
-    print_table("fit + adapt with few rows", header, rows)
-    save_record("wide", [dict(zip(header, row, strict=True)) for row in rows], turns=5)
+            rows.append([f"{n:,} + {m:,} x {d:,}", name, turns, qr, *ratios])
+            print(*rows[-1], flush=True)
+            save_record("wide", [dict(zip(HEADER, row, strict=True)) for row in rows], turns=5)
+    print_table("fit + adapt with few rows", HEADER, rows)
 
 
 def _make_kinds(n: int, m: int, d: int) -> dict[str, tuple[str, Any, Any, Any]]:

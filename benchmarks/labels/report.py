@@ -59,6 +59,10 @@ def ratio(record: Record) -> float:
     return float(np.mean(record["rmse"]) / np.mean(record["without"]))
 
 
+def is_harmed(record: Record) -> bool:
+    return ratio(record) > HARM
+
+
 def group(records: Iterable[Record]) -> Groups:
     """Return the records by model, method and number of labels."""
     found: Groups = {}
@@ -106,7 +110,7 @@ def list_harm(records: Groups) -> str:
     for base in BASES:
         for n in (10, 30):
             ratios = sorted(((ratio(r), r["set"]) for r in records.get((base, CORRECTION, n), ())), reverse=True)
-            above = [sum(q > limit for q, _ in ratios) for limit in (1.0, HARM)]
+            above = [sum(q > 1.0 for q, _ in ratios), sum(map(is_harmed, records.get((base, CORRECTION, n), ())))]
             worst = ", ".join(f"{name} {q:.2f}" for q, name in ratios[:3])
             rows.append([base, n, len(ratios), *above, worst])
     return table(["model", "labels", "sets", "above 1", f"above {HARM}", "worst three"], rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
@@ -129,7 +128,6 @@ def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS
     """Measure one method around one model with n labels, once per draw of the labelled rows."""
     record: Record = {"set": problem.shift.name, "part": problem.shift.half, "base": base, "method": method, "n": n}
     strategy = method.removeprefix(f"{CORRECTION}, rows by ") if method in CHOOSE_ROWS else None
-    start = time.perf_counter()
     rmse, without, coverage = [], [], []
     for draw in range(draws):
         rows = choose_rows(problem, base, n, strategy) if strategy else draw_rows(problem, n, draw)
@@ -143,8 +141,7 @@ def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS
         without.append(_rmse(case.prediction[left], labels))
         if answer.low is not None and answer.high is not None:
             coverage.append(float(np.mean((answer.low[left] <= labels) & (labels <= answer.high[left]))))
-    record |= {"rmse": _digits(rmse), "without": _digits(without), "coverage": _digits(coverage)}
-    return record | {"seconds": round((time.perf_counter() - start) / draws, 4)}
+    return record | {"rmse": _digits(rmse), "without": _digits(without), "coverage": _digits(coverage)}
 
 
 def cases(stage: Stage, sets: Sequence[str] | None = None) -> Iterator[tuple[Problem, str, str, int]]:
@@ -190,4 +187,4 @@ def _rmse(prediction: np.ndarray, labels: np.ndarray) -> float:
 
 
 def _digits(values: Sequence[float]) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
+    return [float(f"{value:.5g}") for value in values]

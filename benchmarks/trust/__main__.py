@@ -34,21 +34,24 @@ def main() -> None:
     experience = {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learn(known)}
     if not args.check:
         write(FILE, experience)
-    summaries, checked = {}, {}
+    summaries, shifts = {}, {}
     for kind, regressors in KINDS.items():
         own = [r for r in records if r["regressor"] in regressors]
         if args.check:
             results = apply(experience[kind], [r for r in own if r["part"] == args.check])
         else:
             results = leave_sets_out(own, kind)
-        for split in ("shift", "random"):
-            checked[kind, split] = [r for r in results if r["split"] == split]
-            summaries[kind, split] = summarise(checked[kind, split])
+        natural = [r for r in results if r["split"] == "shift"]
+        summaries[kind, "shift"] = summarise(natural)
+        summaries[kind, "shift, found"] = summarise([r for r in natural if r["class"] != "none"])
+        summaries[kind, "shift, none found"] = summarise([r for r in natural if r["class"] == "none"])
+        summaries[kind, "random"] = summarise([r for r in results if r["split"] == "random"])
+        shifts[kind] = [r for r in own if r["part"] in parts and r["split"] == "shift" and r["home"] > 0.0]
     how = f"part {args.check}" if args.check else "leave data sets out"
     tables = {
         "factors": factor_rows(experience),
         f"check-{args.check or 'left-out'}": check_rows(summaries),
-        f"rates-{args.check or 'left-out'}": rate_rows(experience, checked),
+        f"rates-{args.check or 'left-out'}": rate_rows(experience, shifts),
     }
     for name, (header, rows) in tables.items():
         print_table(f"{name} ({how})", header, rows)

@@ -107,13 +107,3 @@ def summarise(checked: Sequence[Record]) -> dict[str, float]:
         summary["rows"] = mean(lambda r: r["row_cover"])
         summary["rows_below_75"] = mean(lambda r: r["row_cover"] < 0.75)
     return summary
-
-
-def rates(checked: Sequence[Record]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return for each outcome and class the number of tasks, and of those with an excessive error."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for r in checked:
-        own = counts.setdefault((r["outcome"], r["class"]), [0, 0])
-        own[0] += 1
-        own[1] += r["exceeded"]
-    return {key: (n, k) for key, (n, k) in sorted(counts.items())}

@@ -133,16 +133,20 @@ def _row_factor(records: Sequence[Record], level_index: int) -> float:
 
 
 def count_outcomes(shifts: Sequence[Record]) -> dict[str, dict[str, list[int]]]:
-    """Return for each outcome and class the number of tasks, and of those with an excessive error."""
-    counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    """Return for each outcome and class the number of data sets, and of those with an excessive error.
+
+    A data set with several tasks of the same outcome and class counts once, with the share of these tasks.
+    """
+    tasks: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for r in shifts:
-        name = class_of(r)
         outcome = judge_outcome(
             expected=r["expected"], home=r["home"], separation=separation_of(r), outside=r["outside"]
         )
-        counts[outcome][name][0] += 1
-        counts[outcome][name][1] += r["actual"] > EXCESS * r["home"]
-    return {outcome: {name: list(own) for name, own in sorted(of.items())} for outcome, of in sorted(counts.items())}
+        tasks[outcome, class_of(r)][r["set"]].append(r["actual"] > EXCESS * r["home"])
+    counts: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for (outcome, name), sets in sorted(tasks.items()):
+        counts[outcome][name] = [len(sets), round(sum(np.mean(exceeded) for exceeded in sets.values()))]
+    return dict(counts)
 
 
 def _round(value: float) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.shifts.records import Record
-from benchmarks.trust.check import rates
+from benchmarks.trust.learn import count_outcomes
 
 PAGE = Path(__file__).parents[2] / "docs" / "forecasts.md"
 Table = tuple[list[str], list[list[str]]]
@@ -44,20 +44,17 @@ def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Tabl
     return header, rows
 
 
-def rate_rows(experience: Mapping[str, Any], checked: Mapping[tuple[str, str], Sequence[Record]]) -> Table:
-    """Return the base rates that are printed, and the rates on the checked tasks."""
-    header = ["kind", "outcome", "separation", "printed: of tasks", "exceeded", "checked: of tasks", "exceeded "]
+def rate_rows(experience: Mapping[str, Any], checked: Mapping[str, Sequence[Record]]) -> Table:
+    """Return the base rates that are printed, and those of the checked records, by kind of regressor."""
+    header = ["kind", "outcome", "separation", "printed: of shifts", "exceeded", "checked: of shifts", "exceeded "]
     rows = []
-    for (kind, split), results in checked.items():
-        if split != "shift":
-            continue
-        seen = rates(results)
-        printed = {(outcome, name): tuple(own) for outcome, of in experience[kind]["base_rates"].items()
-                   for name, own in of.items()}  # fmt: skip
-        for outcome, name in sorted({*seen, *printed}):
-            cells = [(str(n), f"{100 * k / n:.0f} %") if n else ("0", "") for n, k in
-                     (printed.get((outcome, name), (0, 0)), seen.get((outcome, name), (0, 0)))]  # fmt: skip
-            rows.append([kind, outcome, name, *cells[0], *cells[1]])
+    for kind, records in checked.items():
+        printed, seen = experience[kind]["base_rates"], count_outcomes(records)
+        keys = {(outcome, name) for rates in (printed, seen) for outcome, of in rates.items() for name in of}
+        for outcome, name in sorted(keys):
+            counts = (rates.get(outcome, {}).get(name, (0, 0)) for rates in (printed, seen))
+            cells = [cell for n, k in counts for cell in ((str(n), f"{100 * k / n:.0f} %") if n else ("0", ""))]
+            rows.append([kind, outcome, name, *cells])
     return header, rows
 
 

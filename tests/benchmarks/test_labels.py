@@ -47,8 +47,9 @@ def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier
     with pytest.warns(SparWarning) if outlier else nullcontext():
         fixed = TargetCorrection(Lookup(case.Z, case.prediction)).fit(case.Z, labels)
     answer = METHODS[CORRECTION](case)
-    np.testing.assert_allclose(answer.prediction, fixed.predict(case.Z), rtol=1e-10)
-    np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), rtol=1e-10)
+    close = {"rtol": 1e-8, "atol": 1e-8}  # the labelled rows are in another order
+    np.testing.assert_allclose(answer.prediction, fixed.predict(case.Z), **close)
+    np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), **close)
 
 
 def test_errors_are_measured_on_the_rows_without_a_label(problem, monkeypatch):
@@ -177,10 +178,12 @@ def test_the_figures_in_the_text_agree_with_the_records():
     page, readme = (" ".join(p.read_text().split()) for p in (report.PAGE, report.DOCS.parent / "README.md"))
     assert f"ten labels reduce the error by {medians[0]} on the median data set and by {means[0]} in the" in page
     assert f"30 labels by {medians[1]} and {means[1]}" in page
-    assert f"{ten.sets} untouched data sets around boosting, at worst by {worst[0]}, with 30 labels on one" in page
+    harmed = [sum(map(report.is_harmed, new["HistGradientBoosting", CORRECTION, n])) for n in (10, 30)]
+    assert f"on {harmed[0]} of {ten.sets} untouched data sets around boosting, at worst by {worst[0]}; with 30" in page
+    assert harmed[1] == 0
     assert f"gains {percent(appended.geometric_mean)} instead of {means[0]}" in page
     assert f"worst increase is {percent(appended.worst)}" in page
-    assert ten.low < 0.55
+    assert f"ten labels reduce the error by {percent(ten.low)} or more" in page
     assert (
         f"On {ten.sets} untouched real shifts, ten labels reduce the mean error around gradient boosting by" in readme
     )

@@ -216,7 +216,7 @@ def describe(command, name):
 
 def test_the_help_has_the_expected_text(golden):
     texts = describe(typer.main.get_command(app), "spar")
-    assert len(texts) == 13
+    assert len(texts) == 14
     golden("cli-help", "\n\n".join(texts))
 
 

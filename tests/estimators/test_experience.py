@@ -69,7 +69,7 @@ def test_base_rates_are_counts_of_tasks(kind):
     for outcome in ("unverified", "no-shift"):
         for separation in (NEAR, FAR, NONE):
             rate = base_rate(outcome, separation, kind)
-            assert rate.n_tasks >= 30
+            assert rate.n_tasks >= 15
             assert 0 <= rate.n_exceeded < rate.n_tasks
             assert rate.rate == rate.n_exceeded / rate.n_tasks
     assert np.isnan(base_rate("hurts", NEAR, "any").rate)  # never said of other regressors

@@ -1,5 +1,7 @@
 """The head is the linear layer whose output the model returns; other layers are refused with a reason."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from pyspar.nn import adapt_head
@@ -54,6 +56,7 @@ def test_a_relu_is_detected_even_if_it_changes_nothing_in_the_first_batch(proble
         lambda s, x: (s.fc(s.body(x)), s.body(x)),
         lambda s, x: F.dropout(s.fc(s.body(x)), training=s.training),
         lambda s, x: {"prediction": s.fc(s.body(x)), "loss": None},
+        lambda s, x: SimpleNamespace(ids=torch.arange(len(x)), prediction=s.fc(s.body(x))),
     ],
 )
 def test_the_output_may_change_its_shape_or_dtype_or_be_part_of_a_structure(problem, make_network, forward):

@@ -95,7 +95,7 @@ def test_threads_get_the_results_of_serial_calls_and_no_setting_of_the_process_c
     filters, results = list(warnings.filters), [None] * len(models)
 
     def adapt(number):
-        for _ in range(3):
+        for _ in range(2):
             results[number] = adapt_head(models[number], *batches).estimator.coef_
 
     threads = [threading.Thread(target=adapt, args=[number]) for number in range(len(models))]

@@ -45,7 +45,8 @@ class Evidence:
     kappa : array of shape (K,)
         ``sigma^2 / (tau^2 lambda_1^2)``: the ridge penalty in units of the largest squared singular value.
     log_evidence : array of shape (K,)
-        The logarithm of the density of the labels; infinite at "no-noise", minus infinity for a flat prior.
+        The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
+        directions are fitted exactly. It is minus infinity for a flat prior.
     limit : tuple of str
         "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0).
         "repeated-rows" means that the fit is exact because there are no more distinct rows than directions; repeated

@@ -40,7 +40,7 @@ Calibrate: TypeAlias = Callable[[float, float, Interval, Separation], Interval]
 """Maps (level, expected RMSE, interval of the linear model, separation) to an interval for real data."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """The expected error of one set of weights on one target, for one output.
 
@@ -82,6 +82,13 @@ class Forecast:
     between_groups: float = 0.0
     interval80_if_linear: Interval | None = None
     interval95_if_linear: Interval | None = None
+
+    def __repr__(self) -> str:
+        (low80, high80), (low95, high95) = self.interval80, self.interval95
+        return (
+            f"{type(self).__name__}({self.name}: RMSE {self.rmse:.4g}; 80 %: {low80:.4g} to {high80:.4g}; "
+            f"95 %: {low95:.4g} to {high95:.4g})"
+        )
 
     def __float__(self) -> float:
         return self.rmse

@@ -101,6 +101,8 @@ class AdaptableRegressor(MomentsRegressor):
         self._validate_params()
         target = self._target(Z, sample_weight)
         rows = None if y is None else self._rows(Z)
+        if getattr(self, "_is_partial_fit", False):
+            self._warn_of_weights()
         self._warn_of_limits()
         with use_device_of(Z):
             new = copy.copy(self)

@@ -42,9 +42,10 @@ class BaseRate:
     Attributes
     ----------
     n_tasks : int
-        The number of real shifts with this outcome.
+        The number of real shifts (data sets) with this outcome.
     n_exceeded : int
-        The number of those whose actual error exceeded ``threshold`` times the error at home.
+        The number of those whose actual error exceeded ``threshold`` times the error at home. A data set that was
+        measured with several sets of features counts once, with the share of those that exceeded.
     threshold : float
     """
 
@@ -150,7 +151,7 @@ def row_factor(level: float, separation: Separation | None) -> float:
 def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:
     """Return how often real shifts with an outcome, and with a similar separation, had an excessive error.
 
-    If no task had this outcome with this separation, all tasks with the outcome are counted.
+    If no data set had this outcome with this separation, those with other separations are counted.
     """
     counts: dict[str, list[int]] = _experience()[kind]["base_rates"].get(outcome, {})
     own = counts.get(separation_class(separation))

@@ -48,6 +48,8 @@ class NewHead:
     changed : Changed
     estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the features whose weights these are.
+    directions : array of shape (directions, D)
+        The orthonormal directions of the features above the cutoff.
     drifts, forecasts : tuples of TargetDrift and LabelForecast
         One per output, after :func:`correct_head`.
     """
@@ -56,6 +58,7 @@ class NewHead:
     intercept: Vector
     changed: Changed
     estimator: BayesSpARRegressor | SpARRegressor
+    directions: Matrix
     drifts: tuple[TargetDrift, ...] = ()
     forecasts: tuple[LabelForecast, ...] = ()
 
@@ -128,7 +131,7 @@ def fit_head(
         directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
         differs = np.abs((new - coef) @ directions) > EPS64 * np.abs(coef).max()
         changed = Changed(int(differs.sum()), differs.size)
-    return NewHead(new, offset, changed, estimator)
+    return NewHead(new, offset, changed, estimator, kept)
 
 
 def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector) -> NewHead:

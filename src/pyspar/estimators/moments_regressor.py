@@ -93,7 +93,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
                     merge_ranges(getattr(self, "label_range_", None), source.label_range),
                 )
             self._learn(source, folds)
-        self._warn_of_weights()
+        self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
     def fit_batches(self, batches: Any) -> Self:
@@ -190,7 +190,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "label_range_": source.label_range,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        for stale in (*ADAPTED, *optional):
+        for stale in (*ADAPTED, *optional, "_is_partial_fit"):
             self.__dict__.pop(stale, None)
         self.__dict__.update(attributes)
 

@@ -70,7 +70,7 @@ class TargetDrift:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelForecast(Forecast):
     """The expected error of a corrected model on its target, for one output.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import least_squares
-from pyspar.core.cutoff import default_cutoff, directions_above, rotate_features
+from pyspar.core.cutoff import rotate_features
 from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, SparWarning
@@ -106,11 +106,9 @@ def compare_heads(
     new: NewHead,
     *,
     fit_intercept: bool,
-    cutoff: float | None,
 ) -> HeadAccount:
     """Return the account of a trained head, weights (K, D) and biases (K,), and a new one."""
-    kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
-    refit = least_squares(rotate_features(source, kept), fit_intercept=fit_intercept)
+    refit = least_squares(rotate_features(source, new.directions), fit_intercept=fit_intercept)
     return HeadAccount(
         trained=_source_rmse(source, *trained),
         refitted=np.asarray(refit.residual / np.sqrt(source.weight)),

@@ -235,7 +235,8 @@ def _collect_tensors(value: Any) -> list[Tensor]:
         value = [getattr(value, field.name) for field in dataclasses.fields(value)]
     if isinstance(value, (tuple, list)):
         return [tensor for part in value for tensor in _collect_tensors(part)]
-    return [part for part in getattr(value, "__dict__", {}).values() if isinstance(part, Tensor)]
+    parts = getattr(value, "__dict__", {}).values()  # of any other object, its tensors but not the objects inside it
+    return [part for part in parts if isinstance(part, Tensor) and part.is_floating_point()]
 
 
 def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:

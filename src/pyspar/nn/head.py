@@ -248,7 +248,7 @@ def adapt_head(
             noise=noise,
             cutoff=cutoff,
         )
-        account = compare_heads(x, z, trained, new, fit_intercept=bias is not None, cutoff=cutoff)
+        account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
         account.warn()
         if keep is not None:
             new = correct_head(new, *keep.select())

@@ -39,6 +39,23 @@ def test_an_operation_draws_the_numbers_of_the_seed_and_leaves_the_generator(nam
     assert numbers.drawn
 
 
+def test_the_dropout_of_a_gpu_has_no_generator_and_is_replaced():
+    x = torch.linspace(1.0, 2.0, 1000, requires_grad=True)
+    state = torch.get_rng_state()
+    results = []
+    for seed in (5, 5, 6):
+        with OwnRandomNumbers(seed):
+            results.append(torch.native_dropout(x, 0.25, True))
+    (dropped, kept), again, other = results
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(dropped, again[0])
+    assert not torch.equal(dropped, other[0])
+    torch.testing.assert_close(dropped, x * kept / 0.75)
+    assert 0.65 < float(kept.double().mean()) < 0.85
+    (gradient,) = torch.autograd.grad(dropped.sum(), x)
+    torch.testing.assert_close(gradient, kept / 0.75)
+
+
 def test_operations_without_random_numbers_and_own_generators_do_not_count():
     with OwnRandomNumbers(5) as numbers:
         (torch.ones(3, requires_grad=True) * 2).sum().backward()
