@@ -216,7 +216,7 @@ def describe(command, name):
 
 def test_the_help_has_the_expected_text(golden):
     texts = describe(typer.main.get_command(app), "spar")
-    assert len(texts) == 14
+    assert len(texts) == 13
     golden("cli-help", "\n\n".join(texts))
 
 
@@ -325,8 +325,8 @@ SLOW = """
 import sys, time
 from functools import partial
 from pyspar.sources.files import text
-from pyspar.tables import standardise, streamed
-streamed.open_rows = partial(streamed.open_rows, batch_bytes=500)
+from pyspar.tables import input_file, standardise
+input_file.open_rows = partial(input_file.open_rows, batch_bytes=500)
 
 def slow(function):
     def later(*arguments):

@@ -78,8 +78,8 @@ class SquaredErrors:
 def rmse_factor(n: float, variation: float, tail: float) -> float:
     """Return the true RMSE divided by the RMSE of n rows, at a quantile of the sampling distribution.
 
-    >>> round(rmse_factor(40, 2.0, 0.025), 3)  # sqrt(40 / 24.43)
-    1.279
+    >>> round(rmse_factor(40, 2.0, 0.025), 2)  # sqrt(40 / 24.43)
+    1.28
     """
     half = n / variation  # half the degrees of freedom
     quantile = float(gammaincinv(half, tail))

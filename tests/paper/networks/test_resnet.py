@@ -171,7 +171,7 @@ def test_the_head_can_be_adapted():
     net = resnet(channels=1)
     x, z = torch.randint(0, 256, (560, 1, 8, 8), dtype=torch.uint8), torch.rand(40, 1, 8, 8)
     y = x.float().mean(dim=(1, 2, 3)) / 255 + 0.1 * torch.randn(560)
-    adapted = adapt_head(net, list(zip(x.split(80), y.split(80))), [z])
+    adapted = adapt_head(net, list(zip(x.split(80), y.split(80))), [z], labels_scale="ignore")
     assert adapted.head_name == "head"
     assert adapted.adaptation is not None
     assert not torch.equal(adapted.model.head.weight, net.head.weight)
