@@ -14,7 +14,7 @@ from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.runs.store import RunFolder, hold_lock
 
 pytest.importorskip("torch")
-KILLS = 5
+KILLS = int(os.environ.get("PYSPAR_KILLS", "3"))  # PYSPAR_KILLS=10 for the long version
 FILES = ("records.jsonl", "table.md", "table.csv")
 needs_process_groups = pytest.mark.skipif(sys.platform == "win32", reason="needs groups of processes")
 
