@@ -227,7 +227,7 @@ def test_each_regressor_is_judged_by_its_own_weights(shifted):
 
 
 def test_the_comparison_names_the_forecast_the_truth_and_the_side():
-    for rmse, word in ((0.5, "below"), (1.0, "contains"), (2.0, "above")):
+    for rmse, word in ((0.5, "below"), (1.0, "inside"), (2.0, "above")):
         evidence = dict.fromkeys(("OLS", "Bayes-SpAR"), show(rmse, 0.9 * rmse, 1.1 * rmse))
         text = judge(1.0, OLS=1.0, Bayes_SpAR=1.0, evidence=evidence).comparison
         assert word in text

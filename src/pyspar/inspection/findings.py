@@ -55,8 +55,8 @@ LIMITS = {
         "Check that no feature contains the label. Intervals are too narrow if the exact fit is a coincidence.",
     ),
     "repeated-rows": (
-        "the fit is exact because there are no more distinct rows than directions, so repeated rows (features and "
-        "label) are not counted",
+        "the number of distinct rows does not exceed the number of directions, so the fit is exact; copies of rows "
+        "(same features and same label) are not counted",
         "Drop the copies and fit again. More distinct rows give a better estimate of the noise.",
     ),
 }
@@ -157,21 +157,21 @@ def derive_feature_findings(
             "SPAR003",
             "serious" if outside >= SERIOUS_OUTSIDE_SHARE else "warning",
             f"{format_percent(outside)} of the target's variation is in directions that do not occur in the source, "
-            "so the labels carry no information about them.",
+            "so the source labels carry no information about them.",
             "Label rows that vary in these directions, or drop the columns that vary only in the target.",
         )
     if constant:
         yield Finding(
             "SPAR004",
             "warning",
-            f"{_count(len(constant), 'column has', 'columns have')} one value in the source and other values in the "
-            f"target: {list_some(constant, 5)}.",
-            "The weights of such columns cannot be estimated and are zero. Label rows in which these columns vary.",
+            f"{_count(len(constant), 'column is', 'columns are')} constant in the source but not in the target: "
+            f"{list_some(constant, 5)}.",
+            "The weights of these columns cannot be estimated and are zero. Label rows in which these columns vary.",
         )
     if rows < ROWS_PER_DIRECTION * rank:
         is_exact = rows <= rank + 1
         exact = "so least squares fits them exactly and the noise cannot be estimated"
-        effect = exact if is_exact else "which leaves the weights and the noise uncertain"
+        effect = exact if is_exact else "so the weights and the noise are uncertain"
         yield Finding(
             "SPAR005",
             "serious" if is_exact else "warning",
@@ -222,12 +222,13 @@ def derive_label_findings(
             "SPAR006",
             "info",
             f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
-            "values on both sides of the rule's threshold. Neither the directions nor the removed set is unique.",
-            "Expect a different choice on slightly different rows. The expected errors differ very little.",
+            "values, and the rule removes only one of the two. These directions are not unique, so the removed set is "
+            "not unique either.",
+            "Expect a different choice on slightly different rows. The expected errors are almost equal.",
         )
     if limit in LIMITS:
         meaning, advice = LIMITS[limit]
-        text = f"The evidence has its maximum at the limit {limit!r}: {meaning}."
+        text = f"The evidence is largest at the limit {limit!r}: {meaning}."
         yield Finding("SPAR007", "warning", text, advice)
     removed = sum(direction.energy * direction.removed for direction in directions)
     if removed >= LARGE_REMOVED_SHARE:
@@ -236,23 +237,23 @@ def derive_label_findings(
             "warning",
             f"Adapting removed {format_percent(removed, 0)} of the target's variation. Predictions no longer depend on "
             "the directions that vary most.",
-            "The source labels determine only the remaining directions. Label some target rows to learn the others.",
+            "The source labels determine only the remaining directions. Label some target rows to estimate the others.",
         )
     low, high = judgement.expected.interval95_if_linear or (0.0, 0.0)
     if low > 0.0 and WIDE_INTERVAL_RATIO * low <= high < math.inf:
         yield Finding(
             "SPAR010",
             "warning",
-            "The source determines the error poorly: even if the labels are linear in the features, the RMSE of "
-            f"{name_weights(judgement.recommended)} is between {format_number(low)} and {format_number(high)} (95 %).",
-            "Label some target rows, above all rows with a wide interval (predict_interval).",
+            "The expected error is uncertain: even if the labels are linear in the features, the 95 % interval of the "
+            f"RMSE of {name_weights(judgement.recommended)} is {format_number(low)} to {format_number(high)}.",
+            "Label some target rows, especially rows with a wide interval (predict_interval).",
         )
     if leader is not None and leader.share >= max(LEADER_SHARE, LEADER_FACTOR / leader.n_columns):
         yield _describe_leader(leader)
 
 
 def describe_judgement(judgement: Judgement) -> Finding:
-    """Return the judgement as a finding, with the sentences that headline and verdict have as well."""
+    """Return the judgement as a finding, with the same sentences as the headline and the verdict."""
     code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
     text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
     return Finding(code, judgement.severity, text, judgement.next_step)
@@ -276,9 +277,9 @@ def _describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
         "serious" if share >= SERIOUS_ABSURD_SHARE else "warning",
         f"{absurd.n_absurd:,} of {absurd.n_rows:,} predictions of {weights} ({format_percent(share)}) are implausible: "
         f"{', and '.join(kinds)}. All predictions are between {' and '.join(map(format_number, absurd.extremes))}. The "
-        f"worst are in rows {', '.join(map(str, absurd.rows))} (the first row is 0).",
-        "Check these rows before relying on their predictions. Label such rows"
-        + (", or fit the logarithm of the label." if absurd.n_negative else "."),
+        f"worst are in rows {', '.join(map(str, absurd.rows))} (counted from 0).",
+        "Check these rows before using their predictions, and label some of them."
+        + (" Consider fitting the logarithm of the label." if absurd.n_negative else ""),
     )
 
 
@@ -306,17 +307,17 @@ def _count_ties(directions: Sequence[Direction]) -> int:
 def _describe_leader(leader: LeadingColumn) -> Finding:
     is_far = leader.reach >= LEADER_REACH
     text = (
-        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of the label's "
-        f"variation that the {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so the "
-        "true error of adapted weights may be above or below its interval"
+        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of the variation "
+        f"in the label that the {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so "
+        "the true error of adapted weights may be outside its interval."
     )
     if is_far:
-        distance = f"{format_factor(leader.reach)} times as far from the source mean in the target"
-        text += f"; an error above it is likely because the column is {distance}"
+        distance = f"{format_factor(leader.reach)} times as far from the source mean as in the source"
+        text += f" An error above the interval is likely, because in the target the column is {distance}."
     return Finding(
         "SPAR013",
         "warning" if is_far else "info",
-        f"{text}.",
+        text,
         f"Label some rows with extreme values of {leader.name!r} before relying on an interval of adapted weights.",
     )
 

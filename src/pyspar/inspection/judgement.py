@@ -33,7 +33,7 @@ _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "c
 
 @dataclass(frozen=True)
 class Judgement:
-    """The numbers of one label, and everything that is said about them.
+    """The numbers of one label, and all sentences about them.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Judgement:
 
     @property
     def base_rate(self) -> BaseRate | None:
-        """How often the error was much larger than at home on real shifts with such a forecast; None if labels tell."""
+        """How often the error was much larger than at home on similar real shifts; None if labels decide."""
         if self.labels is not None and (self.labels.n >= MIN_LABELS or self.labels_show_harm):
             return None
         return base_rate(self.judge_forecast(self.recommended), self.separation, self.kind)
@@ -180,18 +180,18 @@ class Judgement:
             return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift":
             return (
-                "No covariate shift found: the rows of source and target cannot be told apart, and the expected RMSE "
-                f"is {expected} ({home})."
+                "No covariate shift was found between the source and target rows; the expected RMSE is "
+                f"{expected} ({home})."
             )
         if self.outcome == "unverified":
             return (
-                f"There is a shift, no harm is expected, and this is not verified: the expected RMSE is {expected} "
-                f"({home})."
+                "A shift was found, but the error is not expected to increase much: the unverified forecast of the "
+                f"RMSE is {expected} ({home})."
             )
         before = _show(self.forecasts[self.before].rmse)
         text = (
             f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
-            f"{_show(self.shift_ratio)} times the {home}"
+            f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)})"
         )
         if self.recommended != self.before:
             text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
@@ -204,31 +204,31 @@ class Judgement:
             return ""
         forecast, true = self.expected, self.labels.rmse
         (low, high), ratio = forecast.interval95, true / forecast.rmse if forecast.rmse > 0.0 else math.nan
-        interval = f"its 95 % interval, {format_interval((low, high), _DIGITS)},"
-        size = f"{_show(true)} is {_show(ratio)} times the forecast of {_show(forecast.rmse)}"
+        interval = f"its 95 % interval ({format_interval((low, high), _DIGITS)})"
+        size = f"measured RMSE of {_show(true)} is {_show(ratio)} times the forecast of {_show(forecast.rmse)}"
         if low <= true <= high:
-            return f"The true error {size}, and {interval} contains it."
+            return f"The {size} and inside {interval}."
         side = "above" if true > high else "below"
-        return f"The forecast was wrong: the true error {size}, and {side} {interval.removesuffix(',')}."
+        return f"The forecast was wrong: the {size} and {side} {interval}."
 
     @property
     def not_covered(self) -> str:
-        """One sentence: the rows that the forecast does not cover; "" if it covers all, or if the headline says so."""
+        """One sentence: the rows that the forecast does not cover; "" if there are none or the headline has them."""
         return "" if self.outcome == "unknown" and self.gap and self.labels is None else self.uncovered
 
     @property
     def experience(self) -> str:
-        """One sentence: how often this outcome was wrong on real shifts; "" if labels tell."""
+        """One sentence: how often this outcome was wrong on real shifts; "" if labels decide."""
         rate = self.base_rate
         if rate is None or not rate.n_tasks:
             return ""
         share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
-        said = "this was said"
+        condition = "with this outcome"
         if self.judge_forecast(self.recommended) != self.outcome:
-            said = "no harm was expected of the recommended weights"
+            condition = "in which the recommended weights were not expected to do harm"
         return (
-            f"In {rate.n_tasks:,} real shifts where {said}, the error was more than {rate.threshold:g} times the error "
-            f"at home in {share}."
+            f"Of {rate.n_tasks:,} real shifts {condition}, {share} had an error of more than {rate.threshold:g} times "
+            "the error at home."
         )
 
     @property
@@ -241,24 +241,27 @@ class Judgement:
     def next_step(self) -> str:
         """One sentence: what to do."""
         known = 0 if self.labels is None else self.labels.n
-        rows = f"{min(max(ROWS_TO_LABEL, 2 * known), self.n_target):,.0f} target rows"
-        choose = "pyspar.rows_to_label or spar label chooses them"
+        n_rows = f"{min(max(ROWS_TO_LABEL, 2 * known), self.n_target):,.0f}"
+        rows, choose = f"{n_rows} target rows", "choose them with pyspar.rows_to_label or spar label"
         if self.is_confirmed:
-            return f"{self.advice}; nothing else has to be done while the target stays as it is."
+            return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
-            return f"{self.advice}, and correct it with these labels (pyspar.TargetCorrection or spar label)."
+            return (
+                f"{self.advice}, and correct it with these labels (pyspar.TargetCorrection or spar adapt "
+                "--use-target-labels)."
+            )
         if known >= self.n_target:
-            return f"{self.advice}; every target row has a label."
+            return f"{self.advice}; all target rows are already labelled."
         if known:
-            return f"{self.advice}, and label more rows, {rows} in all, to verify it ({choose})."
+            return f"{self.advice}, and label more target rows, {n_rows} in total, to verify it ({choose})."
         if self.outcome == "unknown":
-            return f"Label {rows} first, above all rows that the source does not cover ({choose})."
+            return f"Label {rows} first, especially rows that the source does not cover ({choose})."
         if self.outcome == "no-shift":
             return (
-                f"{self.advice}; the relation between features and label may still have changed, so label {rows} to "
-                f"verify it ({choose})."
+                f"{self.advice}, and label {rows} to check whether the relation between features and label has changed "
+                f"({choose})."
             )
-        return f"{self.advice}, and label {rows} to verify it ({choose})."
+        return f"{self.advice}, and label {rows} to verify the forecast ({choose})."
 
     @property
     def verdict(self) -> str:
@@ -287,13 +290,13 @@ class Judgement:
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
             f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
             f"{format_interval(labels.interval, _DIGITS)}), {_show(self._compare_with_home(labels.rmse))} times the "
-            f"{_show(self.home)} at home"
+            f"error at home ({_show(self.home)})"
         )
         if labels.confirmed:
             return f"The labels confirm the model: {measured}."
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."
-        return f"The labels do not decide yet: {measured}."
+        return f"The labels are inconclusive: {measured}."
 
 
 def name_weights(name: str) -> str:
