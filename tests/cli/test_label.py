@@ -101,6 +101,41 @@ def test_a_file_of_labels_that_does_not_fit_is_refused(refused, unlabelled, tmp_
     assert part in refused(*unlabelled, "--labels", tmp_path / "labels.csv", "--use-target-labels")
 
 
+def test_labels_of_other_rows_than_those_named_are_refused(spar, refused, unlabelled, drifted, tmp_path):
+    path = tmp_path / "labels.csv"
+    assert spar("label", *unlabelled, *LABEL, "--id", "home", "-o", path).exit_code == 0
+    rows = pd.read_csv(path, dtype={"home": str})
+    options = (*unlabelled, "--id", "home", "--labels", str(path), "--use-target-labels")
+    assert "all 10 labels are empty" in refused(*options)
+    rows = rows.assign(price=1.0)
+    rows.loc[3, "row"] = next(row for row in range(80) if row not in set(rows["row"]))
+    rows.to_csv(path, index=False)
+    assert "other values" in refused(*options)
+
+
+def test_predict_reads_numbers_as_adapt_does(spar, source, target, tmp_path):
+    """In a file with semicolons '8,657' is a decimal number, whatever command reads it."""
+    paths = tmp_path / "s.csv", tmp_path / "t.csv"
+    for table, path in zip((source, target), paths, strict=True):
+        area = [f"{value:.3f} €".replace(".", ",") for value in table["area"]]
+        table[["price", "garden"]].assign(area=area).to_csv(path, sep=";", decimal=",", index=False)
+    model, outs = tmp_path / "m.skops", (tmp_path / "a.npy", tmp_path / "b.npy")
+    assert spar("adapt", *paths, *LABEL, "--save", model, "-o", outs[0]).exit_code == 0
+    assert spar("predict", model, paths[1], "-o", outs[1]).exit_code == 0
+    np.testing.assert_allclose(*map(np.load, outs), rtol=1e-9)
+
+
+def test_predict_names_categories_that_do_not_occur_in_the_source(spar, files, source, target, tmp_path):
+    model, out = tmp_path / "m.skops", tmp_path / "p.csv"
+    paths = files(source, target.assign(town="Atlantis"))
+    assert spar("adapt", *paths, *LABEL, "--id", "home", "--save", model).exit_code == 0
+    result = spar("predict", model, paths[1], "--id", "home", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "Atlantis" in result.output
+    batch = spar("watch", model, paths[1], "--once", "--id", "home", "--json")
+    assert "Atlantis" in batch.output
+
+
 def test_rows_are_spread_over_groups_and_cheap_rows_are_preferred(files, source, drifted, tmp_path):
     shops = np.repeat([1, 2, 3, 4], 20)
     target = drifted.drop(columns="price").assign(shop=shops, cost=np.where(np.arange(80) % 4, 9.0, 1.0))

@@ -187,3 +187,22 @@ def test_the_test_knows_the_uncertainty_of_our_estimators():
 def test_the_drift_is_readable(golden, shifted):
     model, Z, y = shifted
     golden("drift", repr(TargetCorrection(model).fit(Z, hide(y, 10)).drift_))
+
+
+def test_a_masked_label_is_unknown(shifted):
+    model, Z, y = shifted
+    masked = np.ma.masked_array(y, mask=np.arange(len(y)) >= 10)
+    np.testing.assert_array_equal(
+        TargetCorrection(model).fit(Z, masked).predict(Z), TargetCorrection(model).fit(Z, hide(y, 10)).predict(Z)
+    )
+
+
+def test_an_outlier_with_a_small_weight_is_ignored_too(shifted):
+    model, Z, y = shifted
+    labels = hide(y, 12)
+    labels[3] = 1e6
+    weights = np.ones(len(y))
+    weights[3] = 0.5
+    with pytest.warns(SparWarning):
+        fixed = TargetCorrection(model).fit(Z, labels, sample_weight=weights)
+    assert np.sqrt(np.mean((fixed.predict(Z) - y)[12:] ** 2)) < 0.2

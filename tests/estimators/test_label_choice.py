@@ -102,3 +102,13 @@ def test_invalid_arguments_are_refused(target, options, word):
     model, Z = target
     with pytest.raises(ValueError, match=word):
         rows_to_label(model, Z, **options)
+
+
+def test_excluded_rows_may_be_a_mask(target):
+    model, Z = target
+    mask = np.arange(len(Z)) % 2 == 0
+    assert set(rows_to_label(model, Z, 8, exclude=mask).rows) == set(
+        rows_to_label(model, Z, 8, exclude=np.flatnonzero(mask)).rows
+    )
+    with pytest.raises(ValueError, match="float"):
+        rows_to_label(model, Z, 8, exclude=[1.7])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, SpARRegressor, TargetCorrection
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, TargetCorrection, TargetWatch, inspect
 
 
 @pytest.fixture
@@ -61,3 +61,12 @@ def test_invalid_labels_leave_the_estimator_unchanged(target):
         assert all(est.__dict__[name] is value for name, value in state.items())
     with pytest.raises(TypeError):
         est.adapt([Z[:50], Z[50:]], labels)  # batches are not rows
+
+
+def test_inspect_and_watch_refuse_a_corrected_regressor(target):
+    X, y, Z, labels, _ = target
+    est = BayesSpARRegressor().fit(X, y).adapt(Z, labels)
+    for use in (lambda: inspect(est, Z), lambda: TargetWatch(est, window=1)):
+        with pytest.raises(InputError, match="drift_"):
+            use()
+    assert inspect(est.reset(), Z).outcome

@@ -109,5 +109,5 @@ def test_the_exit_code_of_the_command_is_that_of_the_last_batch(spar, folder, li
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["alarm"] for line in lines] == [False, code == 3]
     text = spar("watch", folder / "model.skops", folder / "inbox", "--once", "--limit", limit).stdout
-    assert ("ALARM  b.csv" in text) == (code == 3)
+    assert ("ALARM    b.csv" in text) == (code == 3)
     assert spar("watch", folder / "none.skops", folder / "inbox", "--once").exit_code == 2

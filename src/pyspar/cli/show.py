@@ -29,7 +29,7 @@ _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
-_CORRECTED = "Use the corrected predictions below. More labels (spar label chooses rows) narrow their interval."
+_CORRECTED = "Use the corrected predictions. More labels (spar label chooses rows) make them more certain."
 """The next step if the labels of the target have corrected the model."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
@@ -49,7 +49,7 @@ def print_adapt(account: AdaptAccount) -> None:
             "true",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
             f"{count_noun(score.rows, 'target row')} with a label; "
-            + ("before the correction" if account.correction else "these labels are used only for this line"),
+            + ("before the correction" if account.correction else "the labels did not change the predictions"),
         )
     if account.correction is not None:
         correction = account.correction

@@ -81,9 +81,9 @@ def _print_batch(account: WatchAccount, *, as_json: bool) -> None:
         console.print(Text(printable(f"error: {account.path.name}: {account.error}")))
         return
     after = state.adapted[0]
-    mark = "ALARM" if state.alarm else "ok"
+    mark = "ALARM" if state.alarm else "no alarm"
     text = (
-        f"{mark:<6} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
+        f"{mark:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
         f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, {state.rows:,.0f} rows"
     )
-    console.print(Text(printable(text), style="red" if state.alarm else ""))
+    console.print(Text(printable("; ".join([text, *account.notes])), style="red" if state.alarm else ""))

@@ -241,17 +241,17 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
     ``OUTLIER_LEVEL``, which takes about 70 spreads for 5 labels and 10 spreads for 10.
     """
     counts = np.ones(len(residual)) if counts is None else counts
-    others = float(counts.sum()) - 1.0
-    if others <= 2.0:
+    if float(counts.sum()) <= 3.0:
         return None
     unit = float(np.abs(residual).max()) or 1.0
     row = int(np.argmax(np.abs(residual / unit - counts @ (residual / unit) / counts.sum())))
     left = counts.copy()
-    left[row] -= 1.0
+    left[row] = max(counts[row] - 1.0, 0.0)  # one of the copies; a row with a smaller weight is removed as a whole
+    others = float(left.sum())
     mean = left @ (residual / unit) / others
     distance2 = float(residual[row] / unit - mean) ** 2
     squares = float(left @ np.square(residual / unit - mean))
-    if distance2 <= squares or left[row] < 0.0:
+    if distance2 <= squares:
         return None
     ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
     return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None

@@ -22,6 +22,7 @@ from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
 from pyspar.core.prior import Prior, Units, inverse, units_of_features
 from pyspar.core.ridge import Belief
 from pyspar.core.separation import Separation, measure_separation
+from pyspar.errors import InputError
 from pyspar.estimators.experience import rmse_interval, row_factor
 from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
 from pyspar.estimators.moments_regressor import (
@@ -361,3 +362,12 @@ class AdaptableRegressor(MomentsRegressor):
             for k in range(result.shape[2]):
                 result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return [values[:, 0] if self._y_ndim == 1 else values for values in result]
+
+
+def refuse_corrected(estimator: Any, use: str) -> None:
+    """Raise InputError if target labels have corrected a regressor: adapting it again would discard the correction."""
+    if hasattr(estimator, "drift_"):
+        raise InputError(
+            f"{use} needs a regressor without a correction by target labels, got one with drift_; call "
+            "expected_rmse(Z) for the expected error of the corrected regressor, or pass one that is not corrected"
+        )

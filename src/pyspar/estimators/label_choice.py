@@ -69,7 +69,7 @@ def rows_to_label(
         has one, and so on, while it has rows left.
     cost : array of shape (m,), optional
         The cost of a label, above zero. Cheaper rows are preferred. Rows with the cost NaN or infinity are not chosen.
-    exclude : row positions, optional
+    exclude : row positions or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     strategy : {"quantiles", "greedy"}, default "quantiles"
         "quantiles" takes rows at evenly spaced quantiles of the prediction, and the cheapest row of each interval
@@ -226,7 +226,12 @@ def _read_groups(groups: Any, m: int) -> Rows:
 
 
 def _read_positions(rows: Any, m: int) -> Rows:
-    positions = np.asarray(list(rows), dtype=np.intp)
+    positions = np.asarray(rows if hasattr(rows, "shape") else list(rows))
+    if positions.dtype == np.bool_ and positions.shape == (m,):
+        positions = np.flatnonzero(positions)
+    if positions.size and positions.dtype.kind not in "iu":
+        raise ValueError(f"exclude must contain row positions, or a mask of {m} rows, got {positions.dtype}")
+    positions = positions.astype(np.intp)
     unknown = positions[(positions < 0) | (positions >= m)]
     if unknown.size:
         raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, got {list_some(unknown.tolist())}")

@@ -98,6 +98,8 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
     if isinstance(y, Mapping):
         y = _from_mapping(y, rows)
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
     y = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name="y")
     if y.ndim > 2 or y.ndim == 0:
         raise ValueError(f"y must have one or two dimensions, got shape {y.shape}")

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.base import AdaptableRegressor, refuse_corrected
 from pyspar.estimators.pipelines import find_regressor
 from pyspar.estimators.relation_watch import RELATION_LEVEL, RelationWatch
 from pyspar.estimators.validation import is_number, target_moments
@@ -117,6 +117,7 @@ class TargetWatch:
         self, estimator: Any, *, limit: float | None = None, window: int | None = None, decay: float | None = None
     ) -> None:
         regressor = find_last_regressor(estimator)
+        refuse_corrected(regressor, "TargetWatch")
         if limit is not None and (not is_number(limit) or not 0.0 < float(limit) < np.inf):
             raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
         if (window is None) == (decay is None):

@@ -18,6 +18,7 @@ from pyspar.core.linalg import root_sum_squares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.base import refuse_corrected
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pipelines import last_step, output_names
 from pyspar.estimators.spar import SpARRegressor
@@ -124,6 +125,7 @@ def inspect(
             f"{type(estimator).__name__}; pass source=(X, y) for any other regressor"
         )
     check_is_fitted(estimator)
+    refuse_corrected(estimator, "inspect")
     target = estimator._target(Z, sample_weight)
     group_moments = compute_group_moments(estimator, Z, groups, sample_weight)
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])

@@ -52,6 +52,7 @@ def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Any:
     if kind_of(Z) not in ("rows", "sparse"):
         raise InputError(f"y needs target rows in memory, got {type(Z).__name__} as Z; pass the rows")
     try:
+        y = np.ma.filled(y.astype(np.float64), np.nan) if isinstance(y, np.ma.MaskedArray) else y
         labels = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"y must contain numbers, with NaN for unknown labels ({error})") from error

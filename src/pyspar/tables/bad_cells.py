@@ -14,7 +14,14 @@ from typing import Any
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import bad_cells_error, describe_file, suggest_drop
+from pyspar.sources.files.header import (
+    bad_cells_error,
+    describe_file,
+    has_header,
+    separator_of,
+    suffix_of,
+    suggest_drop,
+)
 from pyspar.sources.files.number_text import MIN_NUMBER_SHARE, NumberFormat
 from pyspar.tables.encode import date_format, read_mostly_dates, read_number_cells
 from pyspar.tables.request import BadCells
@@ -38,12 +45,15 @@ class TextColumn:
 
 
 def convert_text_columns(
-    table: pd.DataFrame, *, skip: Collection[str] = (), prefer_comma: bool = False, typed: bool = False
+    table: pd.DataFrame, path: Path, *, skip: Collection[str] = ()
 ) -> tuple[pd.DataFrame, dict[str, TextColumn]]:
     """Read text columns with mostly numbers as numbers, and set bad cells among numbers and dates to missing.
 
-    In a format with types (``typed``), text that consists of whole numbers only is a code and stays text.
+    ``path`` is the file of the table. If it separates its columns by semicolons, a comma that could be either is a
+    decimal comma. If its format has types, text that consists of whole numbers only is a code and stays text.
     """
+    typed = not has_header(path)
+    prefer_comma = not typed and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
     converted: dict[str, TextColumn] = {}
     table = table.copy(deep=False)
     for name in table.columns:

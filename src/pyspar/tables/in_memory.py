@@ -22,9 +22,6 @@ from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
     describe_file,
     describe_rows,
-    has_header,
-    separator_of,
-    suffix_of,
     suggest_column,
     suggest_drop,
 )
@@ -109,7 +106,7 @@ def load_files(request: Request, progress: Progress, *, fit_groups: bool = True)
     check_percent(read.styles, target_read.styles, selection.numeric, target_path)
     labels, label_notes = _target_labels(target, target_path, label)
     if request.labels is not None:
-        labels = add_labels(labels, request.labels, label, len(target))
+        labels = add_labels(labels, request.labels, label, target)
 
     progress.finish("read")
     progress.start("encode", "encoding the columns")
@@ -191,9 +188,8 @@ class _Read:
 def _read(request: Request, path: Path, role: str, *, as_text: Collection[str]) -> _Read:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
     frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
-    prefer_comma = has_header(path) and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
     skip = {*as_text, *request.drop, request.identity or "", request.groups or ""}
-    frame, text = convert_text_columns(frame, skip=skip, prefer_comma=prefer_comma, typed=not has_header(path))
+    frame, text = convert_text_columns(frame, path, skip=skip)
     return _Read(frame, notes, text)
 
 

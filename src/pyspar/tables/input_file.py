@@ -17,7 +17,7 @@ from pyspar.core.moments import Moments
 from pyspar.io.moments import read_moments, read_outputs
 from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import describe_file, has_header, suffix_of
+from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches, read_ahead
@@ -147,7 +147,7 @@ def load_rows(path: Path, role: str) -> LoadedFile:
     """Read a whole file into memory, as rows that are reduced like those of a stream."""
     check_input(path, role)
     frame, _ = read_table(path, role)
-    frame, text = convert_text_columns(frame, typed=not has_header(path))
+    frame, text = convert_text_columns(frame, path)
     columns = []
     for name in frame.columns:
         dtype = frame[name].dtype

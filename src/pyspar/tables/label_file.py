@@ -19,14 +19,15 @@ ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
 
 
-def add_labels(labels: Any, path: Path, label: str, n_rows: int) -> Any:
+def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame) -> Any:
     """Return the labels of the target with those of a file, which has the columns ``row`` and the label."""
+    n_rows = len(target)
     check_input(path, "labels")
     frame, _ = read_table(path, "labels")
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    frame, text = convert_text_columns(frame)
+    frame, text = convert_text_columns(frame, path)
     check_cells(text, (ROW, label), path, "labels", "stop", label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))
@@ -40,10 +41,38 @@ def add_labels(labels: Any, path: Path, label: str, n_rows: int) -> Any:
         raise InputError(f"{describe_file('labels', path, ROW)}: row {rows[repeated[0]]:g} occurs twice; keep one")
     if np.isinf(values).any():
         raise InputError(f"{describe_file('labels', path, label)}: labels must be finite")
-    merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
     known = ~np.isnan(values)
-    merged[rows[known].astype(np.int64)] = values[known]
-    return merged if known.any() or labels is not None else None
+    if not known.any():
+        raise InputError(
+            f"{describe_file('labels', path, label)}: all {len(frame)} labels are empty; fill them in, or leave out "
+            "--labels"
+        )
+    places = rows.astype(np.int64)
+    _check_same_rows(frame, target, places, path)
+    merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
+    merged[places[known]] = values[known]
+    return merged
+
+
+def _check_same_rows(frame: pd.DataFrame, target: pd.DataFrame, places: Any, path: Path) -> None:
+    """Raise InputError if the numbers in a row of the file are not those of the row of the target that it names.
+
+    Half of the numbers may differ, because a spreadsheet may have reformatted some of them.
+    """
+    shared = [name for name in frame.columns if name in target.columns and name not in (ROW, REASON)]
+    numeric = [name for name in shared if pd.api.types.is_numeric_dtype(target[name])]
+    if not numeric:
+        return
+    theirs = np.column_stack([as_numbers(frame[name]) for name in numeric]).astype(np.float64)
+    ours = target[numeric].to_numpy(dtype=np.float64)[places]
+    comparable = ~np.isnan(theirs) & ~np.isnan(ours)
+    agrees = np.isclose(theirs, ours, rtol=1e-6, atol=0.0) & comparable
+    wrong = np.flatnonzero(2 * agrees.sum(axis=1) < comparable.sum(axis=1))
+    if wrong.size:
+        raise InputError(
+            f"{describe_file('labels', path, ROW)}: {describe_rows([int(wrong[0])], path)} names row "
+            f"{places[wrong[0]]} of the target, which has other values; pass the target that spar label was given"
+        )
 
 
 def write_rows_to_label(

@@ -14,13 +14,14 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
+from pyspar.inspection.unseen_categories import describe_columns, find_unseen
 from pyspar.io.models import load
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.tables.account import Writing
 from pyspar.tables.bad_cells import check_cells, convert_text_columns
 from pyspar.tables.encode import TableEncoder, as_numbers
-from pyspar.tables.read import check_input, has_names, read_table
+from pyspar.tables.read import check_input, read_table
 from pyspar.tables.request import BadCells, check_interval_level, check_outputs
 from pyspar.tables.write import report_write_errors, write_files, write_predictions
 
@@ -61,7 +62,7 @@ def predict_file(
         if name is not None and name not in frame.columns:
             where = describe_file("file", path)
             raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, frame.columns)}")
-    frame, text = convert_text_columns(frame, skip={*categorical, identity or ""}, typed=not has_names(path))
+    frame, text = convert_text_columns(frame, path, skip={*categorical, identity or ""})
     used = used or [name for name in frame.columns if name not in (identity, label)]
     notes += check_cells(text, {*used, label or ""}, path, "file", bad_cells, label=label)
     missing = [name for name in used if name in frame.columns and frame[name].isna().any()]
@@ -73,6 +74,7 @@ def predict_file(
     rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
     try:
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
+        notes += describe_unseen(model, rows)
         ends, level = _predict_ends(model, rows, writing.level)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{model_path} cannot predict {path}: {error}") from error
@@ -94,6 +96,20 @@ def list_model_columns(model: Any) -> tuple[list[str], list[str]]:
         return [], [str(name) for name in getattr(model, "feature_names_in_", ())]
     categorical = [name for step, _, names in encoder.transformers_ if step.startswith("category") for name in names]
     return categorical, [str(name) for name in encoder.feature_names_in_]
+
+
+def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:
+    """Return a note about rows with categories that do not occur in the source, if there are any."""
+    model = model.model if isinstance(model, TargetCorrection) else model
+    if not isinstance(model, Pipeline):
+        return ()
+    unseen = find_unseen(model[:-1], rows)
+    if not unseen.rows:
+        return ()
+    return (
+        f"{unseen.rows:,} of {unseen.n_target:,} rows have categories that do not occur in the source "
+        f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows",
+    )
 
 
 def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any, ...], float | None]:

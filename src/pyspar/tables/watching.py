@@ -19,8 +19,8 @@ from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of
 from pyspar.tables.bad_cells import check_cells, convert_text_columns
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.predict import list_model_columns
-from pyspar.tables.read import INPUT_SUFFIXES, check_input, has_names, read_table
+from pyspar.tables.predict import describe_unseen, list_model_columns
+from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
 from pyspar.tables.request import Request
 
 
@@ -31,6 +31,7 @@ class WatchAccount:
     path: Path
     state: WatchState | None
     error: str = ""
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text and lists for JSON; numbers that are not finite become None."""
@@ -40,13 +41,14 @@ class WatchAccount:
         found = {
             "file": str(self.path),
             "batch": self.state.batch,
-            "rows": self.state.rows,
+            "rows": round(self.state.rows),
             "alarm": self.state.alarm,
             "limit": self.state.limits[0],
             "expected": after.rmse,
             "interval80": list(after.interval80),
             "interval95": list(after.interval95),
             "expected_not_adapted": before.rmse,
+            "notes": list(self.notes),
         }
         return dict(to_plain(found))
 
@@ -109,7 +111,8 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
             try:
                 if watch is None:
                     watch = TargetWatch(_fit_model(request, path, progress), limit=request.limit, window=request.window)
-                yield WatchAccount(path, watch.update(_read_batch(watch, path, request.identity)))
+                batch = _read_batch(watch, path, request.identity)
+                yield WatchAccount(path, watch.update(batch), notes=describe_unseen(watch.model, batch))
             except (InputError, ValueError, TypeError) as error:
                 if watch is None:
                     raise
@@ -149,6 +152,6 @@ def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
     check_input(path, "target")
     categorical, used = list_model_columns(watch.model)
     frame, _ = read_table(path, "target", as_text=categorical, verbatim=identity)
-    frame, text = convert_text_columns(frame, skip={*categorical, identity or ""}, typed=not has_names(path))
+    frame, text = convert_text_columns(frame, path, skip={*categorical, identity or ""})
     check_cells(text, used, path, "target", "stop")
     return frame[used] if used and set(used) <= set(frame.columns) else frame
