@@ -67,6 +67,11 @@ CASES = [
      "hurts", "serious", "Bayes-SpAR", {"SPAR017"}),
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0, evidence={"OLS": show(1.0, 0.9, 1.3), "Bayes-SpAR": show(1.8, 1.6, 2.4)}),
      "unverified", "warning", "OLS", {"SPAR017"}),
+    (judge(1.0, OLS=2.0, Bayes_SpAR=1.4, evidence={"OLS": show(2.0, 1.2, 3.0), "Bayes-SpAR": show(1.5, 1.1, 2.4)}),
+     "hurts", "warning", "Bayes-SpAR", {"SPAR017"}),  # forecast and labels agree
+    (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, n_target=40,
+           evidence={"OLS": show(1.4, 1.2, 1.7, n=40), "Bayes-SpAR": show(1.4, 1.2, 1.7, n=40)}),
+     "hurts", "warning", "Bayes-SpAR", {"SPAR017"}),  # all rows are labelled
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, n_target=4,
            evidence={"OLS": show(1.0, 0.4, 3.0, n=4), "Bayes-SpAR": show(1.0, 0.4, 3.0, n=4)}),
      "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),

@@ -54,7 +54,10 @@ def print_adapt(account: AdaptAccount) -> None:
     if account.correction is not None:
         correction = account.correction
         after = correction.expected
-        test = "the relation of features and label has changed" if correction.p_value < 0.05 else "no change was found"
+        if correction.p_value < 0.05:
+            test = "the labels show that the relation of features and label has changed"
+        else:
+            test = "the labels do not show that the relation of features and label has changed"
         lines.add(
             "corrected",
             f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "

@@ -127,7 +127,11 @@ class Judgement:
 
     @property
     def labels_show_harm(self) -> bool:
-        return self.labels is not None and self.labels.interval[0] > EXCESS * self.home
+        """Whether target labels show an error of more than 1.3 times that at home: measured on all rows, or likely."""
+        if self.labels is None:
+            return False
+        error = self.labels.rmse if self.labels.n >= self.n_target else self.labels.interval[0]
+        return error > EXCESS * self.home
 
     def judge_forecast(self, name: str) -> Outcome:
         """Return the outcome by the forecast of one set of weights."""
@@ -143,14 +147,17 @@ class Judgement:
     def outcome(self) -> Outcome:
         """The outcome: "hurts" if this holds for the weights in use or for the recommended weights.
 
-        At least ten labels overrule the forecasts.
+        At least ten labels overrule the forecasts, unless the forecasts expect harm and the labels point to it as well.
         """
         if self.labels_show_harm:
             return "hurts"
         outcome = self.judge_forecast(self.recommended)
-        if self.labels is not None and self.labels.n >= MIN_LABELS:
-            return "no-shift" if outcome == "no-shift" else "unverified"
-        return "hurts" if self.judge_forecast(self.before) == "hurts" else outcome
+        outcome = "hurts" if self.judge_forecast(self.before) == "hurts" else outcome
+        if self.labels is None or self.labels.n < MIN_LABELS:
+            return outcome
+        if outcome == "hurts" and self.labels.rmse > EXCESS * self.home:
+            return "hurts"
+        return "no-shift" if outcome == "no-shift" else "unverified"
 
     @property
     def severity(self) -> Severity:
