@@ -180,9 +180,9 @@ def test_the_figures_in_the_text_agree_with_the_records():
     assert harmed[1] == 0
     # The figures of a sentence, in the order of the text.
     limits = [medians[0], means[0], medians[1], means[1], f"{percent(ten.low)} or more"]
-    harm = [f"on {harmed[0]} of {ten.sets} untouched", worst[0], percent(appended.geometric_mean), means[0]]
+    harm = [f"on {harmed[0]} of {ten.sets} set-aside", worst[0], percent(appended.geometric_mean), means[0]]
     harm.append(percent(appended.worst))
-    short = [f"On {ten.sets} untouched", means[0], means[1], medians[0], medians[1], worst[0], worst[1]]
+    short = [f"On {ten.sets} real shifts that were set aside", *means, *medians, *worst]
     for figures, text in ((limits, page), (harm, page), (short, readme)):
         assert re.search(r"[^|]{0,400}?".join(map(re.escape, figures)), text), figures
 

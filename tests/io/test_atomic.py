@@ -182,9 +182,12 @@ def test_a_disk_error_that_is_reported_late_keeps_the_old_file(tmp_path, monkeyp
 
 
 def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("other threads create files with this mask"))
+    masks = []
+    monkeypatch.setattr(os, "umask", masks.append)  # other threads would create files with this mask
     with whole_file(tmp_path / "a.csv") as temporary:
         temporary.write_text("new")
+    assert masks == []
+    assert (tmp_path / "a.csv").read_text() == "new"
 
 
 def test_a_file_system_without_locks_is_written_and_nothing_removed(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ KURTOSIS_GROWTH = 3.0
 """The comparison of spreads assumes a kurtosis of this number times the root of the smaller number of rows. A kurtosis
 cannot be computed from Moments, and the largest kurtosis among many columns grows with the number of rows. With this
 value both tests together found a shift in 6 % of 307 random splits of real data sets. Rare categories, of which the
-smaller sample has one row or none, have a larger kurtosis and can lead to a shift that is found although there is none.
+smaller sample has at most one row, have a larger kurtosis and can cause a false alarm.
 """
 ROWS_PER_COMPONENT = 4
 _SMALLEST_COMPONENT = 1e-9

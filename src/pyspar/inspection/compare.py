@@ -37,7 +37,7 @@ class Comparison:
     target : Moments
     candidates : dict of str to (weights, intercepts)
     before : str
-        The name of the candidate that is in use: the model of the caller, or least squares if there is none.
+        The name of the candidate in use: the caller's model, or least squares by default.
     adapted : str
         The name of the candidate that adapting the estimator gives.
     adaptation : Adaptation
