@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import Drift
-from pyspar.estimators.row_features import check_model, compute_features, fit_features
+from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame
 from pyspar.estimators.source_belief import predict_if_known
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -22,6 +22,7 @@ from pyspar.estimators.target_labels import (
     read_predictions,
 )
 from pyspar.estimators.validation import check_level
+from pyspar.sources.kinds import refuse_unread_tables
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -188,19 +189,25 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
 
-    def expected_rmse(self) -> LabelForecast | list[LabelForecast]:
-        """Return the expected error of the corrected model on the target of the fit, with intervals.
+    def expected_rmse(self, Z: Any = None) -> LabelForecast | list[LabelForecast]:
+        """Return the expected error of the corrected model on target rows, with intervals.
 
-        ``float(forecast)`` is the expected RMSE on noisy labels. If y had two dimensions, a list with one forecast per
-        output.
+        Z are the rows, by default those of the fit. ``float(forecast)`` is the expected RMSE on noisy labels. If y had
+        two dimensions, a list with one forecast per output.
         """
         check_is_fitted(self)
-        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in self._drifts]
+        drifts = self._drifts
+        if Z is not None:
+            Z = self._read(Z)
+            before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
+            drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
+        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
-        if hasattr(Z, "select_dtypes"):
+        refuse_unread_tables(Z)
+        if is_frame(Z):
             validate_data(self, Z, reset=reset, skip_check_array=True)
             if len(Z) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")

@@ -14,6 +14,7 @@ from pyspar.core.drift import TargetUnits
 from pyspar.estimators.row_features import check_model, compute_features, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
+from pyspar.sources.kinds import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
 Strategy = Literal["quantiles", "greedy"]
@@ -97,6 +98,7 @@ def rows_to_label(
     """
     check_model(model)
     check_choice("strategy", strategy, ("quantiles", "greedy"))
+    refuse_unread_tables(Z)
     m = len(Z) if hasattr(Z, "__len__") else np.shape(Z)[0]
     prediction = read_predictions(model, Z, m)
     costs, codes = _read_costs(cost, m), _read_groups(groups, m)
