@@ -50,8 +50,8 @@ def complete_columns(incomplete: str) -> list[str]:
 
     # The words of the command line so far, from the script of bash or of another shell. They are not parsed yet.
     words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
-    path = next((Path(word) for word in words if Path(word).is_file()), None)
-    return [name for name in (list_column_names(path) if path else []) if name.startswith(incomplete)]
+    files = (list_column_names(Path(word)) for word in words)
+    return [name for name in next(filter(None, files), []) if name.startswith(incomplete)]
 
 
 Source = Annotated[
