@@ -102,7 +102,7 @@ docs: $(VENV)/.dev  ## build the documentation into site/
 
 package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
 	$(PIP) build
-	$(BIN)/python packaging/check.py
+	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
 	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The pages docs/integrations/scikit-learn.md and dataframes.md: their code runs, and the output that they show is real.
+"""The pages docs/integrations/scikit-learn.md and dataframes.md: their code runs, and their output is true.
 
 ``pytest --update-golden`` writes the output into the pages.
 """
