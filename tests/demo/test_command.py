@@ -26,7 +26,7 @@ def test_it_writes_a_figure_and_prints_the_numbers_of_the_json_file(demo_run):
 def test_ten_labels_reduce_the_error_of_both_models_and_the_repair_that_of_ridge(demo_run):
     errors = {claim.model: claim.error for claim in demo_run.story.claims}
     assert errors["pyspar + 10 labels"] < errors["pyspar"] < errors["RidgeCV"] / 5
-    assert errors["HistGradientBoosting + 10 labels"] < errors["HistGradientBoosting"]
+    assert errors["boosting + 10 labels"] < errors["HistGradientBoosting"]
 
 
 def test_without_its_data_it_names_the_package_and_writes_nothing(tmp_path, monkeypatch):

@@ -38,7 +38,9 @@ def make_story():
 
 
 def test_the_text_of_the_demo(golden):
-    golden("demo", "\n\n".join(describe_story(make_story())))
+    text = "\n\n".join(describe_story(make_story()))
+    golden("demo", text)
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_claim_holds_only_if_the_interval_contains_the_error():

@@ -62,8 +62,9 @@ def _draw_errors(axis: Any, story: Story) -> None:
     claims = [claim for claim in story.claims if claim.model in COLOURS][::-1]
     errors = np.array([claim.error for claim in claims])
     end = 1.15 * min(float(errors.max()), MAX_RATIO * float(np.median(errors)))
-    names = [claim.model.replace(f"{BOOSTING} +", f"{BOOSTING}\n+") for claim in claims]
-    bars = axis.barh(names, np.minimum(errors, end), color=[COLOURS[claim.model] for claim in claims])
+    bars = axis.barh(
+        [claim.model for claim in claims], np.minimum(errors, end), color=[COLOURS[claim.model] for claim in claims]
+    )
     for bar, error in zip(bars, errors):
         is_cut = error > end
         text = f"{error:.1f} (bar cut off) →" if is_cut else f"{error:.1f}"

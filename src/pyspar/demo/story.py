@@ -29,7 +29,7 @@ N_LABELS = 10
 PENALTIES = np.logspace(-4, 6, 41)
 RIDGE, BOOSTING, SPAR, OURS = "RidgeCV", "HistGradientBoosting", "SpAR", "pyspar"
 UNADAPTED = f"{OURS} before adapt"
-OURS_CORRECTED, BOOSTING_CORRECTED = f"{OURS} + {N_LABELS} labels", f"{BOOSTING} + {N_LABELS} labels"
+OURS_CORRECTED, BOOSTING_CORRECTED = f"{OURS} + {N_LABELS} labels", f"boosting + {N_LABELS} labels"
 
 
 @dataclass(frozen=True)
