@@ -23,6 +23,8 @@ def demo(
     """Forecast, repair and correct with ten labels on real data, and compare every claim with the truth."""
     with handle_errors(debug=debug):
         need("matplotlib", "report")
+        from threadpoolctl import threadpool_limits
+
         from pyspar.demo import text
         from pyspar.demo.figure import draw_story
         from pyspar.demo.story import run_demo
@@ -30,7 +32,8 @@ def demo(
 
         data = load_traffic()
         out.mkdir(parents=True, exist_ok=True)
-        with show_progress() as progress:
+        # On a busy machine, several threads are slower for tables of this size.
+        with show_progress() as progress, threadpool_limits(1):
             story = run_demo(data, progress)
         files = [out / "demo.png", out / "demo.json"]
         with whole_files(files) as (figure, numbers):
