@@ -23,6 +23,12 @@ def test_it_writes_a_figure_and_prints_the_numbers_of_the_json_file(demo_run):
         assert re.search(row, demo_run.output, flags=re.M)
 
 
+def test_json_prints_the_file_and_nothing_else(demo_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyspar.demo.story.run_demo", lambda *args: demo_run.story)
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"])
+    assert done.stdout == (demo_run.out / "demo.json").read_text()
+
+
 def test_ten_labels_reduce_the_error_of_both_models_and_the_repair_that_of_ridge(demo_run):
     errors = {claim.model: claim.error for claim in demo_run.story.claims}
     assert errors["pyspar + 10 labels"] < errors["pyspar"] < errors["RidgeCV"] / 5
