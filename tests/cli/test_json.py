@@ -27,7 +27,7 @@ def run_json(spar):
     return run
 
 
-def test_every_command_except_the_demo_has_the_option():
+def test_every_command_has_the_option():
     def walk(command, name):
         for child, inner in getattr(command, "commands", {}).items():
             yield from walk(inner, f"{name} {child}".strip())
@@ -36,7 +36,7 @@ def test_every_command_except_the_demo_has_the_option():
 
     commands = dict(walk(typer.main.get_command(app), ""))
     without = {name for name, options in commands.items() if "--json" not in options}
-    assert without <= {"demo"}
+    assert without == set()
     assert len(commands) >= 11
 
 

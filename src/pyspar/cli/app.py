@@ -39,6 +39,7 @@ from pyspar.cli.options import (
     Stream,
     Target,
 )
+from pyspar.demo import command as demo_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -309,7 +310,9 @@ def predict(
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
-app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
+app.command(epilog=demo_command.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(
+    demo_command.demo
+)
 
 
 def run() -> None:
