@@ -161,11 +161,10 @@ def left_out_rmse(belief: Belief) -> Vector:
 
     With singular values lambda_i of all N - 1 (centred) rows, and k of the ridge (zero for least squares),
 
-    .. math:: \mathrm{GCV} = \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2},
-        \qquad n = N - 1
+    .. math:: \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2}, \qquad n = N - 1
 
-    which is n RSS / tr(I - H)^2 after cancelling the factor k, so it stays finite if k is zero. It is NaN if the weights
-    are zero (k infinite).
+    which is n RSS / tr(I - H)^2 after cancelling the factor k, so it stays finite if k is zero. It is NaN if the
+    weights are zero (k infinite).
     """
     lam = belief.x.lam
     scaled = lam / lam[0]

@@ -110,7 +110,7 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
     refuse_dates("y", y)
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
-    if getattr(y, "dtype", None) == object and getattr(y, "ndim", 0) == 1:
+    if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) == 1:
         y = np.array([np.nan if is_missing(label) else label for label in y], dtype=object)
     y = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name="y")
     if y.ndim > 2 or y.ndim == 0:
