@@ -280,3 +280,17 @@ def test_missing_labels_may_be_NA_and_labels_must_not_be_durations(shifted):
     np.testing.assert_array_equal(TargetCorrection(model).fit(Z, labels).predict(Z), expected)
     with pytest.raises(TypeError, match="durations"):
         TargetCorrection(model).fit(Z, pd.to_timedelta(np.arange(200), unit="D"))
+
+
+def test_rows_whose_squares_overflow_have_infinite_intervals(shifted):
+    model, Z, y = shifted
+    low, high = TargetCorrection(model).fit(Z, hide(y, 10)).predict_interval(1e200 * Z[:2])
+    assert np.isneginf(low).all() and np.isposinf(high).all()
+
+
+@pytest.mark.parametrize("prediction", [np.full(200, 1j), np.full(200, "a")])
+def test_predictions_that_are_no_numbers_are_refused(shifted, prediction):
+    _, Z, y = shifted
+    model = type("Odd", (), {"predict": lambda self, Z: prediction})()
+    with pytest.raises(ValueError, match=r"numbers, got .* from Odd"):
+        TargetCorrection(model).fit(Z, hide(y, 10))

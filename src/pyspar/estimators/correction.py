@@ -21,7 +21,7 @@ from pyspar.estimators.target_labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_level
+from pyspar.estimators.validation import check_boolean, check_level
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -161,6 +161,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         array of shape (m,), or (m, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
         """
         check_is_fitted(self)
+        check_boolean("return_std", return_std)
         Z = self._read(Z)
         before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
         prediction = self._shape([drift.correct(features, before[:, k]) for k, drift in enumerate(self._drifts)])

@@ -131,7 +131,10 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
     """Return the model's predictions of shape (rows, K)."""
-    prediction = np.asarray(model.predict(Z), dtype=np.float64)
+    prediction = np.asarray(model.predict(Z))
+    if prediction.dtype.kind not in "biufO":
+        raise ValueError(f"model.predict must return numbers, got {prediction.dtype} from {type(model).__name__}")
+    prediction = prediction.astype(np.float64)
     if prediction.ndim not in (1, 2) or len(prediction) != rows:
         raise ValueError(f"model.predict must return one prediction for each of {rows} rows, got {prediction.shape}")
     if not np.isfinite(prediction).all():
