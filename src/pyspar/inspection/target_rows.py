@@ -163,8 +163,8 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     missing = [place for place, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise InputError(
-            f"target_groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name a group "
-            "for these rows, for example with groups.fillna('unknown')"
+            f"target_groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name "
+            "a group for these rows, for example with groups.fillna('unknown')"
         )
     places: dict[Any, list[int]] = {}
     for place, label in enumerate(labels):
