@@ -70,7 +70,7 @@ for strategy, ratio in chosen.items():
 # average random draw, and they avoid the unlucky ones. The greedy choice is worse than most random draws: it prefers
 # days with unusual weather, in order to learn about the weights, but the change is mostly an offset.
 #
-# This is one data set. On :doc:`76 others </labels>`, the quantiles are better than random rows in a little more than
+# This is one data set. On :doc:`many others </labels>`, the quantiles are better than random rows in a little more than
 # half of the cases and equal on average. The best reason to use ``rows_to_label`` is that it prevents a selection by
 # convenience, such as the first ten days, which say nothing about summer:
 
