@@ -178,7 +178,8 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
         owner, names = type(pl_module).__name__, [name for name, _ in pl_module.named_children()]
         fix = f"pass module= with the name of the submodule that predicts, such as {list_some(names)}"
         if self.module is None:
-            if (type(pl_module).forward.__module__ or "").partition(".")[0] in ("torch", "lightning", "pytorch_lightning"):
+            home = type(pl_module).forward.__module__ or ""  # None for code that was run with exec
+            if home.partition(".")[0] in ("torch", "lightning", "pytorch_lightning"):
                 raise InputError(f"{owner} has no forward method of its own; define one, or {fix}")
             return cast(nn.Module, pl_module)
         try:
