@@ -27,7 +27,7 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Fit, Imputed, Inputs, Writing, intervals_of
+from pyspar.tables.account import DataAccount, Fit, Imputed, Inputs
 from pyspar.tables.bad_cells import TextColumn, check_cells, check_formats, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
@@ -44,7 +44,7 @@ from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import check_input, has_names, read_table
 from pyspar.tables.request import Request
-from pyspar.tables.write import write_predictions
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, write_predictions
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,11 @@ from pyspar.io.models import load
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.account import Writing
 from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.read import check_input, read_table
-from pyspar.tables.request import BadCells, check_interval_level, check_outputs
-from pyspar.tables.write import report_write_errors, write_files, write_predictions
+from pyspar.tables.request import BadCells
+from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ def predict_file(
     progress: Progress = SILENT,
 ) -> PredictAccount:
     """Predict the rows of a file with a model that ``spar adapt --save`` or ``pyspar.save`` wrote."""
-    check_interval_level(writing.level)
-    check_outputs(output, None, inputs=(model_path, path), identity=identity, safe_csv=writing.safe_csv)
+    check_outputs(output, None, inputs=(model_path, path), identity=identity, writing=writing)
     check_input(path, "file")
     if model_path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
