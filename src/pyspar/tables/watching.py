@@ -17,10 +17,9 @@ from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of
-from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.predict import describe_unseen, get_formats, list_model_columns
-from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
+from pyspar.tables.predict import describe_unseen, load_rows_for
+from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
 from pyspar.wording import list_some
 
@@ -160,11 +159,5 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
 
 def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
     """Return the rows of a file, read as ``spar predict`` reads them."""
-    check_input(path, "target")
-    categorical, used = list_model_columns(watch.model)
-    frame, _ = read_table(path, "target", as_text=categorical, verbatim=identity)
-    formats = get_formats(watch.model)
-    frame, text, own = convert_text_columns(frame, path, skip={*categorical, identity or ""}, expected=formats)
-    check_formats(formats, own, used, path)
-    check_cells(text, used, path, "target", "stop")
-    return frame[used] if used and set(used) <= set(frame.columns) else frame
+    table, used, _ = load_rows_for(watch.model, path, "target", identity=identity)
+    return table.frame[used] if set(used) <= set(table.frame.columns) else table.frame
