@@ -35,7 +35,7 @@ def test_the_means_are_compared_by_the_f_tests_of_regressions_on_the_indicator(r
 
 
 def test_a_shift_of_one_column_of_many_is_found(rng):
-    """The joint test of 39 components alone has p = 0.1 here."""
+    """The joint test of 39 components alone has p = 0.14 here."""
     X, Z = rng.normal(size=(100, 80)), rng.normal(size=(60, 80))
     Z[:, 17] += 0.8
     assert separation(X, Z).found

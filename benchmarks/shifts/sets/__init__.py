@@ -17,6 +17,8 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     new_people,
     new_society,
     new_work,
+    newest_series,
+    newest_trade,
     sealed_health,
     sealed_nature,
     sealed_play,
