@@ -231,8 +231,8 @@ def sets_page(records: Records) -> str:
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
         f"These are the {len(rows)} data sets of the evidence. Those of the part `{NEW}` are not part of "
-        "[the comparison without labels](evidence.md); they serve no choice and are the test of other pages, such as "
-        "[labels](labels.md). The numbers of rows are those of source and target after sampling. "
+        "[the comparison without labels](evidence.md); [labels](labels.md) and [forecasts](forecasts.md) say how "
+        "they were used. The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )
     return "\n".join(["# Data sets of the evidence\n", wrap(intro), table(header, rows)])
