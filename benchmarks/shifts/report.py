@@ -228,8 +228,8 @@ def sets_page(records: Records) -> str:
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}` and `{NEWEST}` are not part of "
-        "[the comparison without labels](evidence.md); [labels](labels.md) and [forecasts](forecasts.md) say how "
+        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}` and `{NEWEST}` are not part "
+        "of [the comparison without labels](evidence.md); [labels](labels.md) and [forecasts](forecasts.md) say how "
         "they were used. The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )
