@@ -72,7 +72,8 @@ def page_id(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=page_id)
-def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, spar):
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, spar, request):
+    """``pytest --update-golden`` writes the output into the page."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")  # the width of the terminal output on the pages
     namespace: dict = {}
@@ -86,7 +87,11 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, 
             continue
         else:
             output = "".join(run_command(line, spar) for line in commands_in(block.text))
-        if block.output is not None:
+        output = "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+        if block.output is not None and request.config.getoption("--update-golden"):
+            shown = f"```{block.kind}\n{block.text}```\n\n```\n"
+            page.write_text(page.read_text().replace(f"{shown}{block.output}```", f"{shown}{output}```"))
+        elif block.output is not None:
             assert output == block.output
 
 
@@ -238,6 +243,53 @@ def test_every_link_of_a_page_has_a_target(page):
         assert linked.exists(), target
         if anchor and linked.suffix == ".md":
             assert anchor in anchors_of(linked), target
+
+
+def table_cell(page: str, row: str, column: str) -> str:
+    """Return a cell of the first table of a page that has a row and a column of these names."""
+    header: list[str] = []
+    for line in (ROOT / "docs" / page).read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        header = cells if column in cells else header
+        if cells and cells[0] == row and len(cells) == len(header):
+            return cells[header.index(column)]
+    raise AssertionError(f"{page} has no row {row!r} with a column {column!r}")
+
+
+def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
+    text = " ".join((ROOT / "docs" / "evidence-summary.md").read_text().split())
+    evidence = " ".join((ROOT / "docs" / "evidence.md").read_text().split())
+
+    def ten_or_thirty(labels: int) -> tuple[int, int, int, int]:
+        row = (ROOT / "docs" / "labels.md").read_text().split("<!-- table: numbers -->")[1]
+        cells = re.search(rf"^\| {labels} \| (\d+) \|.*?\|.*?\| ([\d.]+), ([\d.]+) \(([\d.]+)\)", row, re.M).groups()
+        sets, mean, median, worst = map(float, cells)
+        return round(sets), round(100 * (1 - mean)), round(100 * (1 - median)), round(100 * (worst - 1))
+
+    sets, mean, median, worst = ten_or_thirty(10)
+    assert f"card}} −{mean} %" in text
+    assert f"over {sets} set-aside data sets. On the median data set the error falls by {median} %" in text
+    assert f"on the worst it rises by {worst} %" in text
+    _, mean, _, worst = ten_or_thirty(30)
+    assert f"falls by {mean} %, and the worst increase is {worst} %" in text
+
+    raw = re.search(r"raw columns.*? has a median of ([\d.]+).*? of (\d+) sets", evidence)
+    maps = re.search(r"polynomial and Fourier features the geometric mean is ([\d.]+) and ([\d.]+)", evidence)
+    trees = re.search(r"HistGradientBoosting and RandomForest have ([\d.]+) and ([\d.]+) times", evidence)
+    assert f"card}} {raw[1]} " in text
+    assert f"raw columns of {raw[2]} data sets" in text
+    assert "mean ratio is {:.2f}, on random features {:.2f}".format(*map(float, maps.groups())) in text
+    assert f"({trees[1]} and {trees[2]} times the error of RidgeCV)" in text
+
+    assert f"card}} {table_cell('forecasts.md', 'linear, shift', '95 % interval')} " in text
+    none_found = table_cell("forecasts.md", "linear, shift, none found", "95 % interval")
+    assert f"only {none_found} do" in text
+    assert f"on {table_cell('forecasts.md', 'linear, shift', 'data sets')} untouched data sets" in text
+
+    networks, unchanged = (table_cell("networks-evidence.md", "bayes", name) for name in ("networks", "unchanged"))
+    worst_ratio = float(table_cell("networks-evidence.md", "bayes", "worst"))
+    assert f"Of {networks} networks trained with early stopping, `adapt_head` left {unchanged} unchanged" in text
+    assert f"worst ratio of the errors is {worst_ratio:.2f}" in text
 
 
 def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces():
