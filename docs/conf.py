@@ -39,6 +39,7 @@ myst_dmath_double_inline = True
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_mock_imports = [name for name in ("torch",) if importlib.util.find_spec(name) is None]
 numpydoc_show_class_members = False
 
@@ -51,6 +52,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"^(?!.*plot_).*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
@@ -63,7 +65,9 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 9,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
