@@ -28,6 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "README.md"]
 templates_path = ["_templates"]
 nitpicky = True
+smartquotes = False  # docstrings quote the values of parameters
 highlight_language = "none"  # blocks without a language are output
 
 # Markdown. Headings get anchors like those on code hosting sites, and these anchors are checked.

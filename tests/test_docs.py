@@ -75,7 +75,7 @@ def page_id(page: Path) -> str:
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, spar, request):
     """``pytest --update-golden`` writes the output into the page."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")  # the width of the terminal output on the pages
+    monkeypatch.setenv("COLUMNS", "80")  # the width of the terminal output on the pages
     namespace: dict = {}
     for block in blocks_of(page, "python", "bash"):  # in order, in one namespace and folder, as a reader would run them
         if block.note is not None:
