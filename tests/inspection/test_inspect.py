@@ -51,7 +51,7 @@ def test_a_pipeline_is_inspected_like_its_last_step(shifted):
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
     target = pd.DataFrame(Z[:, :3], columns=["a", "b", "c"])
     pipe = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), SpARRegressor()).fit(frame, y)
-    inspection = inspect(pipe, target, groups=["all"] * len(Z))
+    inspection = inspect(pipe, target, target_groups=["all"] * len(Z))
     by_hand = inspect(pipe[-1], pipe[:-1].transform(target))
     assert inspection.outputs[0].forecasts == by_hand.outputs[0].forecasts == inspection.outputs[0].groups["all"]
     assert "b c" in inspection.columns
