@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs package reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -110,6 +110,10 @@ $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 
 docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
+
+package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
+	$(PIP) build
+	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
 	rm -rf $(VENV) build site docs/api docs/gallery demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -75,9 +75,8 @@ print(f"largest reduction {1 - (after / before).min():.0%}, largest increase {(a
 print(f"the 95 % interval contained the error in {sum(inside)} of {len(results)} splits")
 
 # %%
-# Adapting helps in most splits and harms in some. The figure shows every split. The expected values are close to the
-# errors, except for the split by body mass index, in which the heavier patients differ from the lighter ones by more
-# than their measurements show.
+# Adapting helps in most splits and harms in some. The figure shows every split. The expected values are within 25 % of
+# the errors, except for the split by body mass index, in which the true error is much larger.
 #
 # The ten splits use the same patients, so they are not ten independent trials. The :doc:`evidence </evidence>` has
 # several hundred data sets. On raw columns, without squares and products, adapting changes very little.

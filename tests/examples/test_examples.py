@@ -23,8 +23,9 @@ def first_example(names):
     assert len(names["results"]) == 10
     assert (names["after"] < names["before"]).sum() >= 6
     assert (names["after"] > names["before"]).any()  # "harms in some"
-    forecast, _, error = names["results"]["bmi"]
-    assert error > 1.3 * forecast.rmse
+    ratio = {column: error / forecast.rmse for column, (forecast, _, error) in names["results"].items()}
+    assert ratio.pop("bmi") > 1.3
+    assert all(1 / 1.25 < value < 1.25 for value in ratio.values())
 
 
 def mixed_columns(names):
@@ -68,7 +69,7 @@ def head(names):
     changes = {name: [after - before for before, after, _ in runs] for name, runs in names["results"].items()}
     assert max(changes["one epoch"]) < 0
     assert min(changes["ten epochs"]) < 0 < max(changes["ten epochs"])
-    assert set(changes["early stopping"]) == {0.0}
+    assert changes["early stopping"].count(0.0) >= 2  # of three; the last digits of training depend on the processor
 
 
 def figure_1(names):
@@ -99,10 +100,10 @@ def groups(names):
 
 
 def row_intervals(names):
-    levels, source, target = names["levels"], names["on_source"].mean(axis=0), names["on_target"].mean(axis=0)
-    at = list(levels).index(0.9)
-    assert abs(source[at] - 0.9) < 0.05
-    assert abs(target[at] - 0.9) < 0.15
+    before, after = names["shares"].T
+    assert (after >= before).all()
+    assert before.min() < 0.88
+    assert after.min() > 0.85
 
 
 def number_of_labels(names):
@@ -114,8 +115,9 @@ def number_of_labels(names):
 
 
 def which_rows(names):
-    assert (names["random"] < 1.0).all()
-    assert names["chosen"]["quantiles"] < 1.0
+    random, chosen = names["random"], names["chosen"]
+    assert max(*random, *chosen.values()) < 1.0
+    assert chosen["quantiles"] < random.mean() < chosen["greedy"] < names["first_days"]
 
 
 CHECKS = {

@@ -14,7 +14,7 @@ from pyspar.wording import TOO_LARGE, format_interval, format_number
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"groups": [1, 2]}, r"^groups.*\(2,\).* 90 rows"),
+        ({"target_groups": [1, 2]}, r"^target_groups.*\(2,\).* 90 rows"),
         ({"columns": ["a", "b"]}, "^columns.* 8 names, got 2"),
         ({"outputs": "y"}, "^outputs.* 1 names, got 'y'"),
     ],

@@ -65,7 +65,7 @@ def test_the_first_row_without_a_group_is_named(shifted, missing):
     X, y, Z = shifted
     groups = ["a"] * len(Z)
     groups[7] = missing
-    with pytest.raises(InputError, match=r"^groups.* 1 of 90 rows.* row 7\b"):
+    with pytest.raises(InputError, match=r"^target_groups.* 1 of 90 rows.* row 7\b"):
         inspect(SpARRegressor().fit(X, y), Z, target_groups=groups)
 
 
@@ -75,7 +75,7 @@ def test_missing_groups_in_pandas_types_are_rejected(shifted):
     X, y, Z = shifted
     for dtype in ("string", "Int64", "category"):
         groups = pd.Series([1] * 89 + [None]).astype("Int64").astype(dtype)
-        with pytest.raises(InputError, match=r"^groups.* row 89\b"):
+        with pytest.raises(InputError, match=r"^target_groups.* row 89\b"):
             inspect(SpARRegressor().fit(X, y), Z, target_groups=groups)
 
 
@@ -84,9 +84,9 @@ def test_groups_of_several_types_must_have_different_text(shifted):
     est = SpARRegressor().fit(X, y)
     groups = inspect(est, Z, target_groups=[1, "north"] * 45).outputs[0].groups
     assert set(groups) == {"1", "north"}
-    with pytest.raises(InputError, match=r"^groups.*'1'"):
+    with pytest.raises(InputError, match=r"^target_groups.*'1'"):
         inspect(est, Z, target_groups=[1, "1"] * 45)
-    with pytest.raises(InputError, match=r"^groups.*\{\}.*row 0"):
+    with pytest.raises(InputError, match=r"^target_groups.*\{\}.*row 0"):
         inspect(est, Z, target_groups=[{}] * 90)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pyspar.paper.commands import show_results
-from pyspar.terminal import handle_errors
+from pyspar.terminal import handle_errors, print_json
 
 
 class Device(StrEnum):
@@ -48,6 +49,9 @@ def reproduce(
         Retention,
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
     ] = Retention.keep,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the suites or the results as JSON on stdout, and nothing else.")
+    ] = False,
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -61,17 +65,25 @@ def reproduce(
         from pyspar.paper.runs.run_suite import Options
 
         if not names:
-            show_results.print_suites(paper.describe_suites(data))
+            suites = paper.describe_suites(data)
+            if json:
+                print_json([{"name": name, "about": about, "state": state} for name, about, state in suites])
+            else:
+                show_results.print_suites(suites)
             return
         options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
-        suites = paper.select_suites(names)
-        for caution in paper.find_cautions(suites, options):
+        selected = paper.select_suites(names)
+        for caution in paper.find_cautions(selected, options):
             show_results.print_caution(caution)
-        failures = 0
-        for suite in suites:
+        failures, results = 0, []
+        for suite in selected:
             with show_results.report_progress() as progress:
                 result = paper.reproduce(suite, options, progress)
-            show_results.print_result(result)
+            results.append(asdict(result))
+            if not json:
+                show_results.print_result(result)
             failures += len(result.failures)
+        if json:
+            print_json(results)
         if failures:
             raise typer.Exit(1)
