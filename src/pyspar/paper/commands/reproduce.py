@@ -50,6 +50,11 @@ def reproduce(
         Retention,
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
     ] = Retention.keep,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Run nothing; verify that the committed records are of the current methods."),
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Folder with committed records, for --check.")] = Path("results"),
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -62,6 +67,9 @@ def reproduce(
         from pyspar.paper.experiments import reproduce as paper
         from pyspar.paper.runs.run_suite import Options
 
+        if check:
+            _check(results, names)
+            return
         if not names:
             show_results.print_suites(paper.describe_suites(data))
             return
@@ -77,6 +85,24 @@ def reproduce(
             failures += len(result.failures)
         if failures:
             raise typer.Exit(1)
+
+
+def _check(results: Path, names: list[str] | None) -> None:
+    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one."""
+    from pyspar.paper.experiments.check import check_results
+    from pyspar.paper.experiments.reproduce import select_suites
+    from pyspar.paper.output.page import PAGE, is_current
+
+    with show_progress() as progress:
+        progress.start("check", "comparing records")
+        chosen = [suite.name for suite in select_suites(names)] if names and "all" not in names else None
+        problems = list(map(str, check_results(results, chosen)))
+        page = results.parent / PAGE
+        if chosen is None and page.is_file() and not is_current(page, results):
+            problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
+    show_results.print_check(problems)
+    if problems:
+        raise typer.Exit(1)
 
 
 def demo(
