@@ -70,7 +70,8 @@ def measure_effect(records: Iterable[Record], method: str, select: Select, again
     half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * logs.std(ddof=1) / math.sqrt(n)) if n > 1 else math.inf
     worst = max(value for values in first.values() for value in values)
     low, high = (math.exp(max(min(mean + sign * half, 700.0), -700.0)) for sign in (-1, 1))
-    p_value = float(wilcoxon(logs).pvalue) if logs.any() else 1.0
+    changed = logs[logs != 0.0]  # the test ignores sets without a change
+    p_value = float(wilcoxon(changed, method="exact").pvalue) if len(changed) else 1.0
     median = math.exp(float(np.median(logs)))
     return Effect(median, math.exp(mean), low, high, p_value, int((logs < 0).sum()), n, math.exp(worst))
 
