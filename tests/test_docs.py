@@ -47,19 +47,6 @@ def test_a_page_shows_the_output_of_its_example(page):
     assert f"```\n{run_block(example, {})}```" in (ROOT / page).read_text()
 
 
-def test_the_readme_counts_correctly_for_how_many_columns_adapting_reduces_the_error():
-    (example,) = python_blocks(README)
-    assert "column = 0 " in example
-    errors = []
-    for column in range(10):
-        output = run_block(example.replace("column = 0 ", f"column = {column} "), {})
-        errors.append([float(number) for number in re.findall(r"RMSE ([\d.]+)", output)])
-    assert sum(after < before for before, after in errors) == 8
-    assert (errors[6], errors[2]) == ([74.1, 55.3], [77.6, 82.8])
-    assert min(after / before for before, after in errors) == errors[6][1] / errors[6][0]
-    assert max(after / before for before, after in errors) == errors[2][1] / errors[2][0]
-
-
 def test_the_watch_example_raises_the_alarm_that_the_page_describes():
     page, namespace = ROOT / "docs" / "forecasts.md", {}
     for block in python_blocks(page):

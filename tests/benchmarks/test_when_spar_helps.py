@@ -12,6 +12,7 @@ pytest.importorskip("benchmarks.when_spar_helps", reason="the benchmarks are not
 from benchmarks.when_spar_helps import page as page_module
 from benchmarks.when_spar_helps import run
 from benchmarks.when_spar_helps.analysis import judge_hypotheses, measure_effect, rank_correlation, where
+
 from pyspar.progress import SILENT
 
 ROWS = run.ROWS

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, rows_to_label
 
 
 @pytest.fixture
@@ -206,3 +206,91 @@ def test_an_outlier_with_a_small_weight_is_ignored_too(shifted):
     with pytest.warns(SparWarning):
         fixed = TargetCorrection(model).fit(Z, labels, sample_weight=weights)
     assert np.sqrt(np.mean((fixed.predict(Z) - y)[12:] ** 2)) < 0.2
+
+
+def test_weights_are_counts_of_rows(shifted):
+    model, Z, y = shifted
+    rows = np.r_[np.arange(200), np.arange(10)]
+    weighted = TargetCorrection(model).fit(Z, hide(y, 10), sample_weight=np.where(np.arange(200) < 10, 2.0, 1.0))
+    copied = TargetCorrection(model).fit(Z[rows], np.r_[hide(y, 10), y[:10]])
+    np.testing.assert_allclose(weighted.predict_interval(Z), copied.predict_interval(Z), rtol=1e-9)
+    assert (weighted.n_labels_, weighted.drift_.n_labels) == (10, 20.0)
+
+
+@pytest.mark.parametrize(("weight", "value"), [(1e-3, "0.01"), (1e-300, "1e-300"), (1e300, "1e\\+300")])
+def test_weights_that_count_too_few_or_too_many_rows_are_refused(shifted, weight, value):
+    model, Z, y = shifted
+    with pytest.raises(ValueError, match=f"sample_weight.*{value}"):
+        TargetCorrection(model).fit(Z, hide(y, 10), sample_weight=np.full(200, weight))
+
+
+@pytest.mark.parametrize("scale", [1e290, 1e-290])
+def test_labels_whose_squares_overflow_are_refused(shifted, scale):
+    _, Z, y = shifted
+    model = FrozenEstimator(LinearRegression().fit(Z, np.zeros(200)))
+    with pytest.raises(ValueError, match=f"e{np.log10(scale):+.0f}".replace("+", r"\+")):
+        TargetCorrection(model).fit(Z, hide(y, 10) * scale)
+
+
+def test_the_number_of_labels_excludes_outliers_and_rows_of_weight_zero(shifted):
+    model, Z, y = shifted
+    labels = hide(y, 10)
+    assert TargetCorrection(model).fit(Z, labels, sample_weight=np.arange(200) >= 3).n_labels_ == 7
+    labels[0] = 1e6
+    with pytest.warns(SparWarning, match="row 0"):
+        assert TargetCorrection(model).fit(Z, labels).n_labels_ == 9
+
+
+class FirstColumn:
+    """A model of data frames that uses one column."""
+
+    def predict(self, Z):
+        return np.asarray(Z["a"], dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.array(["x", pd.NA, "y", "x"] * 10, dtype="string"),
+        pd.Series(["x", 1, 2.5, None] * 10, dtype=object),
+        pd.Series(pd.Categorical(["u", "v", None, "u"] * 10)),
+        pd.to_timedelta(np.arange(40), unit="D"),
+    ],
+    ids=["NA", "mixed", "categorical", "timedelta"],
+)
+def test_columns_of_odd_types_are_encoded_or_left_out(column):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "k": column})
+    fixed = TargetCorrection(FirstColumn()).fit(frame, hide(frame["a"].to_numpy() + 1.0, 12))
+    assert np.abs(fixed.predict(frame) - frame["a"] - 1.0).max() < 0.5
+    assert len(rows_to_label(FirstColumn(), frame, 3, strategy="greedy")) == 3
+
+
+@pytest.mark.parametrize("column", [[[1], [2]] * 20, np.arange(40) * 1j], ids=["lists", "complex"])
+def test_a_column_that_cannot_be_encoded_is_named(column):
+    frame = pd.DataFrame({"a": np.arange(40.0), "kk": column})
+    with pytest.raises((TypeError, ValueError), match="'kk'"):
+        TargetCorrection(FirstColumn()).fit(frame, np.arange(40.0) + 1.0)
+
+
+def test_missing_labels_may_be_NA_and_labels_must_not_be_durations(shifted):
+    model, Z, y = shifted
+    labels = pd.Series(y, dtype=object).where(np.arange(200) < 10, pd.NA)
+    expected = TargetCorrection(model).fit(Z, hide(y, 10)).predict(Z)
+    np.testing.assert_array_equal(TargetCorrection(model).fit(Z, labels).predict(Z), expected)
+    with pytest.raises(TypeError, match="durations"):
+        TargetCorrection(model).fit(Z, pd.to_timedelta(np.arange(200), unit="D"))
+
+
+def test_rows_whose_squares_overflow_have_infinite_intervals(shifted):
+    model, Z, y = shifted
+    low, high = TargetCorrection(model).fit(Z, hide(y, 10)).predict_interval(1e200 * Z[:2])
+    np.testing.assert_array_equal([low, high], [[-np.inf] * 2, [np.inf] * 2])
+
+
+@pytest.mark.parametrize("prediction", [np.full(200, 1j), np.full(200, "a")])
+def test_predictions_that_are_no_numbers_are_refused(shifted, prediction):
+    _, Z, y = shifted
+    model = type("Odd", (), {"predict": lambda self, Z: prediction})()
+    with pytest.raises(ValueError, match=r"numbers, got .* from Odd"):
+        TargetCorrection(model).fit(Z, hide(y, 10))

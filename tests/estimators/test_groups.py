@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, SpARRegressor
+from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning
 
 
 def grouped(rng, groups=15, rows=12):
@@ -95,7 +95,8 @@ def test_unusable_groups_are_refused(rng, groups, value):
 def test_batches_may_begin_with_a_single_group(rng):
     X, y, groups = grouped(rng)
     est = BayesSpARRegressor().partial_fit(X[:12], y[:12], groups=groups[:12])
-    assert est.home_rmse() == BayesSpARRegressor().fit(X[:12], y[:12]).home_rmse()
+    with pytest.warns(SparWarning, match="single group"):
+        assert est.home_rmse() == BayesSpARRegressor().fit(X[:12], y[:12]).home_rmse()
     est.partial_fit(X[12:], y[12:], groups=groups[12:])
     assert est.home_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).home_rmse(), rel=1e-9)
 
@@ -126,3 +127,22 @@ def test_a_pipeline_passes_groups_to_its_last_step(rng):
     pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y, bayessparregressor__groups=groups)
     assert pipe[-1].home_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).home_rmse(), rel=1e-6)
     assert np.isfinite(cross_val_score(pipe, X, y)).all()
+
+
+def test_equal_numbers_are_one_group_and_missing_groups_are_named(rng):
+    X, y, _ = grouped(rng)
+    names = np.arange(len(y)) % 3
+    whole = SpARRegressor().fit(X, y, groups=names).home_rmse()
+    mixed = [name if row % 2 else float(name) for row, name in enumerate(names)]
+    assert SpARRegressor().fit(X, y, groups=np.array(mixed, dtype=object)).home_rmse() == whole
+    names = pd.Series(names, dtype="Int64")
+    names[7] = pd.NA
+    with pytest.raises(ValueError, match="row 7"):
+        SpARRegressor().fit(X, y, groups=names)
+
+
+def test_a_single_group_after_all_batches_causes_a_warning(rng):
+    X, y, _ = grouped(rng)
+    est = SpARRegressor().partial_fit(X, y, groups=["a"] * len(y))
+    with pytest.warns(SparWarning, match="single group"):
+        est.home_rmse()

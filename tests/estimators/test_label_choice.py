@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from pyspar import rows_to_label
@@ -112,3 +113,16 @@ def test_excluded_rows_may_be_a_mask(target):
     )
     with pytest.raises(ValueError, match="float"):
         rows_to_label(model, Z, 8, exclude=[1.7])
+
+
+@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
+def test_sparse_rows_are_chosen_like_dense_ones(target, strategy):
+    model, Z = target
+    expected = rows_to_label(model, Z, 6, strategy=strategy).rows
+    np.testing.assert_array_equal(rows_to_label(model, csr_array(Z), 6, strategy=strategy).rows, expected)
+
+
+def test_a_missing_group_is_refused(target):
+    model, Z = target
+    with pytest.raises(ValueError, match="row 1"):
+        rows_to_label(model, Z, 3, groups=pd.Series(["a", pd.NA] * (len(Z) // 2), dtype=object))

@@ -1,5 +1,7 @@
 """TargetWatch: windows, decay and the alarm."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -158,3 +160,19 @@ def test_the_evidence_of_the_watch_is_the_bayes_factor_on_all_labels():
     factor = log_bayes_factor((Z - X.mean(axis=0)) / scale, q, y - mean[:, 0], error_root=roots[0])
     assert p_values[1] == pytest.approx(np.exp(-factor))
     assert p_values[1] < p_values[0]
+
+
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
+def test_wide_data_have_the_error_at_home_of_new_rows(kind):
+    homes, actual, alarms = [], [], 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, w, Z = rng.normal(size=(40, 160)), rng.normal(size=160) / 12.0, rng.normal(size=(400, 160))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SparWarning)  # least squares fits the rows exactly
+            est = kind().fit(X, X @ w + 0.3 * rng.normal(size=40))
+            alarms += TargetWatch(est, window=1).update(Z).alarm
+        homes.append(est.home_rmse())
+        actual.append(np.sqrt(np.mean(np.square(Z @ w - est.predict(Z))) + 0.09))
+    assert 0.85 < np.mean(homes) / np.mean(actual) < 1.15  # the standard error of both means is below 5 %
+    assert alarms == 0

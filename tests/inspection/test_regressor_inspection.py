@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from pyspar import BayesSpARRegressor, InputError, inspect, report
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, inspect, report
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +90,15 @@ def test_options_that_need_linear_weights_are_refused_for_any_regressor(homes):
     X, y, Z = homes
     with pytest.raises(InputError, match=r"^weights"):
         inspect(Ridge().fit(X, y), Z, source=(X, y), weights={"mine": (np.ones(2), 0.0)})
+
+
+def test_groups_of_source_and_target_have_their_own_parameters():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    model, names = Ridge().fit(X, y), np.arange(40) % 5
+    plain, grouped = (inspect(model, X, source=(X, y), source_groups=g).outputs[0].home for g in (None, names))
+    assert plain != grouped
+    with pytest.raises(InputError, match="source_groups"):
+        inspect(model, X, source=(X, y), groups=names)
+    with pytest.raises(InputError, match="fit"):
+        inspect(SpARRegressor().fit(X, y), X, source_groups=names)

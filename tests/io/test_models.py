@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pyspar
-from pyspar import InputError, PCRRegressor, SpARRegressor
+from pyspar import InputError, PCRRegressor, SpARRegressor, TargetCorrection
 
 
 def through_pickle(model, tmp_path):
@@ -138,3 +139,12 @@ def test_untrusted_types_are_named(shift, tmp_path):
     skops.io.dump(est, tmp_path / "model.skops")
     with pytest.raises(InputError, match="Untrusted"):
         pyspar.load(tmp_path / "model.skops")
+
+
+def test_a_correction_of_trees_is_refused_with_the_type_and_the_cure(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = TargetCorrection(RandomForestRegressor(2).fit(X, X[:, 0])).fit(X, X[:, 0])
+    with pytest.raises(InputError, match=r"sklearn\.tree\._tree\.Tree.*skops\.io\.dump"):
+        pyspar.save(model, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())

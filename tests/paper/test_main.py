@@ -14,7 +14,7 @@ from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.runs.store import RunFolder, hold_lock
 
 pytest.importorskip("torch")
-KILLS = int(os.environ.get("PYSPAR_KILLS", "3"))  # PYSPAR_KILLS=10 for the long version
+KILLS = int(os.environ.get("PYSPAR_KILLS", "2"))  # PYSPAR_KILLS=10 for the long version
 FILES = ("records.jsonl", "table.md", "table.csv")
 needs_process_groups = pytest.mark.skipif(sys.platform == "win32", reason="needs groups of processes")
 
@@ -56,17 +56,17 @@ def group_is_gone(group):
     return False
 
 
-def test_a_suite_that_is_killed_at_random_times_ends_with_the_same_files(tmp_path):
+def test_a_suite_that_is_killed_at_random_times_ends_with_the_same_files(mini, tmp_path):
     start_time = time.monotonic()
-    run_or_kill(tmp_path / "undisturbed", 1)
-    seconds = time.monotonic() - start_time
+    reproduce(read_suite("alpha"), mini)
+    seconds = 2.0 + time.monotonic() - start_time  # the process also imports its packages
     rng = random.Random(0)
     killed = tmp_path / "killed"
     for _ in range(KILLS):
         run_or_kill(killed, rng.choice((1, 2)), delay=rng.uniform(0.3, 1.0) * seconds)
     run_or_kill(killed, 1)
     for name in FILES:
-        assert (killed / "alpha" / name).read_bytes() == (tmp_path / "undisturbed" / "alpha" / name).read_bytes()
+        assert (killed / "alpha" / name).read_bytes() == (mini.out / "alpha" / name).read_bytes()
     assert not list(killed.glob("runs/*/checkpoint.pt"))
     assert not list(killed.glob("runs/*/.*"))
 

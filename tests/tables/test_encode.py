@@ -22,7 +22,6 @@ from pyspar.tables.encode import (
     as_words,
     date_format,
     date_like_form,
-    has_decimal_commas,
     infer_kind,
 )
 
@@ -101,12 +100,6 @@ def test_text_that_looks_like_dates_has_a_form():
     assert date_like_form(pd.Series(["03/04/2021", "5/6/2021"])) == ("/", False)
     assert date_like_form(pd.Series(["2021.4.3"])) == (".", True)
     assert date_like_form(pd.Series(["3 apples"])) is None
-
-
-def test_decimal_commas_are_recognised():
-    assert has_decimal_commas(pd.Series(["1,5", "-2", "3,1e5", None]))
-    assert not has_decimal_commas(pd.Series(["1,5", "1,2,3"]))
-    assert not has_decimal_commas(pd.Series([1.5]))
 
 
 def test_numbers_of_one_precision_are_copied_and_others_converted():

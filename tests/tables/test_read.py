@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
+from pyspar.tables.bad_cells import convert_text_columns
 from pyspar.tables.jobs import Request, adapt_files
 from pyspar.tables.read import check_input, describe_separator, read_table
 
@@ -140,7 +141,7 @@ def test_another_separator_is_detected_and_noted(tmp_path, separator, suffix):
     decimal = "," if separator == ";" else "."
     path.write_text(separator.join(["a", "b"]) + "\n" + separator.join([f"1{decimal}5", "x"]) + "\n")
     frame, notes = read_table(path, "source")
-    assert frame["a"].tolist() == [1.5]
+    assert convert_text_columns(frame, path)[0]["a"].tolist() == [1.5]
     assert repr(separator) in notes[0]
     assert describe_separator(path, "source", "\t" if suffix == ".tsv" else ",") == ()
 

@@ -37,6 +37,7 @@ from pyspar.cli.options import (
     Stream,
     Target,
 )
+from pyspar.demo import command as demo_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -294,7 +295,7 @@ def predict(
 
 app.command(epilog=watch_command.EPILOG)(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
-app.command(epilog="Example: spar demo --out demo-output")(paper_reproduce.demo)
+app.command(epilog=demo_command.EPILOG)(demo_command.demo)
 
 
 def run() -> None:

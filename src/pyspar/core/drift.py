@@ -134,9 +134,10 @@ class Drift:
 
     def predictive_scale(self, features: Matrix, prediction: Vector) -> Vector:
         """Return the scale of the Student t distribution of the labels of rows about their corrected predictions."""
-        basis, outside = self._basis(features, prediction)
-        error2 = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
-        return np.asarray(np.sqrt(np.maximum(error2, 0.0) + self.noise2))
+        with np.errstate(over="ignore", invalid="ignore"):  # the scale of rows whose squares overflow is infinite
+            basis, outside = self._basis(features, prediction)
+            error2 = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
+        return np.asarray(np.sqrt(np.nan_to_num(np.maximum(error2, 0.0), nan=np.inf, posinf=np.inf) + self.noise2))
 
     def quantile(self, level: float) -> float:
         """Return the half width of a central interval with this probability, in units of the predictive scale."""
@@ -257,6 +258,7 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
     return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the lengths of rows whose squares overflow are not numbers
 def _split(rows: Matrix, q: Vector, directions: Matrix) -> tuple[Matrix, Vector]:
     """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
     along = rows @ directions

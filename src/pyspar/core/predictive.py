@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import gammaln, ndtr, stdtr, stdtrit
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.posterior import Posterior, prior_probabilities
 
 _NODES = 30
-_BISECTIONS = 26
+_MAX_STEPS = 60
+_TOLERANCE = 1e-7
+"""A quantile is accurate to this share of the smallest scale of its components."""
 _NORMAL_DEGREES = 300.0
 """Above this many degrees of freedom a t variable is approximated by a normal one, to three digits of a probability."""
 BLOCK_ROWS = 4096
@@ -45,20 +47,36 @@ class Predictive:
         return np.asarray(np.sqrt((self.scale**2 * spread + (self.centre - prediction) ** 2).mean(axis=0)))
 
     def quantile(self, level: float) -> Vector:
-        """Return the quantile of each row's label at ``level``, by bisection.
+        """Return the quantile of each row's label at ``level``, by Newton steps inside a bracket.
 
-        The quantile of a mixture lies between the smallest and the largest quantile of its components.
+        The quantile of a mixture lies between the smallest and the largest quantile of its components. A step that
+        leaves this bracket is replaced by a bisection.
         """
+        scale = np.where(self.scale > 0.0, self.scale, np.finfo(np.float64).tiny)
         quantiles = self.centre + self.scale * stdtrit(self.degrees, level)
         low, high = quantiles.min(axis=0), quantiles.max(axis=0)
-        safe = np.where(self.scale > 0.0, self.scale, np.finfo(np.float64).tiny)
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2.0
-            standardised = (middle - self.centre) / safe
-            normal = self.degrees > _NORMAL_DEGREES
-            below = (ndtr(standardised) if normal else stdtr(self.degrees, standardised)).mean(axis=0) < level
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray((low + high) / 2.0)
+        value = (low + high) / 2.0
+        for _ in range(_MAX_STEPS):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                probability, density = self._distribution(value, scale)
+                new = value - (probability - level) / density
+            low, high = np.where(probability < level, value, low), np.where(probability < level, high, value)
+            new = np.where((new >= low) & (new <= high), new, (low + high) / 2.0)
+            step, value = np.abs(new - value), new
+            if (step <= _TOLERANCE * scale.min(axis=0)).all():
+                break
+        return np.asarray(value)
+
+    def _distribution(self, value: Vector, scale: Matrix) -> tuple[Vector, Vector]:
+        """Return the probability of a label below each row's value, and its density there."""
+        t = (value - self.centre) / scale
+        if self.degrees > _NORMAL_DEGREES:
+            probability, density = ndtr(t), np.exp(-0.5 * t**2) / np.sqrt(2.0 * np.pi)
+        else:
+            v = self.degrees
+            peak = np.exp(gammaln((v + 1.0) / 2.0) - gammaln(v / 2.0)) / np.sqrt(v * np.pi)
+            probability, density = stdtr(v, t), peak * (1.0 + t**2 / v) ** (-(v + 1.0) / 2.0)
+        return probability.mean(axis=0), (density / scale).mean(axis=0)
 
 
 def predictive(

@@ -154,3 +154,24 @@ def _evidence_at(data: Coordinates, kappa: float, weight: float) -> Evidence:
         values = -0.5 * (data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
     values[sigma == 0.0] = np.inf
     return Evidence(sigma, sigma / np.sqrt(kappa), kappas, values, ("fixed",) * outputs)
+
+
+def left_out_rmse(belief: Belief) -> Vector:
+    r"""Return the error of generalised cross-validation, per output, of weights that could fit all rows exactly.
+
+    With singular values lambda_i of all N - 1 (centred) rows, and k of the ridge (zero for least squares),
+
+    .. math:: \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2}, \qquad n = N - 1
+
+    which is n RSS / tr(I - H)^2 after cancelling the factor k, so it stays finite if k is zero. It is NaN if the
+    weights are zero (k infinite).
+    """
+    lam = belief.x.lam
+    scaled = lam / lam[0]
+    kappa = np.asarray(belief.evidence.kappa if isinstance(belief, RidgeBelief) else np.zeros(belief.w_hat.shape[1]))
+    n = belief.weight - belief.centred
+    along = (belief.x.V.T @ belief.w_hat) * lam[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = np.square(along / scaled[:, None]).sum(axis=0)
+        trace = (1.0 / (np.square(scaled)[:, None] + kappa)).sum(axis=0)
+        return np.asarray(np.sqrt(n * squares) / trace)

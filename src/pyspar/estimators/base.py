@@ -20,9 +20,9 @@ from pyspar.core.moments import Moments, WeightMeaning
 from pyspar.core.posterior import posteriors_of
 from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
 from pyspar.core.prior import Prior, Units, inverse, units_of_features
-from pyspar.core.ridge import Belief
+from pyspar.core.ridge import Belief, left_out_rmse
 from pyspar.core.separation import Separation, measure_separation
-from pyspar.errors import InputError
+from pyspar.errors import InputError, warn
 from pyspar.estimators.experience import rmse_interval, row_factor
 from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
 from pyspar.estimators.moments_regressor import (
@@ -159,7 +159,15 @@ class AdaptableRegressor(MomentsRegressor):
         return per_output(np.sqrt(self._model_home_rmse() ** 2 + self._between_groups()), self._y_ndim)
 
     def _model_home_rmse(self) -> Vector:
-        """Return the expected RMSE per output, under the model, of the weights before adapting."""
+        """Return the expected RMSE per output, under the model, of the weights before adapting.
+
+        With no more rows than features, the model's expectation on the source's own rows is close to zero, because the
+        weights fit them exactly. The error of generalised cross-validation replaces it.
+        """
+        if self.moments_.rows - self._belief.centred <= self._belief.x.rank:
+            errors = left_out_rmse(self._belief)
+            if np.isfinite(errors).all():
+                return errors
         source = self._source.without_outputs()
         forecaster, weights = self._forecaster(source, plain=True), weights_of(copy.copy(self).reset())
         return np.sqrt([forecaster.expected_square(*weights, k) for k in range(weights[0].shape[1])])
@@ -167,6 +175,12 @@ class AdaptableRegressor(MomentsRegressor):
     def _between_groups(self) -> Vector:
         """Return the squared error, per output, by which new groups exceed the expectation of the model."""
         if getattr(self, "_group_rmse", None) is None:
+            if getattr(self, "_folds", None) is not None:
+                warn(
+                    "the source has a single group so far, so errors and intervals do not cover new groups; add "
+                    "batches of other groups with partial_fit, or leave groups out",
+                    stacklevel=4,
+                )
             return np.zeros(self.moments_.n_outputs)
         return np.asarray(np.maximum(self._group_rmse**2 - self._model_home_rmse() ** 2, 0.0))
 

@@ -21,7 +21,7 @@ from pyspar.estimators.target_labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_level
+from pyspar.estimators.validation import check_boolean, check_level
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,8 +40,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Computes the numeric features of the weights from the rows. A fitted transformer is used as it is. Another one
         is cloned and fitted on the target's rows. By default these are, if ``model`` is a Pipeline of several steps,
         the features that its last step receives; otherwise the columns of the rows. In data frames, numbers and
-        booleans are used as they are (missing ones imputed by the mean), other columns except dates are one-hot
-        encoded. Features are always standardised by the target.
+        booleans are used as they are (missing ones imputed by the mean), other columns except dates and durations are
+        one-hot encoded as text. Features are always standardised by the target.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Offset, slope and weights: their sizes with intervals, a test of each, and a test for any changed relation.
     features_ : the fitted transformer
     n_labels_ : int
-        The number of rows with a label of any output.
+        The number of rows whose label of any output was used: without rows of weight zero and ignored outliers.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -105,7 +105,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``.
         sample_weight : array of shape (m,), optional
-            A weight of 2 counts as two copies of the row.
+            Counts of rows: a weight of 2 is the same as two copies of the row. The result depends on their sum, so
+            weights of which only the ratios matter, such as inverse probabilities, must be divided by their mean.
         unlabelled : array or data frame, optional
             More rows of the target. All rows of the target determine its means and spreads, and the expected error.
 
@@ -137,9 +138,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             )
             for k in range(labels.shape[1])
         ]  # fmt: skip
-        new._drifts = [drift for drift, _ in outputs]
-        new.drift_ = outputs[0][1] if y_ndim == 1 else [report for _, report in outputs]
-        new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
+        new._drifts = [drift for drift, _, _ in outputs]
+        new.drift_ = outputs[0][1] if y_ndim == 1 else [report for _, report, _ in outputs]
+        new.n_labels_ = int(np.logical_or.reduce([used for _, _, used in outputs]).sum())
         new._y_ndim = y_ndim
         for stale in ("feature_names_in_",):
             self.__dict__.pop(stale, None)
@@ -160,6 +161,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         array of shape (m,), or (m, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
         """
         check_is_fitted(self)
+        check_boolean("return_std", return_std)
         Z = self._read(Z)
         before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
         prediction = self._shape([drift.correct(features, before[:, k]) for k, drift in enumerate(self._drifts)])
@@ -201,9 +203,15 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
         if hasattr(Z, "select_dtypes"):
+            repeated = Z.columns[Z.columns.duplicated()]
+            if len(repeated):
+                raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
             validate_data(self, Z, reset=reset, skip_check_array=True)
             if len(Z) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            complex_columns = list(Z.select_dtypes(include=["complexfloating"]).columns)
+            if complex_columns:
+                raise ValueError(f"Complex data not supported, got column {complex_columns[0]!r}; drop it")
             return Z
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         return validate_data(

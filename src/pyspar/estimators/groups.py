@@ -80,13 +80,33 @@ def check_groups(groups: Any, X: Any) -> list[str]:
     """Return the name of each row's group; raise ValueError if they do not match the rows."""
     if kind_of(X) not in ("rows", "sparse", "torch"):
         raise TypeError(f"groups require rows in memory, got {type(X).__name__}; use partial_fit or fit_batches")
-    labels, n = np.asarray(groups, dtype=object), int(np.shape(X)[0])
+    return name_groups(groups, int(np.shape(X)[0]))
+
+
+def name_groups(groups: Any, n: int) -> list[str]:
+    """Return the name of the group of each of n rows; equal numbers have the same name.
+
+    >>> name_groups([1, 1.0, "a"], 3)
+    ['1', '1', 'a']
+    """
+    labels = np.asarray(groups, dtype=object)
     if labels.shape != (n,):
         raise ValueError(f"groups must have one entry for each of {n} rows, got shape {labels.shape}")
-    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise ValueError(f"groups must not be missing, got {labels[missing[0]]} in row {missing[0]}; name these groups")
-    return [str(label) for label in labels]
+    is_whole = [isinstance(label, (float, np.floating)) and float(label).is_integer() for label in labels]
+    return [str(int(label) if whole else label) for label, whole in zip(labels, is_whole)]
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    is_equal = value is not None and value == value
+    return not isinstance(is_equal, (bool, np.bool_)) or not is_equal
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -11,7 +11,8 @@ from sklearn.utils import check_random_state
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.drift import TargetUnits
-from pyspar.estimators.row_features import check_model, compute_features, fit_features
+from pyspar.estimators.groups import name_groups
+from pyspar.estimators.row_features import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
 from pyspar.wording import format_number, list_some
@@ -60,7 +61,7 @@ def rows_to_label(
     Parameters
     ----------
     model : fitted regressor
-    Z : array or data frame of shape (m, D)
+    Z : array, sparse matrix or data frame of shape (m, D)
         Target rows, as for the model's ``predict``.
     n : int, default 10
         The number of rows to choose.
@@ -97,7 +98,7 @@ def rows_to_label(
     """
     check_model(model)
     check_choice("strategy", strategy, ("quantiles", "greedy"))
-    m = len(Z) if hasattr(Z, "__len__") else np.shape(Z)[0]
+    m = count_rows(Z)
     prediction = read_predictions(model, Z, m)
     costs, codes = _read_costs(cost, m), _read_groups(groups, m)
     allowed = np.isfinite(costs)
@@ -208,7 +209,10 @@ def _one_value(prediction: Matrix) -> Vector:
 
 
 def _read_costs(cost: Any, m: int) -> Vector:
-    costs = np.ones(m) if cost is None else np.asarray(cost, dtype=np.float64)
+    try:
+        costs = np.ones(m) if cost is None else np.asarray(cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cost must contain numbers, or NaN for rows that cannot be labelled ({error})") from None
     if costs.shape != (m,):
         raise ValueError(f"cost must have one entry for each of {m} rows, got shape {costs.shape}")
     if (costs <= 0.0).any():
@@ -219,14 +223,13 @@ def _read_costs(cost: Any, m: int) -> Vector:
 def _read_groups(groups: Any, m: int) -> Rows:
     if groups is None:
         return np.zeros(m, dtype=np.intp)
-    values = np.asarray(groups)
-    if values.shape != (m,):
-        raise ValueError(f"groups must have one entry for each of {m} rows, got shape {values.shape}")
-    return np.asarray(np.unique(values.astype(str), return_inverse=True)[1])
+    return np.asarray(np.unique(np.array(name_groups(groups, m)), return_inverse=True)[1])
 
 
 def _read_positions(rows: Any, m: int) -> Rows:
-    positions = np.asarray(rows if hasattr(rows, "shape") else list(rows))
+    positions = np.asarray(rows if hasattr(rows, "shape") else [] if rows is None else rows)
+    if positions.ndim != 1:
+        raise ValueError(f"exclude must be a sequence of row positions, or a mask of {m} rows, got {rows!r}")
     if positions.dtype == np.bool_ and positions.shape == (m,):
         positions = np.flatnonzero(positions)
     if positions.size and positions.dtype.kind not in "iu":

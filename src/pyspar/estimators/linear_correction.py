@@ -71,4 +71,4 @@ def fit_linear_correction(
         fit_output(rows, prediction[:, k], labels[:, k], counts, reference=reference[:, k], error_root=roots[k])
         for k in range(coef.shape[1])
     ]
-    return LinearCorrection(coef, intercept, [drift for drift, _ in outputs]), [report for _, report in outputs]
+    return LinearCorrection(coef, intercept, [drift for drift, _, _ in outputs]), [report for _, report, _ in outputs]

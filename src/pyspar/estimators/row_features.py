@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -15,9 +15,33 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
+from pyspar.estimators.groups import is_missing
 
 MAX_CATEGORIES = 50
 """Per column of a data frame. The rarest other categories share one feature."""
+
+MISSING_CATEGORY = "(missing)"
+
+
+class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self.n_features_in_ = X.shape[1]
+        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        text = np.empty(X.shape, dtype=object)
+        for j, name in enumerate(X.columns):
+            for i, value in enumerate(X[name]):
+                if isinstance(value, (list, dict, set, np.ndarray)):
+                    raise TypeError(
+                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
+                        "drop the column, or encode it with the parameter features"
+                    )
+                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
+        return text
 
 
 def check_model(model: Any) -> None:
@@ -26,6 +50,13 @@ def check_model(model: Any) -> None:
         raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
+
+
+def count_rows(Z: Any) -> int:
+    """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
+    if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
+        raise TypeError(f"Z must contain target rows, as for the model's predict, got {type(Z).__name__}")
+    return int(Z.shape[0]) if len(getattr(Z, "shape", ())) > 1 else len(Z)
 
 
 def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
@@ -41,8 +72,8 @@ def compute_features(transformer: Any, Z: Any) -> Matrix:
     """Return the features of rows as finite numbers."""
     features = transformer.transform(Z)
     features = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)
-    if features.ndim != 2 or len(features) != len(Z):
-        raise ValueError(f"features must be numbers of shape ({len(Z)}, D), got shape {features.shape}")
+    if features.ndim != 2 or len(features) != count_rows(Z):
+        raise ValueError(f"features must be numbers of shape ({count_rows(Z)}, D), got shape {features.shape}")
     if not np.isfinite(features).all():
         raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
     return features
@@ -61,11 +92,12 @@ def _encode_columns(Z: Any) -> Any:
     numbers = SimpleImputer(keep_empty_features=True)
     if not hasattr(Z, "select_dtypes"):
         return numbers
-    numeric = list(Z.select_dtypes(include=["number", "bool"]).columns)
     dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
+    numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
     words = [name for name in Z.columns if name not in numeric and name not in dates]
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
-    return ColumnTransformer([("numbers", numbers, numeric), ("words", encode, words)], sparse_threshold=0.0)
+    text = Pipeline([("text", TextColumns()), ("encode", encode)])
+    return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
 
 
 def _stack(blocks: list[Any]) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from pyspar.core.arrays import Matrix, Vector
@@ -15,6 +16,8 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import SparWarning
+from pyspar.estimators.groups import is_missing
+from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
 
@@ -89,6 +92,12 @@ class LabelForecast(Forecast):
     n_labels: float = 0.0
 
 
+Mask = NDArray[np.bool_]
+
+MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
+"""The range of the largest residual, whose square must not overflow or underflow."""
+
+
 def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
     """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
 
@@ -98,8 +107,11 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
     if isinstance(y, Mapping):
         y = _from_mapping(y, rows)
+    refuse_dates("y", y)
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
+    if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) == 1:
+        y = np.array([np.nan if is_missing(label) else label for label in y], dtype=object)
     y = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name="y")
     if y.ndim > 2 or y.ndim == 0:
         raise ValueError(f"y must have one or two dimensions, got shape {y.shape}")
@@ -119,7 +131,10 @@ def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
     """Return the model's predictions of shape (rows, K)."""
-    prediction = np.asarray(model.predict(Z), dtype=np.float64)
+    prediction = np.asarray(model.predict(Z))
+    if prediction.dtype.kind not in "biufO":
+        raise ValueError(f"model.predict must return numbers, got {prediction.dtype} from {type(model).__name__}")
+    prediction = prediction.astype(np.float64)
     if prediction.ndim not in (1, 2) or len(prediction) != rows:
         raise ValueError(f"model.predict must return one prediction for each of {rows} rows, got {prediction.shape}")
     if not np.isfinite(prediction).all():
@@ -138,6 +153,7 @@ def check_counts(sample_weight: Any, rows: int) -> Vector:
         return np.ones(rows)
     if np.isscalar(sample_weight):
         sample_weight = np.full(rows, sample_weight)
+    refuse_extreme_weights("sample_weight", sample_weight)
     weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
     if len(weights) != rows:
         raise ValueError(f"sample_weight must have one entry for each of {rows} rows, got {len(weights)}")
@@ -154,8 +170,8 @@ def fit_output(
     *,
     reference: Vector | None = None,
     error_root: Matrix | None = None,
-) -> tuple[Drift, TargetDrift]:
-    """Fit the drift of one output, with NaN for unknown labels, and report its size.
+) -> tuple[Drift, TargetDrift, Mask]:
+    """Fit the drift of one output, with NaN for unknown labels, and report its size and the rows that were used.
 
     Parameters
     ----------
@@ -175,6 +191,17 @@ def fit_output(
             f"Found {n} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more rows "
             "(pyspar.rows_to_label chooses them)"
         )
+    if (total := float(counts[known].sum())) < MIN_LABELS:
+        raise ValueError(
+            f"sample_weight counts the {n} labelled rows as {total:.3g} rows, while a minimum of {MIN_LABELS} is "
+            "required; weights are counts of rows, so divide them by their mean if only their ratios matter"
+        )
+    largest = float(np.abs(labels - prediction)[known].max())
+    if largest and not MIN_RESIDUAL <= largest <= MAX_RESIDUAL:
+        raise ValueError(
+            f"the largest difference between labels and predictions must be between {MIN_RESIDUAL:g} and "
+            f"{MAX_RESIDUAL:g}, because its square overflows otherwise, got {largest:.3g}; rescale the labels"
+        )
     if n < len(features) and np.ptp(labels[known]) == 0.0:
         warnings.warn(
             f"all {n} labels are {labels[known][0]:g}; the correction reduces the predictions to this value as far as "
@@ -190,7 +217,7 @@ def fit_output(
     compared = prediction if reference is None else reference
     root = None if error_root is None else error_root[known]
     test = run_shift_test(rows, q, (labels - compared)[known], counts[known], root)
-    return drift, _describe(drift, test)
+    return drift, _describe(drift, test), known
 
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:
@@ -259,7 +286,10 @@ def _from_mapping(y: Mapping[Any, Any], rows: int) -> Matrix:
     several = bool(y) and np.ndim(next(iter(y.values()))) == 1
     labels = np.full((rows, width), np.nan)
     for position, label in y.items():
-        labels[position] = label
+        try:
+            labels[position] = np.nan if is_missing(label) else label
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must contain numbers, got {label!r} for row {position} ({error})") from None
     return labels if several else labels[:, 0]
 
 

@@ -63,6 +63,7 @@ def inspect(
     source: tuple[Any, Any] | None = None,
     y: Any = None,
     groups: Any = None,
+    source_groups: Any = None,
     weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
@@ -84,9 +85,10 @@ def inspect(
         Labels of target rows, NaN where unknown. They do not change the forecasts. What they show comes first in the
         result. The labelled rows should be drawn at random from the target.
     groups : array, optional
-        A label for each row of Z; errors are then also forecast for each group. With ``source``, the group of each
-        source row: rows of one group are never on both sides of a split. Without ``source``, such groups are an
-        argument of ``fit``.
+        A label for each row of Z; errors are then also forecast for each group. Not available with ``source``.
+    source_groups : array, optional
+        With ``source``, the group of each source row: rows of one group are never on both sides of a split. Without
+        ``source``, such groups are an argument of ``fit``.
     weights : dict of name to (coef, intercept) or to a fitted linear estimator, optional
         Further weights to forecast, for example those of a model in use.
     sample_weight : array of shape (m,), optional
@@ -113,7 +115,14 @@ def inspect(
     if source is not None:
         if weights is not None or sample_weight is not None:
             raise InputError("weights and sample_weight are not available with source; leave them out")
-        return inspect_regressor(estimator, Z, source=source, y=y, groups=groups, outputs=outputs)
+        if groups is not None:
+            raise InputError(
+                "groups are groups of target rows, which are not available with source; pass the groups of the source "
+                "rows as source_groups"
+            )
+        return inspect_regressor(estimator, Z, source=source, y=y, groups=source_groups, outputs=outputs)
+    if source_groups is not None:
+        raise InputError("source_groups are not available without source; pass them to fit as groups")
     estimator = getattr(estimator, "best_estimator_", estimator)
     description, rows, preprocessing = repr(estimator), Z, None
     if isinstance(estimator, Pipeline):

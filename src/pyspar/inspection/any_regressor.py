@@ -24,8 +24,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
-from pyspar.estimators.groups import check_groups
-from pyspar.inspection.target_rows import is_missing
+from pyspar.estimators.groups import check_groups, is_missing
 from pyspar.progress import SILENT, Progress
 from pyspar.sources import moments_of
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.groups import is_missing
 from pyspar.inspection.compare import Pair
 from pyspar.sources.kinds import kind_of
 
@@ -182,16 +183,6 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
             )
         named[str(label)] = np.array(places[label])
     return named
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing("")
-    (True, True, False)
-    """
-    is_equal = value is not None and value == value
-    return not isinstance(is_equal, (bool, np.bool_)) or not is_equal
 
 
 def _select_rows(Z: Any, places: np.ndarray) -> Any:

@@ -16,8 +16,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from pyspar.estimators.groups import is_missing
 from pyspar.inspection.findings import Finding
-from pyspar.inspection.target_rows import is_missing
 from pyspar.wording import format_percent, list_categories
 
 SERIOUS_SHARE = 0.1

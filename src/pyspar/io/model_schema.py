@@ -47,9 +47,11 @@ TRUSTED = frozenset(
         "pyspar.estimators.correction.TargetCorrection",
         "pyspar.estimators.linear_correction.LinearCorrection",
         "pyspar.estimators.pcr.PCRRegressor",
+        "pyspar.estimators.row_features.TextColumns",
         "pyspar.estimators.spar.SpARRegressor",
         "pyspar.estimators.target_labels.DriftPart",
         "pyspar.estimators.target_labels.TargetDrift",
+        "pyspar.sources.files.number_text.NumberFormat",
         "pyspar.tables.encode.DateParts",
         "pyspar.tables.encode.Numbers",
         "pyspar.tables.encode.TableEncoder",
@@ -96,16 +98,18 @@ def check_model(data: bytes, where: str) -> set[str]:
         schema = entries.pop("schema.json", None)
         if schema is None:
             raise InputError(f"{where} is not a skops file: it has no schema.json")
+        root = json.loads(archive.read(schema), object_pairs_hook=_make_dict)
+        if not isinstance(root, dict) or not {"protocol", "_skops_version"} <= set(root):
+            raise InputError(f"{where} is not a skops file: its schema has no protocol")
+        check = _SchemaCheck(where, set(entries))
+        check.check_node({key: value for key, value in root.items() if key not in ("protocol", "_skops_version")})
+        if check.rejected:  # the types are the reason, also for the arrays that only they have
+            return check.rejected
+        if root["__loader__"] != "ObjectNode":
+            raise InputError(f"{where} must contain a model, got {check.name_of(root)}")
         for info in entries.values():
             read_array_header(archive, info, where)
-        root = json.loads(archive.read(schema), object_pairs_hook=_make_dict)
-    if not isinstance(root, dict) or not {"protocol", "_skops_version"} <= set(root):
-        raise InputError(f"{where} is not a skops file: its schema has no protocol")
-    check = _SchemaCheck(where, set(entries))
-    check.check_node({key: value for key, value in root.items() if key not in ("protocol", "_skops_version")})
-    if not check.rejected and root["__loader__"] != "ObjectNode":
-        raise InputError(f"{where} must contain a model, got {check.name_of(root)}")
-    return check.rejected
+    return set()
 
 
 class _SchemaCheck:

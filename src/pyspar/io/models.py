@@ -73,7 +73,8 @@ def _list_trusted_names(skops: ModuleType, data: bytes, where: str) -> list[str]
     rejected |= untrusted - TRUSTED - COLUMN_TYPES - {DTYPE}
     if rejected:
         raise InputError(
-            f"{where} contains types that pyspar does not trust: {', '.join(sorted(rejected))}; remove your own "
-            "functions from the pipeline, or use skops.io with your own list of trusted types"
+            f"{where} contains types that are not on pyspar's list of types in files: {', '.join(sorted(rejected))}; "
+            "tree models and your own functions are not on it; for your own files, use skops.io.dump(model, path) and "
+            "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )
     return sorted(untrusted)

@@ -6,11 +6,13 @@ them on request (``--bad-cells impute``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
@@ -22,10 +24,16 @@ from pyspar.sources.files.header import (
     suffix_of,
     suggest_drop,
 )
-from pyspar.sources.files.number_text import MIN_NUMBER_SHARE, NumberFormat
-from pyspar.tables.encode import date_format, read_mostly_dates, read_number_cells
+from pyspar.sources.files.number_text import MIN_NUMBER_SHARE, PLAIN, NumberFormat, infer_format
+from pyspar.tables.encode import NumberCells, date_format, read_mostly_dates, read_number_cells
+from pyspar.tables.read import read_cells
 from pyspar.tables.request import BadCells
 from pyspar.wording import list_some
+
+_SAMPLE_ROWS = 1000
+"""The rows of which the text shows how a column of floats is written."""
+_MAX_EXACT = 1e9
+"""Larger numbers have no reliable thousandths in float64, and are no groups of three digits after one point."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +53,25 @@ class TextColumn:
 
 
 def convert_text_columns(
-    table: pd.DataFrame, path: Path, *, skip: Collection[str] = ()
-) -> tuple[pd.DataFrame, dict[str, TextColumn]]:
+    table: pd.DataFrame, path: Path, *, skip: Collection[str] = (), expected: Mapping[str, NumberFormat] | None = None
+) -> tuple[pd.DataFrame, dict[str, TextColumn], dict[str, NumberFormat]]:
     """Read text columns with mostly numbers as numbers, and set bad cells among numbers and dates to missing.
 
-    ``path`` is the file of the table. If it separates its columns by semicolons, a comma that could be either is a
-    decimal comma. If its format has types, text that consists of whole numbers only is a code and stays text.
+    Return the table, the converted columns, and the formats of all columns of numbers. ``path`` is the file of the
+    table. If its format has types, text that consists of whole numbers only is a code and stays text. ``expected`` are
+    the formats of the source. A decimal mark that no cell of a column proves is that of the source if it is proven
+    there, otherwise that of the other columns, otherwise a comma if semicolons separate the columns.
     """
-    typed = not has_header(path)
-    prefer_comma = not typed and suffix_of(path) != ".xlsx" and separator_of(path) == ";"
+    typed, delimited = not has_header(path), has_header(path) and suffix_of(path) != ".xlsx"
+    prefer_comma = delimited and separator_of(path) == ";"
+    expected = expected or {}
     converted: dict[str, TextColumn] = {}
     table = table.copy(deep=False)
+    numbers = [name for name in table.columns if name not in skip and pd.api.types.is_float_dtype(table[name].dtype)]
+    numeric = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name].dtype)]
+    formats = {name: PLAIN for name in numeric if table[name].notna().any()}
+    formats |= _find_decimal_points(table[numbers], path) if delimited else {}
+    texts: dict[str, pd.Series[Any]] = {}
     for name in table.columns:
         if name in skip or not _has_text(table[name]):
             continue
@@ -64,15 +80,55 @@ def convert_text_columns(
             continue
         cells = read_number_cells(column, prefer_comma=prefer_comma)
         if cells.share > MIN_NUMBER_SHARE:
-            bad = tuple((int(row), str(column.iloc[row])) for row in cells.bad)
-            first = 0.0 if not cells.n_marked else float(cells.values[(column == cells.example).to_numpy().argmax()])
-            converted[name] = TextColumn(name, bad, cells.style, cells.n_marked, cells.example, first)
-            table[name] = cells.values
+            texts[name], formats[name] = column, cells.style
+            table[name], converted[name] = cells.values, _describe_cells(name, column, cells, prefer_comma)
         elif date_format(column) is None and (dates := read_mostly_dates(column)) is not None:
             bad = tuple((int(row), str(column.iloc[row])) for row in dates[1])
             converted[name] = TextColumn(name, bad)
             table[name] = dates[0]
-    return table, converted
+    marks = {style.decimal_comma for style in formats.values() if style.proof}
+    for name, style in list(formats.items()):
+        source = expected.get(name, PLAIN)
+        comma = source.decimal_comma if source.proof else marks == {True} or style.decimal_comma
+        if style.is_unproven and comma != style.decimal_comma:
+            column = texts.get(name) if name in texts else read_cells(path, [name])[name].replace("", None)
+            cells = read_number_cells(column, decimal_comma=comma)
+            formats[name], table[name] = cells.style, cells.values
+            converted[name] = _describe_cells(name, column, cells, False)
+    return table, converted, formats
+
+
+def _describe_cells(name: str, column: pd.Series[Any], cells: NumberCells, prefer_comma: bool) -> TextColumn:
+    """Return the account of a text column. Decimal commas are no remark where they are usual (``prefer_comma``)."""
+    bad = tuple((int(row), str(column.iloc[row])) for row in cells.bad)
+    n_marked = cells.n_marked
+    if prefer_comma and cells.style == NumberFormat(decimal_comma=True):
+        n_marked = 0
+    first = 0.0 if not n_marked else float(cells.values[(column == cells.example).to_numpy().argmax()])
+    return TextColumn(name, bad, cells.style, n_marked, cells.example, first)
+
+
+def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberFormat]:
+    """Return the formats of columns that were read as floats, with a cell that proves the point, or an ambiguous one.
+
+    '1.234' is 1234 with a decimal comma. Values below 1 or from 1,000 on, or with four decimals, exclude it; otherwise
+    the first cells of the file decide.
+    """
+    formats, unclear = {}, []
+    for name in numbers.columns:
+        values = numbers[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        fractions = values[np.isfinite(values) & (values != np.floor(values)) & (np.abs(values) < _MAX_EXACT)]
+        thousandths = fractions * 1000.0
+        is_group = (np.abs(fractions) >= 1.0) & (np.abs(fractions) < 1000.0)
+        is_group &= np.abs(thousandths - np.round(thousandths)) < 1e-6
+        if is_group.all():
+            unclear.append(name)
+        else:
+            formats[name] = NumberFormat(proof=f"{fractions[~is_group][0]:g}")
+    if unclear:
+        cells = read_cells(path, unclear, limit=_SAMPLE_ROWS)
+        formats |= {name: infer_format(Counter(cells[name]), decimal_comma=False) for name in cells.columns}
+    return formats
 
 
 def check_cells(
@@ -107,20 +163,42 @@ def check_cells(
     return tuple(notes)
 
 
-def check_percent(
-    source: Mapping[str, NumberFormat | None],
-    target: Mapping[str, NumberFormat | None],
+def check_formats(
+    source: Mapping[str, NumberFormat],
+    target: Mapping[str, NumberFormat],
     names: Iterable[str],
     path: Path,
+    role: str = "target",
 ) -> None:
-    """Raise InputError if a column has percent signs in one file only, because its units differ then."""
+    """Raise InputError if the numbers of a column cannot be compared with those of the source.
+
+    These are percent signs in one file only, different currencies, and different decimal marks of which one is a guess.
+    """
     for name in names:
-        styles = (source.get(name), target.get(name))
-        if sum(style is not None and style.percent for style in styles) == 1:
+        if name not in source or name not in target:
+            continue
+        ours, theirs = source[name], target[name]
+        where, fix = describe_file(role, path, name), "write the column in the same way in both files"
+        fix += "" if role == "labels" else f", or {suggest_drop([name])}"
+        if ours.percent != theirs.percent:
+            place = f"the {role}" if theirs.percent else "the source"
+            raise InputError(f"{where}: percent signs only in {place}; {fix}")
+        if ours.currency and theirs.currency and ours.currency != theirs.currency:
+            raise InputError(f"{where}: the currency is {theirs.currency}, in the source {ours.currency}; {fix}")
+        has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
+        if ours.decimal_comma != theirs.decimal_comma and has_guess:
             raise InputError(
-                f"{describe_file('target', path, name)}: percent signs in one of source and target only; write the "
-                f"column in the same way in both files, or {suggest_drop([name])}"
+                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so that one of them may "
+                f"be read a thousand times too large or too small; {fix}"
             )
+
+
+def _describe_mark(style: NumberFormat) -> str:
+    mark = "comma" if style.decimal_comma else "point"
+    reading = f"is read with a decimal {mark}"
+    if style.proof:
+        return f"{style.proof!r} {reading}"
+    return f"{style.ambiguous!r} {reading}, which no cell proves"
 
 
 def _has_text(column: pd.Series[Any]) -> bool:

@@ -88,12 +88,14 @@ class NumberCells:
     example: str
 
 
-def read_number_cells(column: pd.Series[Any], *, prefer_comma: bool = False) -> NumberCells:
-    """Read a column of text, or of text and numbers, as numbers."""
+def read_number_cells(
+    column: pd.Series[Any], *, prefer_comma: bool = False, decimal_comma: bool | None = None
+) -> NumberCells:
+    """Read a column of text, or of text and numbers, as numbers; with ``decimal_comma`` the decimal mark is known."""
     cells = column.to_numpy(dtype=object, na_value=None)
     numeric = np.array([isinstance(cell, (int, float, np.number)) and cell is not None for cell in cells], dtype=bool)
     counts = Counter(str(cell) for cell, is_number in zip(cells, numeric) if cell is not None and not is_number)
-    style = infer_format(counts, prefer_comma=prefer_comma)
+    style = infer_format(counts, prefer_comma=prefer_comma, decimal_comma=decimal_comma)
     numbers, bad_texts, share = parse_cells(counts, style)
     unreadable = set(bad_texts)
     values, bad = np.full(len(cells), np.nan), []
@@ -203,13 +205,13 @@ def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[n
     return None
 
 
-def has_decimal_commas(column: pd.Series[Any]) -> bool:
-    """Return whether all values of a text column are numbers with a decimal comma."""
-    return _all_match(_text_values(column), r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?")
-
-
 class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
-    """The preprocessing of a table. A table without some of its columns raises an InputError that names them."""
+    """The preprocessing of a table. A table without some of its columns raises an InputError that names them.
+
+    ``formats_`` are the formats in which the numbers of the source's file are written, including those of the label.
+    """
+
+    formats_: dict[str, NumberFormat]
 
     def transform(self, X: Any, **params: Any) -> Any:
         """Encode the rows of a data frame."""

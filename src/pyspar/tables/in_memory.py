@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from pyspar.sources.files.header import (
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Fit, Imputed, Inputs, Writing, intervals_of
-from pyspar.tables.bad_cells import TextColumn, check_cells, check_percent, convert_text_columns
+from pyspar.tables.bad_cells import TextColumn, check_cells, check_formats, convert_text_columns
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -96,22 +96,24 @@ def load_files(request: Request, progress: Progress, *, fit_groups: bool = True)
 
     progress.finish("read")
     progress.start("read", "reading the target")
-    target_read = _read(request, target_path, "target", as_text=selection.categorical)
+    formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
+    target_read = _read(request, target_path, "target", as_text=selection.categorical, expected=formats)
     target = _rename_arrays(target_read.frame, target_path, source, source_path, label)
     check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=identity)
     _check_target(target, target_path, selection, source, identity=identity)
     target_notes = check_cells(
         target_read.text, {*selection.names, label}, target_path, "target", request.bad_cells, label=label
     )
-    check_percent(read.styles, target_read.styles, selection.numeric, target_path)
+    check_formats(formats, target_read.formats, formats, target_path)
     labels, label_notes = _target_labels(target, target_path, label)
     if request.labels is not None:
-        labels = add_labels(labels, request.labels, label, target)
+        labels = add_labels(labels, request.labels, label, target, formats)
 
     progress.finish("read")
     progress.start("encode", "encoding the columns")
     used = list(selection.names)
     encoder = build_encoder(source, selection).fit(source[used])
+    encoder.formats_ = formats
     columns = list_raw_columns(encoder)
     X = _encode(encoder, source[used], columns, "source")
     Z = _encode(encoder, target[used], columns, "target")
@@ -179,18 +181,22 @@ class _Read:
     frame: pd.DataFrame
     notes: tuple[str, ...]
     text: dict[str, TextColumn]
-
-    @property
-    def styles(self) -> dict[str, NumberFormat | None]:
-        return {name: column.style for name, column in self.text.items()}
+    formats: dict[str, NumberFormat]
 
 
-def _read(request: Request, path: Path, role: str, *, as_text: Collection[str]) -> _Read:
+def _read(
+    request: Request,
+    path: Path,
+    role: str,
+    *,
+    as_text: Collection[str],
+    expected: Mapping[str, NumberFormat] | None = None,
+) -> _Read:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
     frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
     skip = {*as_text, *request.drop, request.identity or "", request.groups or ""}
-    frame, text = convert_text_columns(frame, path, skip=skip)
-    return _Read(frame, notes, text)
+    frame, text, formats = convert_text_columns(frame, path, skip=skip, expected=expected)
+    return _Read(frame, notes, text, formats)
 
 
 def _has_column(path: Path, name: str | None) -> bool:

@@ -61,9 +61,10 @@ class InputFile:
         return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
 
     @property
-    def styles(self) -> dict[str, NumberFormat | None]:
-        """The formats of text columns that are read as numbers."""
-        return {} if self.rows is None else {column.name: column.style for column in self.rows.columns}
+    def formats(self) -> dict[str, NumberFormat]:
+        """The formats of columns that are read as numbers."""
+        columns = () if self.rows is None else self.rows.columns
+        return {column.name: column.style or column.written for column in columns if column.dtype is not None}
 
     @property
     def where(self) -> str:
@@ -147,7 +148,7 @@ def load_rows(path: Path, role: str) -> LoadedFile:
     """Read a whole file into memory, as rows that are reduced like those of a stream."""
     check_input(path, role)
     frame, _ = read_table(path, role)
-    frame, text = convert_text_columns(frame, path)
+    frame, text, _ = convert_text_columns(frame, path)
     columns = []
     for name in frame.columns:
         dtype = frame[name].dtype

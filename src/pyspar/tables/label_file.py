@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +10,30 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, describe_rows, separator_of, suffix_of
-from pyspar.tables.bad_cells import check_cells, convert_text_columns
+from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import check_input, read_table
+from pyspar.tables.read import check_input, read_cells, read_table
 from pyspar.tables.write import make_table_safe
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
 
 
-def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame) -> Any:
-    """Return the labels of the target with those of a file, which has the columns ``row`` and the label."""
+def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, formats: Mapping[str, NumberFormat]) -> Any:
+    """Return the labels of the target with those of a file, which has the columns ``row`` and the label.
+
+    ``formats`` has the format of the source's labels.
+    """
     n_rows = len(target)
     check_input(path, "labels")
     frame, _ = read_table(path, "labels")
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    frame, text = convert_text_columns(frame, path)
+    frame, text, own = convert_text_columns(frame, path, expected=formats)
+    check_formats(formats, own, (label,), path, "labels")
     check_cells(text, (ROW, label), path, "labels", "stop", label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))
@@ -82,9 +88,7 @@ def write_rows_to_label(
     if label in (ROW, REASON):
         raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
     if suffix_of(target) in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):  # the cells as they are in the file
-        table = pd.read_csv(
-            target, sep=separator_of(target), dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
-        )
+        table = read_cells(target, table.columns)
     chosen = table.iloc[list(rows)].reset_index(drop=True)
     others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
     first = pd.DataFrame({ROW: np.asarray(rows, dtype=np.int64), label: "", REASON: list(reasons)})

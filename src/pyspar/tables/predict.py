@@ -18,8 +18,9 @@ from pyspar.inspection.unseen_categories import describe_columns, find_unseen
 from pyspar.io.models import load
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.account import Writing
-from pyspar.tables.bad_cells import check_cells, convert_text_columns
+from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.read import check_input, read_table
 from pyspar.tables.request import BadCells, check_interval_level, check_outputs
@@ -62,7 +63,9 @@ def predict_file(
         if name is not None and name not in frame.columns:
             where = describe_file("file", path)
             raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, frame.columns)}")
-    frame, text = convert_text_columns(frame, path, skip={*categorical, identity or ""})
+    formats = get_formats(model)
+    frame, text, own = convert_text_columns(frame, path, skip={*categorical, identity or ""}, expected=formats)
+    check_formats(formats, own, [*used, *([] if label is None else [label])], path, "file")
     used = used or [name for name in frame.columns if name not in (identity, label)]
     notes += check_cells(text, {*used, label or ""}, path, "file", bad_cells, label=label)
     missing = [name for name in used if name in frame.columns and frame[name].isna().any()]
@@ -96,6 +99,13 @@ def list_model_columns(model: Any) -> tuple[list[str], list[str]]:
         return [], [str(name) for name in getattr(model, "feature_names_in_", ())]
     categorical = [name for step, _, names in encoder.transformers_ if step.startswith("category") for name in names]
     return categorical, [str(name) for name in encoder.feature_names_in_]
+
+
+def get_formats(model: Any) -> dict[str, NumberFormat]:
+    """Return the formats of the numbers in the file that a model of ``spar adapt`` was fitted on, if it has them."""
+    model = model.model if isinstance(model, TargetCorrection) else model
+    encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
+    return dict(getattr(encoder, "formats_", {}))
 
 
 def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:

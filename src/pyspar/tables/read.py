@@ -32,7 +32,6 @@ from pyspar.sources.files.header import (
     unreadable_file_error,
 )
 from pyspar.sources.files.npy import array_file_error
-from pyspar.tables.encode import has_decimal_commas
 from pyspar.tables.memory import free_memory
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
@@ -73,6 +72,14 @@ def read_table(
     if len(frame) == 0:
         raise InputError(f"{where}: the file has {len(frame.columns)} columns and no rows")
     return frame, notes
+
+
+def read_cells(path: Path, names: Collection[str], *, limit: int | None = None) -> pd.DataFrame:
+    """Return columns of delimited text as they are in the file, without missing values; at most ``limit`` rows."""
+    return pd.read_csv(
+        path, sep=separator_of(path), encoding="utf-8-sig", index_col=False, dtype=str, keep_default_na=False,
+        usecols=lambda name: name in names, nrows=limit,
+    )  # fmt: skip
 
 
 def has_names(path: Path) -> bool:
@@ -118,10 +125,6 @@ def _read_delimited(
         raise _record_error(where, error) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, PermissionError) as error:
         raise unreadable_file_error(path, role, error, "gzip") from error
-    if separator == ";":
-        for name in frame.columns:
-            if name != verbatim and has_decimal_commas(frame[name]):
-                frame[name] = pd.to_numeric(frame[name].str.replace(",", ".", regex=False))
     return frame, describe_separator(path, role, separator)
 
 

@@ -11,6 +11,7 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.columns import Selection, build_encoder
 
 _ROUNDING = 64.0 * EPS64
@@ -79,7 +80,9 @@ def root_mean_square_error(moments: Moments, weights: Vector, intercept: float) 
     return float(np.linalg.norm(residual) / np.sqrt(moments.weight))
 
 
-def build_fitted_encoder(scale: Scale, rows: int, *, single: bool) -> ColumnTransformer:
+def build_fitted_encoder(
+    scale: Scale, rows: int, *, single: bool, formats: dict[str, NumberFormat] | None = None
+) -> ColumnTransformer:
     """Return the preprocessing that a fit to the rows of the source would give.
 
     It is fitted to two rows, mean - spread and mean + spread, and then gets the exact numbers.
@@ -93,4 +96,5 @@ def build_fitted_encoder(scale: Scale, rows: int, *, single: bool) -> ColumnTran
     scaler = steps["scale"]
     scaler.mean_, scaler.scale_, scaler.var_ = scale.mean.copy(), scale.spread.copy(), scale.spread**2
     scaler.n_samples_seen_ = rows
+    encoder.formats_ = formats or {}
     return encoder

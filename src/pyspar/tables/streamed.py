@@ -27,7 +27,7 @@ from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
 from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Imputed, Inputs, Writing, intervals_of
-from pyspar.tables.bad_cells import check_percent
+from pyspar.tables.bad_cells import check_formats
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
@@ -157,7 +157,12 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
         scale.names,
         account,
         (*_list_notes(request, source, target, label, varying), *read.notes, *target_read.notes),
-        lambda: build_fitted_encoder(scale, x.rows, single=bool((x.eps > np.finfo(np.float64).eps).all())),
+        lambda: build_fitted_encoder(
+            scale,
+            x.rows,
+            single=bool((x.eps > np.finfo(np.float64).eps).all()),
+            formats={name: style for name, style in source.formats.items() if name in (*scale.names, label)},
+        ),
     )
 
 
@@ -172,7 +177,7 @@ def _check_columns(
     check_features(target.names, features, target.where)
     if target.rows is not None:
         target.rows.read(features, identity=identity)  # checks the types of the columns and reads no rows yet
-        check_percent(source.styles, target.styles, features, target.path)
+        check_formats(source.formats, target.formats, [*features, label], target.path)
     return features, ignored
 
 
@@ -300,7 +305,7 @@ def _list_notes(
         f"{file.role}: {name}: text that is read as numbers"
         for file in row_files
         for name in features
-        if file.styles.get(name) is not None
+        if file.rows is not None and file.rows.column(name).style is not None
     ]
     notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]
     if target.rows is not None and label in target.names and label not in target.rows.numeric:

@@ -17,9 +17,9 @@ from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of
-from pyspar.tables.bad_cells import check_cells, convert_text_columns
+from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.predict import describe_unseen, list_model_columns
+from pyspar.tables.predict import describe_unseen, get_formats, list_model_columns
 from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
 from pyspar.tables.request import Request
 
@@ -152,6 +152,8 @@ def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
     check_input(path, "target")
     categorical, used = list_model_columns(watch.model)
     frame, _ = read_table(path, "target", as_text=categorical, verbatim=identity)
-    frame, text = convert_text_columns(frame, path, skip={*categorical, identity or ""})
+    formats = get_formats(watch.model)
+    frame, text, own = convert_text_columns(frame, path, skip={*categorical, identity or ""}, expected=formats)
+    check_formats(formats, own, used, path)
     check_cells(text, used, path, "target", "stop")
     return frame[used] if used and set(used) <= set(frame.columns) else frame

@@ -1,1 +1,1 @@
-"""The commands of ``spar`` that reproduce the paper: ``data``, ``reproduce`` and ``demo``."""
+"""The commands of ``spar`` that reproduce the paper: ``data`` and ``reproduce``."""

@@ -1,4 +1,4 @@
-"""The commands ``spar reproduce`` and ``spar demo``."""
+"""The command ``spar reproduce``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from pyspar.errors import need
 from pyspar.paper.commands import show_results
 from pyspar.progress import show_progress
 from pyspar.terminal import handle_errors
@@ -103,18 +102,3 @@ def _check(results: Path, names: list[str] | None) -> None:
     show_results.print_check(problems)
     if problems:
         raise typer.Exit(1)
-
-
-def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the figure.")] = Path("demo-output"),
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    """Fit, adapt and compare five methods on a real data set with a natural shift between states."""
-    with handle_errors(debug=debug):
-        need("matplotlib", "paper")
-        from pyspar.paper.experiments import demo as experiment
-
-        with show_progress() as progress:
-            progress.start("demo", "fitting and adapting")
-            result = experiment.run(out)
-        show_results.print_demo(result)

@@ -1,4 +1,4 @@
-"""Terminal output of the experiments: progress, tables of published numbers beside ours, and the demo."""
+"""Terminal output of the experiments: progress, and tables of published numbers beside ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rich.text import Text
 from pyspar.progress import Lines, Progress, show_progress
 
 if TYPE_CHECKING:
-    from pyspar.paper.experiments.demo import Demo
     from pyspar.paper.output.tables import Result, Sheet
 
 
@@ -114,38 +113,3 @@ def _make_table(sheet: Sheet, width: int) -> Table:
         table.add_row(*(Text(cell) for cell in row))
         section = row[0]
     return table
-
-
-def print_demo(result: Demo) -> None:
-    """Print the data, the errors and the adaptation of the demo."""
-    console = Console(highlight=False)
-    task, adaptation = result.task, result.adaptation
-    kind = task.group_kind
-    console.print(
-        f"[bold]Communities and Crime[/bold]: violent crime per population, predicted from "
-        f"{len(task.feature_names)} census columns. The source has {len(task.train):,} communities in some {kind}s. "
-        f"The target has {len(task.test):,} in others, whose labels are used for the scores only.\n"
-    )
-    table = Table()
-    table.add_column("method")
-    table.add_column("target RMSE", justify="right")
-    table.add_column(f"worst {kind}", justify="right")
-    table.add_column("")
-    notes = {
-        "OLS": "least squares",
-        "ridge": "penalty by leave-one-out on the source",
-        "PCR": "components by GCV on the source",
-        "SpAR": "adapted to the unlabelled target",
-        "Bayes-SpAR": "ridge in units of the larger standard deviation",
-    }
-    best = [min(pair[k] for pair in result.errors.values()) for k in (0, 1)]
-    for name, pair in result.errors.items():
-        cells = [f"[bold]{v:.4f} *[/bold]" if v == b else f"{v:.4f}  " for v, b in zip(pair, best, strict=True)]
-        table.add_row(name, *cells, notes[name])
-    console.print(table)
-    console.print(
-        f"* best. SpAR removed {int(adaptation.removed.sum())} of {adaptation.z.rank} target directions from the "
-        "weights, those along which the source carries little information. On raw columns such as these, the default "
-        "(Bayes-SpAR) usually matches ridge; docs/evidence.md compares them on 307 data sets."
-    )
-    console.print(Text(f"\nfigure: {result.figure}"), soft_wrap=True)

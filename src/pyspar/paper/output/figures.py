@@ -1,4 +1,4 @@
-"""The figures of the synthetic experiments and of the demo. Each function writes one PNG and returns its path."""
+"""The figures of the synthetic experiments. Each function writes one PNG and returns its path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyspar.core.adapt import Adaptation
 from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
 from pyspar.errors import need
@@ -94,41 +93,4 @@ def draw_inflation(path: Path, seed: int = 123) -> Path:
     axis.set_ylabel(r"spectral inflation $\mathrm{Var}_{z,j} / M$ (noise variance 1)")
     axis.legend()
     axis.grid(alpha=0.3)
-    return save_figure(figure, path)
-
-
-def draw_demo(adaptation: Adaptation, errors: dict[str, tuple[float, float]], group: str, path: Path) -> Path:
-    """Draw the two costs of each target direction, and the error of each method."""
-    figure = new_figure(10.5, 4.2)
-    left, right = figure.subplots(1, 2)
-    keeping = adaptation.var[:, 0] / adaptation.n_target
-    removing = adaptation.bias_hat[:, 0] / adaptation.n_target
-    removed = adaptation.removed[:, 0]
-    left.scatter(removing[removed], keeping[removed], s=16, color=REMOVED, label=f"removed ({removed.sum()})")
-    left.scatter(
-        removing[~removed], keeping[~removed], s=22, marker="s", color=SOURCE, label=f"kept ({(~removed).sum()})"
-    )
-    # The line separates the nearest points of the two kinds, without reference to the rule.
-    ratio = np.sqrt((removing / keeping)[removed].max(initial=0.0) * (removing / keeping)[~removed].min(initial=np.inf))
-    if np.isfinite(ratio) and ratio > 0:
-        ends = np.array([removing.min(), removing.max()])
-        left.plot(ends, ends / ratio, "--", lw=1, color="0.4", label="the rule")
-    left.set(
-        xscale="log", yscale="log", xlabel="error of removing it, estimated", ylabel="error of keeping it, expected"
-    )
-    left.set_ylim(keeping.max() / 1e6, keeping.max() * 10)
-    left.set_xlim(removing.max() / 1e7, removing.max() * 3)
-    left.set_title("Each target direction: squared error per row")
-    left.legend(loc="lower right")
-    left.grid(alpha=0.3)
-    rows = np.arange(len(errors))
-    for offset, k, colour, label in ((-0.2, 0, SOURCE, "all target rows"), (0.2, 1, TARGET, f"worst {group}")):
-        values = [pair[k] for pair in errors.values()]
-        bars = right.bar(rows + offset, values, 0.38, color=colour, label=label)
-        right.bar_label(bars, fmt="%.3f", padding=2, fontsize=9)
-    right.set_xticks(rows, list(errors))
-    right.set_ylabel("RMSE on the target")
-    right.set_ylim(0, 1.25 * max(max(pair) for pair in errors.values()))
-    right.set_title("Target error, lower is better")
-    right.legend(loc="upper right", ncols=2)
     return save_figure(figure, path)

@@ -25,8 +25,9 @@ AGREES, PARTLY = 0.9, 0.5
 """The shares of cells from which a table counts as agreeing, and as partly agreeing."""
 NOTE = (
     f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one. A table agrees if at "
-    f"least {AGREES:.0%} of its cells do, and partly from {PARTLY:.0%} on. The last number counts the rows in which "
-    "adding SpAR to a training method changes the mean error in the published direction."
+    f"least {AGREES:.0%} of its cells do, and partly from {PARTLY:.0%} on; of the others, ours are lower or higher. "
+    "The last number counts the rows in which adding SpAR to a training method changes the mean in the published "
+    "direction."
 )
 UNPLANNED = (("PovertyMap-WILDS, tuned", "povertymap"),)
 """Published tables without a suite, and the data set that they require."""
@@ -91,7 +92,10 @@ def _judge_methods(suite: Suite, records: list[Record]) -> str:
     word = "agrees" if share >= AGREES else "partly agrees" if share >= PARTLY else "differs"
     same, gains = _count_signs(suite, records)
     signs = f"; SpAR's sign in {same} of {gains}" if gains else ""
-    return f"{word}: {near} of {len(differences)} cells{signs}"
+    lower, higher = (sum(sign * difference > LIMIT for difference in differences) for sign in (-1, 1))
+    others = [f"{count} {name}" for count, name in ((lower, "lower"), (higher, "higher")) if count]
+    outside = f" ({', '.join(others)})" if others else ""
+    return f"{word}: {near} of {len(differences)} cells{outside}{signs}"
 
 
 def _count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MISSING_WORDS = frozenset(
     ["", "-", "--", "\u2013", "\u2014", "?", ".", "na", "n/a", "n.a.", "#na", "#n/a", "<na>", "nan", "-nan", "null"]
@@ -32,42 +32,67 @@ def _compile(point: str, group: str) -> re.Pattern[str]:
 _PATTERNS = {False: _compile(".", ","), True: _compile(",", ".")}
 _GROUP_MARKS = str.maketrans("", "", ".,' ")
 _PLAIN_SPACES = str.maketrans("\u00a0\u2009\u202f\u2019\u2212", "   '-")
-_ONLY_DECIMAL_COMMA = re.compile(r"[^,]*,(?!\d{3}(\D|$))[^,]*|[^,]*\.[^,]*,[^,]*|\D*0,[^,]*")
-_ONLY_GROUP_COMMA = re.compile(r",\d{3}[.,]")
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The decimal mark of a column, whether its cells have a percent sign, and its currency sign or ''."""
+    """The decimal mark of a column, whether its cells have a percent sign, and its currency sign or ''.
+
+    ``proof`` is a cell that is a number with this decimal mark only, such as '8,33', or ''. ``ambiguous`` is a cell
+    that is another number with the other decimal mark, such as '1,599', or ''.
+    """
 
     decimal_comma: bool = False
     percent: bool = False
     currency: str = ""
+    proof: str = field(default="", repr=False, compare=False)
+    ambiguous: str = field(default="", repr=False, compare=False)
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether cells would be other numbers with the other decimal mark, and no cell excludes it."""
+        return bool(self.ambiguous) and not self.proof
 
 
 PLAIN = NumberFormat()
 """A decimal point, no percent sign, no currency."""
 
 
-def infer_format(counts: Mapping[str, int], *, prefer_comma: bool = False) -> NumberFormat:
+def infer_format(
+    counts: Mapping[str, int], *, prefer_comma: bool = False, decimal_comma: bool | None = None
+) -> NumberFormat:
     """Return the format of a column from its cells and how often each occurs.
 
     The decimal mark is a comma if most cells with a comma can only be read so. If no cell decides ('1,599'), it is a
-    point unless ``prefer_comma``.
+    point unless ``prefer_comma``. With ``decimal_comma`` it is known.
 
     >>> infer_format({"1,599": 3, "12": 1}), infer_format({"1,5": 1, "2,25": 1, "1,599": 1}).decimal_comma
     (NumberFormat(decimal_comma=False, percent=False, currency=''), True)
     """
-    with_comma = {text: n for text, n in counts.items() if "," in text}
-    only_decimal = sum(n for text, n in with_comma.items() if _ONLY_DECIMAL_COMMA.fullmatch(text))
-    only_group = any(_ONLY_GROUP_COMMA.search(text) for text in with_comma)
-    comma = bool(with_comma) and (2 * only_decimal > sum(with_comma.values()) or (prefer_comma and not only_group))
+    proofs: dict[bool, str] = {}
+    ambiguous, n_comma, n_decimal_comma, has_group_comma = "", 0, 0, False
+    for text, n in counts.items():
+        with_point, with_comma = _split(text, False), _split(text, True)
+        if with_point == with_comma:
+            continue
+        n_comma += n if "," in text else 0
+        if with_point is not None and with_comma is not None:
+            ambiguous = ambiguous or text
+        elif with_point is None:
+            proofs.setdefault(True, text)
+            n_decimal_comma += n if "," in text else 0
+        else:
+            proofs.setdefault(False, text)
+            has_group_comma |= "," in text
+    comma = 2 * n_decimal_comma > n_comma or (prefer_comma and n_comma > 0 and not has_group_comma)
+    comma = comma if decimal_comma is None else decimal_comma
     signs = _count_signs(counts, comma)
-    if comma and (points := _count_signs(counts, False)).total() > signs.total():
+    if comma and decimal_comma is None and (points := _count_signs(counts, False)).total() > signs.total():
         comma, signs = False, points
     percent = 2 * signs["%"] > signs.total()
     currencies = Counter({sign: n for sign, n in signs.items() if sign not in ("", "%")})
-    return NumberFormat(comma, percent, currencies.most_common(1)[0][0] if currencies else "")
+    currency = currencies.most_common(1)[0][0] if currencies else ""
+    return NumberFormat(comma, percent, currency, proofs.get(comma, ""), ambiguous)
 
 
 def parse_number(text: str, style: NumberFormat = PLAIN) -> float | None:
@@ -91,7 +116,10 @@ def parse_number(text: str, style: NumberFormat = PLAIN) -> float | None:
 
 
 def parse_cells(counts: Mapping[str, int], style: NumberFormat) -> tuple[dict[str, float], list[str], float]:
-    """Return the numbers of different cells, the bad cells, and the share of numbers among the cells with a value."""
+    """Return the numbers of different cells, the bad cells, and the share of numbers among the cells with a value.
+
+    The share includes cells that are numbers in another format.
+    """
     numbers: dict[str, float] = {}
     bad: list[str] = []
     n_numbers = n_bad = 0
@@ -99,7 +127,8 @@ def parse_cells(counts: Mapping[str, int], style: NumberFormat) -> tuple[dict[st
         number = parse_number(text, style)
         if number is None:
             bad.append(text)
-            n_bad += n
+            is_number = _split(text, False) is not None or _split(text, True) is not None
+            n_numbers, n_bad = n_numbers + n * is_number, n_bad + n * (not is_number)
         else:
             numbers[text] = number
             n_numbers += 0 if math.isnan(number) else n

@@ -121,7 +121,10 @@ def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int,
     n_bad = 0
     for name in dict.fromkeys([*plan.features, *([] if plan.label is None else [plan.label])]):
         if is_text(columns[name].type):
-            columns[name], bad = _parse_text(columns[name], plan.formats.get(name, NumberFormat()))
+            style = plan.formats.get(name, NumberFormat())
+            columns[name], bad = _parse_text(columns[name], style)
+            if style.is_unproven:
+                _check_decimal_mark(bad, style, describe_file(role, path, name), path, first)
             if bad and not plan.missing_features:
                 cells = [(name, first + row, text) for row, text in bad]
                 raise bad_cells_error(cells, path, role, label=plan.label)
@@ -142,6 +145,19 @@ def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int,
         X[:, j] = _as_floats(columns[name]) if plan.missing_features else columns[name].to_numpy(zero_copy_only=False)
     y = None if plan.label is None else _as_floats(columns[plan.label])
     return RowBatch(X, y, columns.get(plan.identity), path, first, n_bytes, n_bad=n_bad)
+
+
+def _check_decimal_mark(bad: list[tuple[int, str]], style: NumberFormat, where: str, path: Path, first: int) -> None:
+    """Raise InputError for a cell that proves the other decimal mark than that of earlier, ambiguous cells."""
+    other = replace(style, decimal_comma=not style.decimal_comma)
+    for row, text in bad:
+        if parse_number(text, other) is not None:
+            mark, others = ("comma", "point") if style.decimal_comma else ("point", "comma")
+            raise InputError(
+                f"{where}: {text!r} in {describe_rows([first + row], path)} has a decimal {others}, but "
+                f"{style.ambiguous!r} in the first rows was read with a decimal {mark}; write all cells in one format, "
+                "or do not stream"
+            )
 
 
 def is_text(kind: Any) -> bool:

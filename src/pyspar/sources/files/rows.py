@@ -19,7 +19,7 @@ import numpy as np
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, describe_rows, suggest_column
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.number_text import PLAIN, NumberFormat
 from pyspar.sources.stream import read_ahead
 
 BATCH_BYTES = 16_000_000
@@ -37,7 +37,7 @@ class Column:
     """A column: its name, its numpy dtype (None if it is not numeric), and the name of its type in the file.
 
     ``eps`` is the relative precision of the values. It is coarser than that of the dtype if files differ. ``style`` is
-    the format of numbers that are written as text.
+    the format of numbers that are read as text. ``written`` is the format of others, if it is known.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Column:
     type_name: str
     eps: float = EPS64
     style: NumberFormat | None = None
+    written: NumberFormat = PLAIN
 
     @classmethod
     def of(cls, name: str, dtype: np.dtype[Any] | None, type_name: str) -> Column:

@@ -12,8 +12,10 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,12 @@ from pyspar.sources.files.header import (
     shorten_error,
     unreadable_file_error,
 )
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.number_text import NumberFormat, infer_format
 from pyspar.sources.files.parquet import convert_batch, convert_field, find_number_text, is_text
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
+
+_SAMPLE_CELLS = 20_000
+"""The number of cells at the start of a file whose text shows how numbers are written."""
 
 _INVALID_CELL = re.compile(r"In CSV column #(\d+):(?: Row #(\d+):)? .*?invalid value (.*)$")
 """What Arrow says of a cell that has not the type of its column."""
@@ -47,17 +52,22 @@ class DelimitedFile(RowFile):
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
         formats = dict(plan.formats)
         first = 0
+        fractional: set[str] = set()  # columns with fractions, which prove the decimal mark
         while True:
             try:
                 for batch in self._read_from(first, replace(plan, formats=formats)):
                     yield batch
                     first += len(batch.X)
+                    if self.separator == ";":
+                        fractional |= _find_fractions(batch, plan)
                 return
             except _read_errors() as error:
                 name = self._rejected_column(error)
                 if name is None or name in formats:
                     raise _text_file_error(error, self.path, self.role, self.names) from error
-                formats[name] = NumberFormat(decimal_comma=self.decimal_point == ",")
+                # As in memory, a comma that could be either is a decimal comma if semicolons separate the fields.
+                is_open = self.separator == ";" and name not in fractional
+                formats[name] = NumberFormat(decimal_comma=self.decimal_point == "," or is_open)
 
     def _read_from(self, start: int, plan: ReadPlan) -> Iterator[RowBatch]:
         """Yield the batches from a row on, which is the first row of a batch."""
@@ -90,6 +100,7 @@ def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
         raise _text_file_error(error, path, role, ()) from error
     check_names([name for name in schema.names if name], describe_file(role, path))
     columns = tuple(_widen(convert_field(field), formats.get(field.name)) for field in schema)
+    columns = _add_written_formats(columns, path, separator, decimal_point)
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
 
@@ -163,6 +174,32 @@ def _widen(column: Column, style: NumberFormat | None) -> Column:
     if whole or style is not None:
         return Column(column.name, np.dtype(np.float64), column.type_name, style=style)
     return column
+
+
+def _add_written_formats(
+    columns: tuple[Column, ...], path: Path, separator: str, decimal_point: str
+) -> tuple[Column, ...]:
+    """Return the columns with the formats in which the first rows are written, for columns that Arrow parses."""
+    names = [column.name for column in columns]
+    counts: dict[str, Counter[str]] = {column.name: Counter() for column in columns if column.dtype is not None}
+    with open_text(path) as file:
+        for record in islice(csv.reader(file, delimiter=separator), 1, max(2, _SAMPLE_CELLS // max(len(names), 1))):
+            for name, cell in zip(names, record):
+                if name in counts and cell:
+                    counts[name][cell] += 1
+    comma = decimal_point == ","
+    return tuple(
+        replace(column, written=infer_format(counts[column.name], decimal_comma=comma))
+        if column.name in counts and column.style is None and column.dtype != np.bool_
+        else column
+        for column in columns
+    )
+
+
+def _find_fractions(batch: RowBatch, plan: ReadPlan) -> set[str]:
+    """Return the columns of a batch with numbers that are not whole."""
+    columns = [*zip(plan.features, batch.X.T), *([] if plan.label is None else [(plan.label, batch.y)])]
+    return {name for name, values in columns if (values[np.isfinite(values)] % 1.0).any()}
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:

