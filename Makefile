@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs reproduce clean
+.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs package reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -105,6 +105,10 @@ faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the t
 docs: $(VENV)/.dev  ## build the documentation into site/
 	$(PIP) --editable '.[docs]'
 	$(BIN)/mkdocs build --strict  # --quiet would hide warnings, so that --strict would not detect broken links
+
+package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
+	$(PIP) build
+	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
 	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -25,6 +25,10 @@ MAY = {
     "inspection": ({"core", "sources", "estimators", "shared"}, {"numpy", "sklearn"}),
     "reporting": ({"__init__", "io", "inspection", "shared"}, {"scipy", "jinja2", "markupsafe", "matplotlib"}),
     "nn": ({"core", "sources", "estimators", "shared"}, {"numpy", "torch"}),
+    "integrations": (
+        {"__init__", "estimators", "io", "nn", "reporting", "shared"},
+        {"numpy", "sklearn", "torch"},
+    ),
     "tables": (
         {"core", "io", "sources", "estimators", "inspection", "reporting", "shared"},
         {"numpy", "pandas", "pyarrow", "sklearn"},

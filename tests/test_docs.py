@@ -55,8 +55,9 @@ def test_the_watch_example_raises_the_alarm_that_the_page_describes():
     assert f"{namespace['state'].adapted[0].rmse:.2f}" in page.read_text()
 
 
-def test_the_readme_names_every_extra_for_users():
-    text = README.read_text()
+def test_the_readme_or_the_pages_of_integrations_name_every_extra_for_users():
+    pages = sorted((ROOT / "docs" / "integrations").glob("*.md"))
+    text = "\n".join(page.read_text() for page in (README, *pages))
     named = {extra for group in re.findall(r"'\.\[([\w,]+)\]'", text) for extra in group.split(",")}
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert named == set(declared) - {"dev", "docs"}

@@ -54,13 +54,13 @@ COMMANDS = (
     ),
     Command("spar summarize -o", ("summarize", "SOURCE", "--label", "y", "-o", "s.npz"), ("s.npz",)),
     Command(
-        "spar inspect --report --json",
-        ("inspect", "SOURCE", "target.csv", "--label", "y", "--report", "r.html", "--json", "r.json"),
+        "spar inspect --report (page and JSON)",
+        ("inspect", "SOURCE", "target.csv", "--label", "y", "--report", "r.html", "--report", "r.json"),
         ("r.html", "r.json"),
     ),
 )  # fmt: skip
 STREAM = COMMANDS[3]
-SLOW_COMMANDS = ("spar inspect --report --json",)
+SLOW_COMMANDS = ("spar inspect --report (page and JSON)",)
 
 
 def write_inputs(folder: Path) -> None:

@@ -8,6 +8,7 @@ a thread removes the temporary files and ends the process.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -15,10 +16,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pyspar.errors import InputError, MissingExtraError
 
+EXIT_CODES = (
+    "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
+    "3 alarm of spar watch; 130 stopped by Ctrl-C or SIGTERM."
+)
 STOPPED = 130
 """The exit code of shells for Ctrl-C."""
 _INPUT_ERROR, _INTERNAL_ERROR = 2, 1
@@ -113,6 +118,13 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
     except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
+
+
+def print_json(result: Any, *, indent: int | None = 1) -> None:
+    """Print plain data as JSON on stdout, with ASCII characters only. Paths become text."""
+    from typer import echo
+
+    echo(json.dumps(result, allow_nan=False, default=str, indent=indent))
 
 
 def printable(text: str) -> str:

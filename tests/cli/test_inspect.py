@@ -18,7 +18,7 @@ def test_the_output_has_the_expected_text(spar, files, source, target, tmp_path,
     target.loc[:29, "town"] = "Hof"
     target.loc[:2, "area"] = np.nan
     files(source, target)
-    arguments = ("source.csv", "target.csv", *LABEL, "--id", "home", "--top", "4", "--json", "r.json")
+    arguments = ("source.csv", "target.csv", *LABEL, "--id", "home", "--top", "4", "--report", "r.json")
     result = spar("inspect", *arguments)
     text = "\n".join(line.rstrip() for line in result.stdout.splitlines())
     golden("cli-inspect", f"$ spar inspect {' '.join(arguments)}\n{text}")
@@ -39,7 +39,7 @@ def test_top_limits_the_printed_directions(spar, files, source, target):
 
 def test_directions_are_sorted_and_counted_alike_in_terminal_json_and_page(spar, files, source, target, tmp_path):
     html, data = tmp_path / "r.html", tmp_path / "r.json"
-    result = spar("inspect", *files(source, target), *LABEL, "--alpha", 0.9, "--report", html, "--json", data)
+    result = spar("inspect", *files(source, target), *LABEL, "--alpha", 0.9, "--report", html, "--report", data)
     assert result.exit_code == 0, result.output
     directions = json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["directions"]
     keeping = np.array([direction["keeping"] for direction in directions])
@@ -61,7 +61,7 @@ def test_labels_in_the_target_come_first_and_do_not_change_the_forecasts(spar, f
     reports = {}
     for name, rows in (("with", target), ("without", target.drop(columns="price"))):
         data = tmp_path / f"{name}.json"
-        result = spar("inspect", *files(source, rows), *LABEL, "--json", data)
+        result = spar("inspect", *files(source, rows), *LABEL, "--report", data)
         assert result.exit_code == 0, result.output
         reports[name] = json.loads(data.read_text(encoding="utf-8"))["outputs"][0], result.stdout
     (labelled, out), (unlabelled, _) = reports["with"], reports["without"]
@@ -81,7 +81,7 @@ def test_a_streamed_target_shows_the_labels_as_well(spar, files, source, target,
     numbers, found = ["area", "garden", "price"], []
     for options in ((), ("--stream",)):
         data = tmp_path / "r.json"
-        spar("inspect", *files(source[numbers], target[numbers]), *LABEL, "--json", data, *options)
+        spar("inspect", *files(source[numbers], target[numbers]), *LABEL, "--report", data, *options)
         found.append(json.loads(data.read_text(encoding="utf-8"))["outputs"][0]["labels"])
     assert found[0]["n"] == found[1]["n"] == len(target)
     assert found[0]["interval"] == pytest.approx(found[1]["interval"], rel=1e-9)
@@ -90,7 +90,7 @@ def test_a_streamed_target_shows_the_labels_as_well(spar, files, source, target,
 def test_the_report_has_the_title_and_the_date(spar, files, source, target, tmp_path):
     data = tmp_path / "r.json"
     for options, title in (((), "price: source.csv → target.csv"), (("--title", "Homes"), "Homes")):
-        assert spar("inspect", *files(source, target), *LABEL, "--json", data, *options).exit_code == 0
+        assert spar("inspect", *files(source, target), *LABEL, "--report", data, *options).exit_code == 0
         report = json.loads(data.read_text(encoding="utf-8"))
         assert report["title"] == title
         assert ("--title Homes" in report["command"]) == bool(options)
@@ -130,7 +130,7 @@ def test_inspect_and_adapt_refuse_the_same_input(spar, files, source, target, co
 
 def test_the_reports_have_the_numbers_of_the_terminal(spar, files, source, target, tmp_path):
     html, data = tmp_path / "report.html", tmp_path / "report.json"
-    result = spar("inspect", *files(source, target), *LABEL, "--id", "home", "--report", html, "--json", data)
+    result = spar("inspect", *files(source, target), *LABEL, "--id", "home", "--report", html, "--report", data)
     assert result.exit_code == 0, result.output
     report = json.loads(data.read_text(encoding="utf-8"))
     output = report["outputs"][0]
@@ -144,7 +144,7 @@ def test_the_reports_have_the_numbers_of_the_terminal(spar, files, source, targe
         assert finding["code"] in result.stdout or finding == output["findings"][0]
     assert output["headline"].replace(" %", "\N{NO-BREAK SPACE}%") in html.read_text(encoding="utf-8")
     assert report["command"] == (
-        "spar inspect source.csv target.csv --label price --id home --report report.html --json report.json"
+        "spar inspect source.csv target.csv --label price --id home --report report.html --report report.json"
     )
     assert str(tmp_path) not in html.read_text(encoding="utf-8") + data.read_text(encoding="utf-8")
     assert set(report["columns"]) == {"area", "garden", "lift", "town", "sold"}  # raw columns, not encoded features
@@ -152,10 +152,11 @@ def test_the_reports_have_the_numbers_of_the_terminal(spar, files, source, targe
 
 def test_the_command_in_the_report_has_every_option(spar, files, source, target, tmp_path):
     data = tmp_path / "r.json"
-    options = ("--alpha", "0.9", "--features", "num", "--drop", "lift", "--stream", "--json", data)
+    options = ("--alpha", "0.9", "--features", "num", "--drop", "lift", "--stream", "--report", data)
     assert spar("inspect", *files(source, target), *LABEL, *options).exit_code == 0
     assert json.loads(data.read_text(encoding="utf-8"))["command"] == (
-        "spar inspect source.csv target.csv --label price --alpha 0.9 --features num --drop lift --stream --json r.json"
+        "spar inspect source.csv target.csv --label price --alpha 0.9 --features num --drop lift --stream "
+        "--report r.json"
     )
 
 
@@ -167,7 +168,7 @@ def test_summaries_give_the_report_of_their_rows_without_predictions(spar, files
     outputs = []
     for inputs in (paths, (tmp_path / "x.npz", tmp_path / "z.npz")):
         out = tmp_path / "report.json"
-        result = spar("inspect", *inputs, *LABEL, "--json", out, "--report", tmp_path / "r.html")
+        result = spar("inspect", *inputs, *LABEL, "--report", out, "--report", tmp_path / "r.html")
         assert result.exit_code == 0, result.output
         outputs.append(json.loads(out.read_text(encoding="utf-8"))["outputs"][0])
     rows, summaries = outputs
@@ -182,7 +183,7 @@ def test_summaries_give_the_report_of_their_rows_without_predictions(spar, files
     ("option", "name", "fix"),
     [
         ("--report", "report.pdf", ".html"),
-        ("--json", "report.html", ".json"),
+        ("--report", "report.txt", ".json"),
         ("--report", "nowhere/report.html", "nowhere'"),
     ],
 )
@@ -203,7 +204,7 @@ def test_either_both_reports_are_written_or_none(spar, files, source, target, tm
 
     original = Path.write_text
     monkeypatch.setattr(Path, "write_text", lambda p, *a, **k: fail() if p.suffix == ".json" else original(p, *a, **k))
-    result = spar("inspect", *paths, *LABEL, "--report", tmp_path / "r.html", "--json", tmp_path / "r.json")
+    result = spar("inspect", *paths, *LABEL, "--report", tmp_path / "r.html", "--report", tmp_path / "r.json")
     assert result.exit_code == 2
     assert "no space left on device" in result.stderr
     assert {path.name for path in tmp_path.iterdir()} == before
@@ -213,7 +214,7 @@ def test_unseen_categories_are_a_finding_in_the_page_and_in_the_verdict(spar, fi
     html, data = tmp_path / "report.html", tmp_path / "report.json"
     target.loc[:29, "town"] = "Hof"
     target.loc[30, "town"] = "Jena"
-    result = spar("inspect", *files(source, target), *LABEL, "--report", html, "--json", data)
+    result = spar("inspect", *files(source, target), *LABEL, "--report", html, "--report", data)
     assert result.exit_code == 0, result.output
     report = json.loads(data.read_text(encoding="utf-8"))
     (finding,) = [finding for finding in report["findings"] if finding["code"] == "SPAR014"]

@@ -3,20 +3,24 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import (
     BayesSpARRegressor,
     Moments,
     PCRRegressor,
     SpARRegressor,
+    SparWarning,
+    TargetCorrection,
+    TargetWatch,
     adapt_pipeline,
     expected_rmse,
+    inspect,
     predict_interval,
 )
 
@@ -161,3 +165,124 @@ def test_a_model_without_our_regressor_is_refused_with_the_alternative(rng):
     for function in (expected_rmse, predict_interval):
         with pytest.raises(TypeError, match=r"LinearRegression.*source="):
             function(make_pipeline(StandardScaler(), LinearRegression()).fit(X, y), X)
+
+
+CHOICES = {"fit_intercept": [True]}
+
+
+def encode():
+    return make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["k"]))
+
+
+def search(model, prefix=""):
+    return GridSearchCV(model, {prefix + name: values for name, values in CHOICES.items()}, cv=2)
+
+
+def transform_labels(model):
+    return TransformedTargetRegressor(model, func=np.log, inverse_func=np.exp)
+
+
+def flat():
+    return make_pipeline(encode(), BayesSpARRegressor())
+
+
+NESTINGS = {
+    "search(pipe)": lambda: search(flat(), "bayessparregressor__"),
+    "randomised search": lambda: RandomizedSearchCV(flat(), {"bayessparregressor__fit_intercept": [True]}, n_iter=1),
+    "pipe(search)": lambda: make_pipeline(encode(), search(BayesSpARRegressor())),
+    "pipe(pipe)": lambda: make_pipeline(encode(), make_pipeline("passthrough", BayesSpARRegressor())),
+    "labels(pipe)": lambda: transform_labels(flat()),
+    "pipe(labels)": lambda: make_pipeline(encode(), transform_labels(BayesSpARRegressor())),
+    "search(labels(pipe))": lambda: search(transform_labels(flat()), "regressor__bayessparregressor__"),
+    "labels(search(pipe))": lambda: transform_labels(search(flat(), "bayessparregressor__")),
+    "labels(pipe(search))": lambda: transform_labels(make_pipeline(encode(), search(BayesSpARRegressor()))),
+}
+
+
+@pytest.fixture
+def mixed(rng):
+    def frame(n, scale):
+        return pd.DataFrame({"a": scale * rng.normal(size=n), "b": rng.normal(size=n), "k": rng.choice(list("xyz"), n)})
+
+    X, Z = frame(120, 1.0), frame(50, 3.0)
+    return X, np.exp(0.5 * X["a"] + (X["k"] == "x") + 0.1 * rng.normal(size=120)).to_numpy(), Z
+
+
+@pytest.mark.parametrize("name", NESTINGS)
+def test_every_nesting_equals_the_same_model_without_nesting(mixed, name):
+    X, y, Z = mixed
+    is_log = "labels" in name
+    model, plain = NESTINGS[name]().fit(X, y), flat().fit(X, np.log(y) if is_log else y)
+    adapted = adapt_pipeline(model, Z)
+    expected = adapt_pipeline(plain, Z)
+    back = np.exp if is_log else np.positive
+    np.testing.assert_allclose(adapted.predict(Z), back(expected.predict(Z)), rtol=1e-10)
+    assert not hasattr(adapted, "cv_results_")
+    np.testing.assert_allclose(predict_interval(adapted, Z), back(predict_interval(expected, Z)), rtol=1e-10)
+    np.testing.assert_allclose(model.predict(Z), back(plain.predict(Z)), rtol=1e-10)  # the original is unchanged
+    labels = np.where(np.arange(50) < 12, 1.5, np.nan)
+    found, direct = inspect(model, Z, y=labels), inspect(plain, Z, y=np.log(labels) if is_log else labels)
+    assert found.outputs[0].forecasts == pytest.approx(direct.outputs[0].forecasts)
+    assert found.outputs[0].labels == direct.outputs[0].labels
+    assert found.columns == direct.columns
+    assert found.outputs[0].name == ("transformed y" if is_log else "y")
+    if is_log:
+        assert expected_rmse(model, Z).rmse > 0.0
+        with pytest.raises(TypeError, match="regressor_"):
+            TargetWatch(model, window=1)
+    else:
+        assert expected_rmse(model, Z) == expected_rmse(plain, Z)
+        state = TargetWatch(model, window=1).update(Z)
+        np.testing.assert_allclose(state.estimator.predict(Z), adapted.predict(Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("grid", "warns"),
+    [
+        ({"alpha": [0.9, 0.99]}, True),
+        ({"alpha": [0.9], "fit_intercept": [True, False]}, False),
+        ({"rule": ["keep", "chi2"]}, True),
+        ({"units": ["target", "source"]}, True),
+        ({"units": ["target", "common"]}, False),
+        ([{"rule": ["keep"]}, {"rule": ["chi2"], "alpha": [0.9]}], True),
+    ],
+)
+def test_a_search_over_values_without_effect_before_adapting_warns(shift, grid, warns):
+    fitted = GridSearchCV(BayesSpARRegressor(), grid, cv=2).fit(shift.X, shift.y)
+    scores = fitted.cv_results_["mean_test_score"]
+    assert (np.ptp(scores) == 0.0) == warns  # the warning is true
+    if warns:
+        with pytest.warns(SparWarning, match=next(iter(fitted.cv_results_["params"][0]))):
+            adapt_pipeline(fitted, shift.Z)
+    else:
+        adapt_pipeline(fitted, shift.Z)
+
+
+def test_corrected_regressors_have_forecasts_and_intervals_in_the_units_of_the_labels(rng):
+    X, y = lognormal(rng, 1000)
+    Z, yz = lognormal(rng, 20000)
+    yz = 2.0 * yz
+    labels = np.where(np.arange(len(yz)) < 300, yz, np.nan)
+    model = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, np.log(y))
+    inside = TransformedTargetRegressor(TargetCorrection(model), func=np.log, inverse_func=np.exp)
+    inside.fit(Z[:300], yz[:300])
+    by_labels = transform_labels(BayesSpARRegressor()).fit(X, y)
+    by_labels.regressor_.adapt(Z, np.log(labels))
+    for corrected in (inside, by_labels):
+        actual = np.sqrt(np.mean((corrected.predict(Z) - yz) ** 2))
+        forecast = expected_rmse(corrected, Z)
+        assert forecast.rmse == pytest.approx(actual, rel=0.1)
+        assert forecast.rmse_uncorrected > 2.0 * forecast.rmse
+        low, high = predict_interval(corrected, Z, 0.8)
+        assert np.mean((low <= yz) & (yz <= high)) == pytest.approx(0.8, abs=0.04)
+
+
+def test_a_correction_forecasts_the_error_on_other_rows(rng):
+    X, y = lognormal(rng)
+    fixed = TargetCorrection(LinearRegression().fit(X, y)).fit(X, y + 1.0)
+    assert expected_rmse(fixed, X) == fixed.expected_rmse()
+    far = expected_rmse(make_pipeline(fixed), 10.0 * X)
+    assert far.variance > 10.0 * fixed.expected_rmse().variance
+    assert far.noise == fixed.expected_rmse().noise
+    with pytest.raises(TypeError, match="expected_rmse"):
+        inspect(fixed, X)

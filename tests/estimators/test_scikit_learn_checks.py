@@ -1,25 +1,54 @@
 """scikit-learn's estimator checks, in full: no check is skipped or expected to fail."""
 
+import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pyspar import BayesSpARRegressor, PCRRegressor, SpARRegressor
+import pyspar
+from pyspar import BayesSpARRegressor, PCRRegressor, SpARRegressor, TargetCorrection
 
 # Some checks fit as few rows as there are directions, of which we warn.
 pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
 
 
-@parametrize_with_checks(
-    [
-        SpARRegressor(),
-        SpARRegressor(fit_intercept=False, solver="qr", noise="unbiased"),
-        BayesSpARRegressor(),
-        SpARRegressor(noise="exact", weights="importance"),
-        BayesSpARRegressor("common", fit_intercept=False, weights="importance"),
-        BayesSpARRegressor("source", rule="chi2", solver="qr"),
-        PCRRegressor(),
-        PCRRegressor(0.99),
-    ]
-)
+ESTIMATORS = [
+    SpARRegressor(),
+    SpARRegressor(fit_intercept=False, solver="qr", noise="unbiased"),
+    BayesSpARRegressor(),
+    SpARRegressor(noise="exact", weights="importance"),
+    BayesSpARRegressor("common", fit_intercept=False, weights="importance"),
+    BayesSpARRegressor("source", rule="chi2", solver="qr"),
+    PCRRegressor(),
+    PCRRegressor(0.99),
+]
+CHECKED_ELSEWHERE = {TargetCorrection}
+"""In test_scikit_learn_correction.py."""
+
+
+def public_estimators():
+    values = [getattr(pyspar, name) for name in pyspar.__all__]
+    return {value for value in values if isinstance(value, type) and issubclass(value, BaseEstimator)}
+
+
+def test_every_public_estimator_is_checked():
+    assert public_estimators() == {type(estimator) for estimator in ESTIMATORS} | CHECKED_ELSEWHERE
+
+
+@pytest.mark.parametrize("kind", sorted(public_estimators(), key=lambda kind: kind.__name__))
+def test_the_html_shows_the_parameters_and_whether_it_is_fitted(kind):
+    X = np.arange(8.0).reshape(4, 2) ** 2
+    model = SpARRegressor(alpha=0.75).fit(X, X[:, 0] + [0.0, 1.0, 0.0, 1.0])
+    estimator = kind(model) if kind is TargetCorrection else kind()
+    assert "Not fitted" in estimator._repr_html_()
+    html = estimator.fit(X, X[:, 0])._repr_html_()
+    assert "<span>Fitted</span>" in html
+    assert kind.__name__ in html
+    assert all(name in html for name in estimator.get_params(deep=False))
+    if kind is TargetCorrection:
+        assert "0.75" in html
+
+
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)

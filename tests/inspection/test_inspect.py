@@ -14,7 +14,7 @@ from pyspar.wording import TOO_LARGE, format_interval, format_number
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"groups": [1, 2]}, r"^groups.*\(2,\).* 90 rows"),
+        ({"target_groups": [1, 2]}, r"^target_groups.*\(2,\).* 90 rows"),
         ({"columns": ["a", "b"]}, "^columns.* 8 names, got 2"),
         ({"outputs": "y"}, "^outputs.* 1 names, got 'y'"),
     ],
@@ -51,7 +51,7 @@ def test_a_pipeline_is_inspected_like_its_last_step(shifted):
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
     target = pd.DataFrame(Z[:, :3], columns=["a", "b", "c"])
     pipe = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), SpARRegressor()).fit(frame, y)
-    inspection = inspect(pipe, target, groups=["all"] * len(Z))
+    inspection = inspect(pipe, target, target_groups=["all"] * len(Z))
     by_hand = inspect(pipe[-1], pipe[:-1].transform(target))
     assert inspection.outputs[0].forecasts == by_hand.outputs[0].forecasts == inspection.outputs[0].groups["all"]
     assert "b c" in inspection.columns

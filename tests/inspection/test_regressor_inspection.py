@@ -96,9 +96,9 @@ def test_groups_of_source_and_target_have_their_own_parameters():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     model, names = Ridge().fit(X, y), np.arange(40) % 5
-    plain, grouped = (inspect(model, X, source=(X, y), source_groups=g).outputs[0].home for g in (None, names))
+    plain, grouped = (inspect(model, X, source=(X, y), groups=g).outputs[0].home for g in (None, names))
     assert plain != grouped
-    with pytest.raises(InputError, match="source_groups"):
-        inspect(model, X, source=(X, y), groups=names)
+    with pytest.raises(InputError, match="target_groups"):
+        inspect(model, X, source=(X, y), target_groups=names)
     with pytest.raises(InputError, match="fit"):
-        inspect(SpARRegressor().fit(X, y), X, source_groups=names)
+        inspect(SpARRegressor().fit(X, y), X, groups=names)

@@ -36,7 +36,7 @@ def test_rows_of_any_kind_are_predicted(shifted, kind):
     X, y, Z = shifted
     target = {"frame": pd.DataFrame, "sparse": sp.csr_array, "list": np.ndarray.tolist, "float32": np.float32}[kind](Z)
     fitted = SpARRegressor().fit(pd.DataFrame(X) if kind == "frame" else X, y)
-    output = inspect(fitted, target, groups=["all"] * len(Z)).outputs[0]
+    output = inspect(fitted, target, target_groups=["all"] * len(Z)).outputs[0]
     # float32 rows have a relative rounding error of 6e-8, and some predictions are near zero.
     assert output.predictions.before == pytest.approx(_least_squares(X, y, Z), rel=1e-4, abs=1e-4)
     assert output.groups["all"][0].rmse == pytest.approx(output.forecasts[0].rmse)
@@ -56,7 +56,7 @@ def test_batches_have_no_predictions(shifted):
 
 def test_a_group_of_all_rows_has_the_forecast_of_the_target(shifted):
     X, y, Z = shifted
-    output = inspect(SpARRegressor().fit(X, y), Z, groups=["all"] * len(Z)).outputs[0]
+    output = inspect(SpARRegressor().fit(X, y), Z, target_groups=["all"] * len(Z)).outputs[0]
     assert output.groups["all"] == output.forecasts
 
 
@@ -65,8 +65,8 @@ def test_the_first_row_without_a_group_is_named(shifted, missing):
     X, y, Z = shifted
     groups = ["a"] * len(Z)
     groups[7] = missing
-    with pytest.raises(InputError, match=r"^groups.* 1 of 90 rows.* row 7\b"):
-        inspect(SpARRegressor().fit(X, y), Z, groups=groups)
+    with pytest.raises(InputError, match=r"^target_groups.* 1 of 90 rows.* row 7\b"):
+        inspect(SpARRegressor().fit(X, y), Z, target_groups=groups)
 
 
 def test_missing_groups_in_pandas_types_are_rejected(shifted):
@@ -75,24 +75,24 @@ def test_missing_groups_in_pandas_types_are_rejected(shifted):
     X, y, Z = shifted
     for dtype in ("string", "Int64", "category"):
         groups = pd.Series([1] * 89 + [None]).astype("Int64").astype(dtype)
-        with pytest.raises(InputError, match=r"^groups.* row 89\b"):
-            inspect(SpARRegressor().fit(X, y), Z, groups=groups)
+        with pytest.raises(InputError, match=r"^target_groups.* row 89\b"):
+            inspect(SpARRegressor().fit(X, y), Z, target_groups=groups)
 
 
 def test_groups_of_several_types_must_have_different_text(shifted):
     X, y, Z = shifted
     est = SpARRegressor().fit(X, y)
-    groups = inspect(est, Z, groups=[1, "north"] * 45).outputs[0].groups
+    groups = inspect(est, Z, target_groups=[1, "north"] * 45).outputs[0].groups
     assert set(groups) == {"1", "north"}
-    with pytest.raises(InputError, match=r"^groups.*'1'"):
-        inspect(est, Z, groups=[1, "1"] * 45)
-    with pytest.raises(InputError, match=r"^groups.*\{\}.*row 0"):
-        inspect(est, Z, groups=[{}] * 90)
+    with pytest.raises(InputError, match=r"^target_groups.*'1'"):
+        inspect(est, Z, target_groups=[1, "1"] * 45)
+    with pytest.raises(InputError, match=r"^target_groups.*\{\}.*row 0"):
+        inspect(est, Z, target_groups=[{}] * 90)
 
 
 def test_numeric_groups_are_sorted_by_number(shifted):
     X, y, Z = shifted
-    groups = inspect(SpARRegressor().fit(X, y), Z, groups=np.arange(90) % 11).outputs[0].groups
+    groups = inspect(SpARRegressor().fit(X, y), Z, target_groups=np.arange(90) % 11).outputs[0].groups
     assert list(groups) == [str(k) for k in range(11)]
 
 
@@ -103,9 +103,9 @@ def test_sparse_rows_of_any_form_may_be_grouped(shifted, form):
     X, y, Z = shifted
     est = SpARRegressor().fit(X, y)
     groups = np.arange(len(Z)) % 2
-    expected = inspect(est, Z, groups=groups).outputs[0].groups
+    expected = inspect(est, Z, target_groups=groups).outputs[0].groups
     for rows in (sp.coo_array(Z).asformat(form), sp.coo_matrix(Z).asformat(form)):
-        by_group = inspect(est, rows, groups=groups).outputs[0].groups
+        by_group = inspect(est, rows, target_groups=groups).outputs[0].groups
         for name, forecasts in expected.items():
             assert [f.rmse for f in by_group[name]] == pytest.approx([f.rmse for f in forecasts])
 
@@ -115,6 +115,6 @@ def test_a_group_whose_weights_are_zero_or_too_small_is_named(shifted):
     groups, weight = np.where(np.arange(len(Z)) < 30, "north", "south"), np.arange(len(Z)) < 30
     est = SpARRegressor().fit(X, y)
     with pytest.raises(InputError, match=r"^sample_weight.* 60 rows.*'south'"):
-        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 0.0))
+        inspect(est, Z, target_groups=groups, sample_weight=np.where(weight, 3.0, 0.0))
     with pytest.raises(InputError, match=r"^group 'south': sample_weight"):
-        inspect(est, Z, groups=groups, sample_weight=np.where(weight, 3.0, 1e-200))
+        inspect(est, Z, target_groups=groups, sample_weight=np.where(weight, 3.0, 1e-200))

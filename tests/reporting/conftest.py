@@ -20,4 +20,4 @@ def made(shifted_data):
     X, y, Z = shifted_data()
     est = SpARRegressor().fit(X, y)  # its rule has a slider
     groups = np.where(np.arange(len(Z)) % 3 == 0, "<i>north</i>", "south")
-    return report(est, Z, groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")
+    return report(est, Z, target_groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")

@@ -209,7 +209,7 @@ def awkward():
             BayesSpARRegressor(rule="chi2").fit(X, y),
             Z,
             columns=names,
-            groups=groups,
+            target_groups=groups,
             weights=weights,
             outputs=["price" * 30],
         ),

@@ -186,7 +186,7 @@ def test_progress_reports_every_stage_and_ends_it(paths, stream, tmp_path):
     lines = []
     log = Lines(lines.append)
     adapt_files(Request(*paths, "price", stream=stream), output=tmp_path / "p.csv", progress=log)
-    inspect_files(Request(*paths, "price", stream=stream), json=tmp_path / "r.json", progress=log)
+    inspect_files(Request(*paths, "price", stream=stream), reports=[tmp_path / "r.json"], progress=log)
     summarize_file(paths[0], tmp_path / "s.npz", progress=log)
     for stage in ("reading the source", "reading the target", "fitting and adapting", "writing the report"):
         assert any(line.startswith(stage) for line in lines)

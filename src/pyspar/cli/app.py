@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pyspar import __version__
+from pyspar.cli import as_json, show
 from pyspar.cli import labels as show_labels
-from pyspar.cli import show
 from pyspar.cli import watch as watch_command
 from pyspar.cli.options import (
     FILES,
@@ -28,6 +29,7 @@ from pyspar.cli.options import (
     Groups,
     Identity,
     Intervals,
+    Json,
     Label,
     LabelFile,
     Level,
@@ -42,17 +44,18 @@ from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
 from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors
+from pyspar.terminal import EXIT_CODES, handle_errors, print_json
 
 app = typer.Typer(
     name="spar",
     help="Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # the tables of rich cut off long names of options in a narrow terminal
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
 )
-app.add_typer(paper_data.app)
+app.add_typer(paper_data.app, short_help="List, find and check the data sets of the paper.")
 
 
 @app.callback()
@@ -112,6 +115,7 @@ def adapt(
     intervals: Intervals = True,
     safe_csv: SafeCsv = False,
     stream: Stream = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
@@ -127,10 +131,11 @@ def adapt(
                 writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
             )  # fmt: skip
     with handle_errors(debug=debug, stopped="stopped; everything was written"):
-        show.print_adapt(account)
+        _present(account, as_json.describe_adapt if json else None, show.print_adapt)
 
 
 @app.command(
+    short_help="Forecast the error on TARGET, and say what to do.",
     help="Forecast the error on TARGET of a fit on SOURCE, and say what to do. Labels in TARGET do not change the "
     f"forecast; what they show comes first.\n\n{FILES}",
     epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
@@ -141,9 +146,12 @@ def inspect(
     label: Label = None,
     top: Annotated[int, typer.Option(min=1, help="The number of directions to print.")] = 10,
     report: Annotated[
-        Path | None, typer.Option(help="The report as one self-contained .html file.", show_default=False)
+        list[Path] | None,
+        typer.Option(
+            help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated.",
+            show_default=False,
+        ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="The same numbers as .json.", show_default=False)] = None,
     title: Annotated[str | None, typer.Option(help="The title of the report.", show_default=False)] = None,
     alpha: Alpha = None,
     features: Columns = Features.all,
@@ -153,7 +161,9 @@ def inspect(
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     groups: Groups = None,
+    labels: LabelFile = None,
     stream: Stream = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
@@ -161,16 +171,17 @@ def inspect(
         jobs = _import_jobs()
         request = jobs.Request(
             source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
-            bad_cells.value, drop_unlabelled, groups,
+            bad_cells.value, drop_unlabelled, groups, labels,
         )  # fmt: skip
         with show_progress() as progress:
-            account = jobs.inspect_files(request, top=top, report=report, json=json, title=title, progress=progress)
-    written = "everything was written" if report or json else "nothing was written"
+            account = jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
+    written = "everything was written" if report else "nothing was written"
     with handle_errors(debug=debug, stopped=f"stopped; {written}"):
-        show.print_inspect(account)
+        _present(account, as_json.describe_inspect if json else None, show.print_inspect)
 
 
 @app.command(
+    short_help="Reduce rows to the Moments that adapt and inspect need.",
     help="Reduce the numeric columns of SOURCE to the Moments that adapt and inspect need. SOURCE is read once in "
     "constant memory. Without --label the result is the summary of a target.\n\n"
     "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy; .npz and .xlsx are read as a whole.",
@@ -190,6 +201,7 @@ def summarize(
     drop: Drop = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
@@ -200,10 +212,11 @@ def summarize(
                 source, output, label=label, features=features or (), drop=tuple(drop or ()),
                 bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
             )  # fmt: skip
-        show.print_summary(account)
+        _present(account, as_json.describe_summary if json else None, show.print_summary)
 
 
 @app.command(
+    short_help="Choose the rows of TARGET to label first.",
     help="Choose the rows of TARGET whose labels are the most useful, and write them with an empty label column.\n\n"
     f"{FILES}",
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
@@ -237,6 +250,7 @@ def label(
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     safe_csv: SafeCsv = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Choose the rows of TARGET whose labels are the most useful."""
@@ -250,7 +264,7 @@ def label(
             account = jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
     written = "everything was written" if output else "nothing was written"
     with handle_errors(debug=debug, stopped=f"stopped; {written}"):
-        show_labels.print_label(account)
+        _present(account, as_json.describe_label if json else None, show_labels.print_label)
 
 
 @app.command(
@@ -279,6 +293,7 @@ def predict(
     level: Level = 0.9,
     intervals: Intervals = True,
     safe_csv: SafeCsv = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Predict the rows of FILE with a saved MODEL."""
@@ -290,12 +305,14 @@ def predict(
                 writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
             )  # fmt: skip
     with handle_errors(debug=debug, stopped="stopped; everything was written"):
-        show_labels.print_predict(account)
+        _present(account, as_json.describe_predict if json else None, show_labels.print_predict)
 
 
-app.command(epilog=watch_command.EPILOG)(watch_command.watch)
-app.command(epilog=paper_reproduce.EPILOG)(paper_reproduce.reproduce)
-app.command(epilog=demo_command.EPILOG)(demo_command.demo)
+app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
+app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
+app.command(epilog=demo_command.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(
+    demo_command.demo
+)
 
 
 def run() -> None:
@@ -304,6 +321,14 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without an arrow shows a question mark
     app(prog_name="spar")
+
+
+def _present(account: Any, describe: Callable[[Any], Any] | None, show_text: Callable[[Any], None]) -> None:
+    """Print an account as JSON if it is to be described as data, otherwise as text."""
+    if describe is None:
+        show_text(account)
+    else:
+        print_json(describe(account))
 
 
 def _import_jobs() -> ModuleType:

@@ -1,7 +1,8 @@
-"""The arguments and options that several commands of ``spar`` share, and the request that they make."""
+"""The arguments and options that several commands of ``spar`` share, and the completion of column names."""
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -40,6 +41,19 @@ class BadCells(StrEnum):
     impute = "impute"
 
 
+def complete_columns(incomplete: str) -> list[str]:
+    """Return the columns of the first file of the command that begin with ``incomplete``, for the shell.
+
+    Only the first line of a text file is read. Other formats have no completion.
+    """
+    from pyspar.tables.column_names import list_column_names  # here, so that --help is fast
+
+    # The words of the command line so far, from the script of bash or of another shell. They are not parsed yet.
+    words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
+    files = (list_column_names(Path(word)) for word in words)
+    return [name for name in next(filter(None, files), []) if name.startswith(incomplete)]
+
+
 Source = Annotated[
     Path,
     typer.Argument(metavar="SOURCE", help="Labelled rows, or their summary.", show_default=False),
@@ -57,6 +71,7 @@ Label = Annotated[
     typer.Option(
         help="The label column; for .npy and .npz also its number, such as -1. Required unless SOURCE is a summary.",
         show_default=False,
+        autocompletion=complete_columns,
     ),
 ]
 Alpha = Annotated[
@@ -69,12 +84,22 @@ Alpha = Annotated[
 ]
 Columns = Annotated[Features, typer.Option(help="Use all columns, or only numeric columns.")]
 Identity = Annotated[
-    str | None, typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature.")
+    str | None,
+    typer.Option(
+        "--id", help="A column with the ids of the rows. It is not used as a feature.", autocompletion=complete_columns
+    ),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.", show_default=False)]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to ignore; may be repeated.", show_default=False, autocompletion=complete_columns),
+]
 Category = Annotated[
     list[str] | None,
-    typer.Option(help="A column of categories, even if it contains numbers; may be repeated.", show_default=False),
+    typer.Option(
+        help="A column of categories, even if it contains numbers; may be repeated.",
+        show_default=False,
+        autocompletion=complete_columns,
+    ),
 ]
 Cells = Annotated[
     BadCells,
@@ -105,6 +130,7 @@ Groups = Annotated[
         help="A column with the groups of the rows, such as patients or shops. It is not used as a feature. The error "
         "at home is that of new groups.",
         show_default=False,
+        autocompletion=complete_columns,
     ),
 ]
 LabelFile = Annotated[
@@ -116,5 +142,8 @@ Level = Annotated[
 ]
 Intervals = Annotated[
     bool, typer.Option("--intervals/--no-intervals", help="Write intervals; without them millions of rows are faster.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON on stdout, and nothing else. Errors go to stderr.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

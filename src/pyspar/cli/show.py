@@ -29,10 +29,15 @@ _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
-_CORRECTED = "Use the corrected predictions. More labels (spar label chooses rows) make them more certain."
+_CORRECTED_STEP = "Use the corrected predictions. More labels (spar label chooses rows) make them more certain."
 """The next step if the labels of the target have corrected the model."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
+
+
+def choose_next_step(account: AdaptAccount) -> str:
+    """Return the next step of ``spar adapt``."""
+    return _CORRECTED_STEP if account.correction else account.judgement.next_step
 
 
 def print_adapt(account: AdaptAccount) -> None:
@@ -40,7 +45,7 @@ def print_adapt(account: AdaptAccount) -> None:
     lines = Lines()
     _add_data(lines, account.data, account.rank)
     lines.add("method", _describe_method(account))
-    _add_judgement(lines, account.judgement, _CORRECTED if account.correction else None)
+    _add_judgement(lines, account.judgement, choose_next_step(account))
     _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
     if account.scored is not None:
         score = account.scored

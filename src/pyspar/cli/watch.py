@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pyspar.errors import need
-from pyspar.terminal import handle_errors, printable
+from pyspar.terminal import handle_errors, print_json, printable
 from pyspar.wording import format_interval, format_number
 
 if TYPE_CHECKING:
@@ -56,11 +55,13 @@ def watch(
     is_alarm, failed = False, False
     with handle_errors(debug=debug, stopped="stopped"):
         try:
-            from pyspar.tables.watching import WatchRequest, watch_files
+            from pyspar.tables.watching import WatchRequest, describe_empty_folders, watch_files
         except ModuleNotFoundError as error:
             need(str(error.name), "cli")
             raise
         request = WatchRequest(model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ()))
+        if note := describe_empty_folders(request):
+            Console(highlight=False, soft_wrap=True, stderr=True).print(Text(printable(note)))
         for account in watch_files(request):
             _print_batch(account, as_json=json)
             failed = failed or account.state is None
@@ -73,7 +74,7 @@ def watch(
 
 def _print_batch(account: WatchAccount, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json_format.dumps(account.as_dict()))
+        print_json(account.as_dict(), indent=None)
         return
     state = account.state
     console = Console(highlight=False, soft_wrap=True, stderr=state is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import Drift
-from pyspar.estimators.row_features import check_model, compute_features, fit_features
+from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame
 from pyspar.estimators.source_belief import predict_if_known
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -22,6 +23,7 @@ from pyspar.estimators.target_labels import (
     read_predictions,
 )
 from pyspar.estimators.validation import check_boolean, check_level
+from pyspar.sources.kinds import refuse_unread_tables
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -190,26 +192,32 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
 
-    def expected_rmse(self) -> LabelForecast | list[LabelForecast]:
-        """Return the expected error of the corrected model on the target of the fit, with intervals.
+    def expected_rmse(self, Z: Any = None) -> LabelForecast | list[LabelForecast]:
+        """Return the expected error of the corrected model on target rows, with intervals.
 
-        ``float(forecast)`` is the expected RMSE on noisy labels. If y had two dimensions, a list with one forecast per
-        output.
+        Z are the rows, by default those of the fit. ``float(forecast)`` is the expected RMSE on noisy labels. If y had
+        two dimensions, a list with one forecast per output.
         """
         check_is_fitted(self)
-        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in self._drifts]
+        drifts = self._drifts
+        if Z is not None:
+            Z = self._read(Z)
+            before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
+            drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
+        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
-        if hasattr(Z, "select_dtypes"):
-            repeated = Z.columns[Z.columns.duplicated()]
-            if len(repeated):
+        refuse_unread_tables(Z)
+        if is_frame(Z):
+            repeated = [name for name, count in Counter(Z.columns).items() if count > 1]
+            if repeated:
                 raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
             validate_data(self, Z, reset=reset, skip_check_array=True)
             if len(Z) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            complex_columns = list(Z.select_dtypes(include=["complexfloating"]).columns)
+            complex_columns = [name for name, dtype in zip(Z.columns, Z.dtypes) if str(dtype).startswith("complex")]
             if complex_columns:
                 raise ValueError(f"Complex data not supported, got column {complex_columns[0]!r}; drop it")
             return Z

@@ -15,6 +15,7 @@ from pyspar.estimators.groups import name_groups
 from pyspar.estimators.row_features import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
+from pyspar.sources.kinds import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
 Strategy = Literal["quantiles", "greedy"]
@@ -98,6 +99,7 @@ def rows_to_label(
     """
     check_model(model)
     check_choice("strategy", strategy, ("quantiles", "greedy"))
+    refuse_unread_tables(Z)
     m = count_rows(Z)
     prediction = read_predictions(model, Z, m)
     costs, codes = _read_costs(cost, m), _read_groups(groups, m)

@@ -14,31 +14,41 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
+from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_level
+from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.wording import list_some
 
 MAX_TRANSFORMED_ROWS = 2000
 """The expected error of transformed labels is computed from at most this many evenly spaced rows."""
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(7)
 """Gauss quadrature for a normal variable."""
+_CONTAINERS = (Pipeline, TransformedTargetRegressor, BaseSearchCV)
+_EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "source"}}
+"""Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
 
 def adapt_pipeline(pipe: Any, Z: Any) -> Any:
-    """Return a copy of a fitted pipeline whose last step is adapted to the target Z.
+    """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
     pipeline is unchanged.
 
     Parameters
     ----------
-    pipe : Pipeline, TransformedTargetRegressor or fitted search
-        Its last step has a method ``adapted``, for example :class:`BayesSpARRegressor`. For a search the best
-        estimator is adapted and returned.
+    pipe : Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these
+        The innermost regressor is a :class:`BayesSpARRegressor` or :class:`SpARRegressor`. A search is replaced by its
+        best estimator. If it compared values of a parameter that has no effect before adapting, such as ``alpha``, a
+        SparWarning says so.
     Z : array or data frame
         Target rows, as for the pipeline's ``predict``.
 
@@ -54,11 +64,18 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     >>> adapt_pipeline(pipe, Z).predict(Z).shape
     (20,)
     """
-    if isinstance(pipe, BaseSearchCV):
-        return _adapt(_best_of(pipe), Z)
-    if not isinstance(pipe, (Pipeline, TransformedTargetRegressor)):
+    if not isinstance(pipe, _CONTAINERS):
         raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}")
-    return _adapt(pipe, Z)
+    layers = list_layers(pipe)
+    if not hasattr(layers[-1], "adapted"):
+        step = f"{layers[-2].steps[-1][0]!r} " if isinstance(layers[-2], Pipeline) else ""
+        raise TypeError(
+            f"the last step of the pipeline must be a regressor that can be adapted, got {step}"
+            f"({type(layers[-1]).__name__}); end the pipeline with BayesSpARRegressor()"
+        )
+    part = find_regressor(pipe, Z)
+    _warn_of_searches(layers)
+    return replace_regressor(pipe, part.regressor.adapted(part.Z))
 
 
 def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
@@ -66,8 +83,9 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
 
     Parameters
     ----------
-    model : fitted BayesSpARRegressor or SpARRegressor, or a Pipeline, TransformedTargetRegressor or search with one
-        For other regressors use :func:`pyspar.inspect` with ``source=(X, y)``.
+    model : fitted BayesSpARRegressor, SpARRegressor or TargetCorrection
+        Or a Pipeline, TransformedTargetRegressor or search with one. For other regressors use :func:`pyspar.inspect`
+        with ``source=(X, y)``.
     Z : array or data frame
         Target rows, as for the ``predict`` of the model.
 
@@ -75,7 +93,8 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     -------
     Forecast
         In the units of the labels that the model was fitted to. If y had two dimensions, a list with one forecast per
-        output. For transformed labels the expected squared error is integrated over the distribution of each label.
+        output. For transformed labels the expected squared error is integrated over the distribution of each label. A
+        regressor that was corrected by target labels returns a ``LabelForecast``.
 
     Examples
     --------
@@ -89,7 +108,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
-    forecasts = part.regressor.expected_rmse(part.Z)
+    forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
     if not isinstance(forecasts, Forecast):
@@ -123,10 +142,14 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class InnerRegressor:
-    """The regressor inside a model, the target rows that it receives, and the transformers of its labels."""
+    """The regressor inside a model, the rows that it receives, what computes them, and the transformers of its labels.
 
-    regressor: AdaptableRegressor
+    ``preprocessing`` is a fitted Pipeline of all steps before the regressor, or None if there are none.
+    """
+
+    regressor: Any
     Z: Any
+    preprocessing: Pipeline | None = None
     transformers: tuple[Any, ...] = ()
 
     def to_labels(self, values: Any) -> Any:
@@ -139,56 +162,78 @@ class InnerRegressor:
             values = np.asarray(flat).reshape(values.shape)
         return values
 
+    def from_labels(self, labels: Matrix) -> Matrix:
+        """Return labels (m, 1) of the model in the units of the regressor, with NaN where unknown."""
+        known = np.isfinite(labels[:, 0])
+        values = labels[known]
+        for transformer in self.transformers if known.any() else ():
+            values = np.asarray(transformer.transform(values), dtype=np.float64)
+        transformed = np.full_like(labels, np.nan)
+        transformed[known] = values
+        return transformed
+
 
 def find_regressor(model: Any, Z: Any) -> InnerRegressor:
     """Return the regressor inside a fitted model, with the target as it receives it."""
-    transformers: list[Any] = []
-    while True:
-        if isinstance(model, BaseSearchCV):
-            model = _best_of(model)
-        elif isinstance(model, TransformedTargetRegressor):
-            check_is_fitted(model)
-            transformers.append(model.transformer_)
-            model = model.regressor_
-        elif isinstance(model, Pipeline):
-            model, Z = _split_pipeline(model, Z)
-        elif isinstance(model, AdaptableRegressor):
-            check_is_fitted(model)
-            return InnerRegressor(model, Z, tuple(transformers))
-        else:
-            raise TypeError(
-                f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(model).__name__}; for "
-                "other regressors use pyspar.inspect(model, Z, source=(X, y))"
-            )
-
-
-def last_step(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
-    """Return the last step of a fitted pipeline, and the target as the earlier steps transform it."""
-    name, last = pipe.steps[-1]
-    if not hasattr(last, "adapted"):
+    layers = list_layers(model)
+    regressor = layers[-1]
+    if not isinstance(regressor, (AdaptableRegressor, TargetCorrection)):
         raise TypeError(
-            f"the last step of the pipeline must be a regressor that can be adapted, got {name!r} "
-            f"({type(last).__name__}); end the pipeline with BayesSpARRegressor()"
+            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(regressor).__name__}; for "
+            "other regressors use pyspar.inspect(model, Z, source=(X, y))"
         )
-    check_is_fitted(last)
-    return _split_pipeline(pipe, Z)
+    check_is_fitted(regressor)
+    refuse_unread_tables(Z)
+    transformers = tuple(layer.transformer_ for layer in layers if isinstance(layer, TransformedTargetRegressor))
+    pipes = [layer for layer in layers if isinstance(layer, Pipeline)]
+    steps = [(f"{depth}.{name}", step) for depth, pipe in enumerate(pipes) for name, step in pipe.steps[:-1]]
+    if not steps:
+        return InnerRegressor(regressor, Z, None, transformers)
+    if isinstance(Z, Moments):
+        raise TypeError("Moments cannot be transformed by the earlier steps; pass the rows, or adapt the last step")
+    preprocessing = Pipeline(steps)
+    return InnerRegressor(regressor, preprocessing.transform(Z), preprocessing, transformers)
 
 
-def output_names(pipe: Pipeline) -> tuple[str, ...] | None:
-    """Return the names of the features after the earlier steps; None if a step does not provide names."""
-    if len(pipe.steps) == 1:
+def replace_regressor(model: Any, regressor: Any) -> Any:
+    """Return a copy of a fitted model with another innermost regressor. A search becomes its best estimator."""
+    if isinstance(model, BaseSearchCV):
+        return replace_regressor(_best_of(model), regressor)
+    if not isinstance(model, _CONTAINERS):
+        return regressor
+    new = copy.copy(model)
+    if isinstance(model, TransformedTargetRegressor):
+        new.regressor_ = replace_regressor(model.regressor_, regressor)
+    else:
+        name, last = model.steps[-1]
+        new.steps = [*model.steps[:-1], (name, replace_regressor(last, regressor))]
+    return new
+
+
+def output_names(preprocessing: Pipeline | None) -> tuple[str, ...] | None:
+    """Return the names of the features after fitted preprocessing; None if a step does not provide names."""
+    if preprocessing is None:
         return None
     try:
-        names = pipe[:-1].get_feature_names_out()
+        names = preprocessing.get_feature_names_out()
     except (AttributeError, ValueError):  # a step without feature names
         return None
     return None if names is None else tuple(map(str, names))
 
 
-def _split_pipeline(pipe: Pipeline, Z: Any) -> tuple[Any, Any]:
-    if isinstance(Z, Moments):
-        raise TypeError("Moments cannot be transformed by the earlier steps; pass the rows, or adapt the last step")
-    return pipe.steps[-1][1], pipe[:-1].transform(Z) if len(pipe.steps) > 1 else Z
+def list_layers(model: Any) -> list[Any]:
+    """Return a fitted model and the models inside it, from the outermost to the regressor."""
+    layers = [model]
+    while isinstance(layers[-1], _CONTAINERS):
+        outer = layers[-1]
+        if isinstance(outer, BaseSearchCV):
+            layers.append(_best_of(outer))
+        elif isinstance(outer, TransformedTargetRegressor):
+            check_is_fitted(outer)
+            layers.append(outer.regressor_)
+        else:
+            layers.append(outer.steps[-1][1])
+    return layers
 
 
 def _best_of(search: BaseSearchCV) -> Any:
@@ -198,21 +243,25 @@ def _best_of(search: BaseSearchCV) -> Any:
     return search.best_estimator_
 
 
-def _adapt(model: Any, Z: Any) -> Any:
-    """Return an adapted copy of a regressor, or of a pipeline or transformed regressor that contains one."""
-    if isinstance(model, TransformedTargetRegressor):
-        check_is_fitted(model)
-        adapted = copy.copy(model)
-        adapted.regressor_ = _adapt(model.regressor_, Z)
-        return adapted
-    if not isinstance(model, Pipeline):
-        if not hasattr(model, "adapted"):
-            raise TypeError(f"the regressor must be one that can be adapted, got {type(model).__name__}")
-        return model.adapted(Z)
-    nested = isinstance(model.steps[-1][1], (Pipeline, TransformedTargetRegressor))
-    last, transformed = _split_pipeline(model, Z) if nested else last_step(model, Z)
-    steps = [*model.steps[:-1], (model.steps[-1][0], _adapt(last, transformed))]
-    return Pipeline(steps, memory=model.memory, verbose=model.verbose)
+def _warn_of_searches(layers: list[Any]) -> None:
+    """Warn if a search compared values of a parameter of its regressor that has no effect before adapting."""
+    parameters = set(layers[-1].get_params(deep=False))
+    for search in (layer for layer in layers if isinstance(layer, BaseSearchCV)):
+        settings = search.cv_results_["params"]
+        useless = []
+        for full_name in dict.fromkeys(name for setting in settings for name in setting):
+            name = full_name.rpartition("__")[2]
+            values = {str(setting[full_name]) for setting in settings if full_name in setting}
+            equal = _EQUAL_BEFORE_ADAPTING.get(name, set())
+            if name in parameters and len(values if equal is None else values & equal) > 1:
+                useless.append(full_name)
+        if useless:
+            warn(
+                f"the search over {list_some(useless)} compared fits before adapting, in which these values score "
+                "alike; the chosen value is arbitrary. No search on the source can choose it: set it before the "
+                "search, and compare adapted regressors with labels of target rows.",
+                stacklevel=3,
+            )
 
 
 def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
@@ -221,28 +270,63 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     All errors are multiplied by the ratio of the expected root mean squared errors in both units, given the
     distribution of each row's label. For a linear transformation this is exact.
     """
-    rows = part.regressor._rows(part.Z)
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MAX_TRANSFORMED_ROWS)).round().astype(int))]
-    prediction = np.asarray(part.regressor.predict(rows))
-    original = part.to_labels(prediction)
-
-    def squares(labels: Any, at: slice, k: int) -> list[Vector]:
-        wide = labels.scale * np.sqrt(labels.degrees / (labels.degrees - 2.0) if labels.degrees > 2.0 else 1.0)
-        before, after = np.zeros(labels.centre.shape[1]), np.zeros(labels.centre.shape[1])
-        for node, share in zip(_NODES, _SHARES / _SHARES.sum(), strict=True):
-            values: Matrix = labels.centre + node * wide
-            back = part.to_labels(values.ravel()).reshape(values.shape)
-            before += share * np.square(values - prediction[at]).mean(axis=0)
-            after += share * np.square(back - original[at]).mean(axis=0)
-        return [before, after]
-
-    before, after = (values.mean() for values in part.regressor._per_row(rows, squares, 2))
+    before, after = _corrected_squares(forecast, part) if isinstance(forecast, LabelForecast) else _squares(part)
     ratio = float(np.sqrt(after / before)) if before > 0.0 else 1.0
     changed: dict[str, Any] = {
         name: getattr(forecast, name) * ratio**2 for name in ("variance", "bias", "noise", "between_groups")
     }
-    changed |= {name: getattr(forecast, name) * ratio for name in ("rmse", "rmse_noiseless")}
+    for name in ("rmse", "rmse_noiseless", "rmse_uncorrected"):
+        if hasattr(forecast, name):
+            changed[name] = getattr(forecast, name) * ratio
     for level in ("interval80", "interval95"):
         for name in (level, f"{level}_noiseless", f"{level}_if_linear"):
-            changed[name] = tuple(end * ratio for end in getattr(forecast, name))
+            interval = getattr(forecast, name)
+            changed[name] = None if interval is None else tuple(end * ratio for end in interval)
     return replace(forecast, **changed)
+
+
+def _squares(part: InnerRegressor) -> tuple[float, float]:
+    """Return the expected squared errors in the units of the regressor and in those of the labels."""
+    rows = _sample_rows(part.regressor._rows(part.Z))
+    prediction = np.asarray(part.regressor.predict(rows))
+    original = part.to_labels(prediction)
+
+    def squares(labels: Any, at: slice, k: int) -> list[Vector]:
+        scale = labels.scale * _widen(labels.degrees)
+        return list(_integrate_squares(labels.centre, scale, prediction[at], original[at], part))
+
+    before, after = (float(values.mean()) for values in part.regressor._per_row(rows, squares, 2))
+    return before, after
+
+
+def _corrected_squares(forecast: LabelForecast, part: InnerRegressor) -> tuple[float, float]:
+    """Return the same for a regressor that was corrected by target labels: a Student t around each prediction."""
+    rows = _sample_rows(part.Z)
+    prediction, scale = part.regressor.predict(rows, return_std=True)
+    original, wide = part.to_labels(prediction), scale * _widen(forecast.n_labels)
+    before, after = _integrate_squares(prediction[None], wide[None], prediction, original, part)
+    return float(before.mean()), float(after.mean())
+
+
+def _integrate_squares(
+    centre: Matrix, scale: Matrix, prediction: Vector, original: Vector, part: InnerRegressor
+) -> tuple[Vector, Vector]:
+    """Return the expected squared errors of each row in both units, averaged over the first axis of the centres."""
+    before, after = np.zeros(centre.shape[1]), np.zeros(centre.shape[1])
+    for node, share in zip(_NODES, _SHARES / _SHARES.sum(), strict=True):
+        values: Matrix = centre + node * scale
+        back = part.to_labels(values.ravel()).reshape(values.shape)
+        before += share * np.square(values - prediction).mean(axis=0)
+        after += share * np.square(back - original).mean(axis=0)
+    return before, after
+
+
+def _sample_rows(rows: Any) -> Any:
+    """Return at most ``MAX_TRANSFORMED_ROWS`` evenly spaced rows."""
+    n = int(np.shape(rows)[0])
+    return _safe_indexing(rows, np.unique(np.linspace(0, n - 1, min(n, MAX_TRANSFORMED_ROWS)).round().astype(int)))
+
+
+def _widen(degrees: float) -> float:
+    """Return the standard deviation of a Student t variable with scale 1, if it exists."""
+    return float(np.sqrt(degrees / (degrees - 2.0))) if degrees > 2.0 else 1.0

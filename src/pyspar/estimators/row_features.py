@@ -90,14 +90,23 @@ def _is_fitted(transformer: Any) -> bool:
 def _encode_columns(Z: Any) -> Any:
     """Return the unfitted encoding of the rows' own columns."""
     numbers = SimpleImputer(keep_empty_features=True)
-    if not hasattr(Z, "select_dtypes"):
+    if not is_frame(Z):
         return numbers
-    dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
-    numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
+    if hasattr(Z, "select_dtypes"):
+        dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
+        numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
+    else:
+        select = import_module("polars.selectors")
+        numeric, dates = Z.select(select.numeric() | select.boolean()).columns, Z.select(select.temporal()).columns
     words = [name for name in Z.columns if name not in numeric and name not in dates]
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
     text = Pipeline([("text", TextColumns()), ("encode", encode)])
     return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
+
+
+def is_frame(Z: Any) -> bool:
+    """Return whether rows are a data frame of pandas or polars."""
+    return hasattr(Z, "columns") and hasattr(Z, "dtypes")
 
 
 def _stack(blocks: list[Any]) -> Any:
@@ -105,4 +114,6 @@ def _stack(blocks: list[Any]) -> Any:
         return blocks[0]
     if hasattr(blocks[0], "select_dtypes"):
         return import_module("pandas").concat(blocks, ignore_index=True)
+    if is_frame(blocks[0]):
+        return import_module("polars").concat(blocks)
     return np.vstack(blocks)

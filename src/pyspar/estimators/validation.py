@@ -282,6 +282,8 @@ def _columns_of_text(rows: Any) -> list[str] | None:
     select = getattr(rows, "select_dtypes", None)
     if select is not None:
         return [str(c) for c in select(exclude=["number", "bool"]).columns]
+    if hasattr(rows, "schema") and hasattr(rows, "with_columns"):  # a data frame of polars
+        return [name for name, dtype in rows.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
     dtype = getattr(rows, "dtype", None)
     return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
 

@@ -17,13 +17,13 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
 from pyspar.estimators.base import AdaptableRegressor, refuse_corrected
-from pyspar.estimators.pipelines import find_regressor
+from pyspar.estimators.pipelines import find_regressor, list_layers, replace_regressor
 from pyspar.estimators.relation_watch import RELATION_LEVEL, RelationWatch
 from pyspar.estimators.validation import is_number, target_moments
 from pyspar.wording import format_interval, format_number
@@ -160,7 +160,7 @@ class TargetWatch:
             before=before,
             alarm=alarm,
             limits=self._limits,
-            estimator=_replace_last(self.model, adapted),
+            estimator=replace_regressor(self.model, adapted),
             labels=relation.labels,
             relation_p_value=relation.p_value,
         )
@@ -168,26 +168,19 @@ class TargetWatch:
 
 def find_last_regressor(model: Any) -> AdaptableRegressor:
     """Return the fitted regressor in a pipeline or search."""
-    model = getattr(model, "best_estimator_", model)
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    if not isinstance(model, AdaptableRegressor):
+    layers = list_layers(model)
+    if any(isinstance(layer, TransformedTargetRegressor) for layer in layers):
+        raise TypeError(
+            "TargetWatch does not support a TransformedTargetRegressor, because errors in the units of its labels need "
+            "all rows; pass its regressor_, whose limit and errors are in the transformed units"
+        )
+    if not isinstance(layers[-1], AdaptableRegressor):
         raise TypeError(
             "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(model).__name__}"
+            f"{type(layers[-1]).__name__}"
         )
-    check_is_fitted(model)
-    return model
-
-
-def _replace_last(model: Any, regressor: AdaptableRegressor) -> Any:
-    """Return a model with another regressor as its last step."""
-    model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, Pipeline):
-        return regressor
-    name, last = model.steps[-1]
-    steps = [*model.steps[:-1], (name, _replace_last(last, regressor))]
-    return Pipeline(steps, memory=model.memory, verbose=model.verbose)
+    check_is_fitted(layers[-1])
+    return layers[-1]
 
 
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast, Forecaster
@@ -20,7 +19,8 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import refuse_corrected
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.pipelines import last_step, output_names
+from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
@@ -63,7 +63,7 @@ def inspect(
     source: tuple[Any, Any] | None = None,
     y: Any = None,
     groups: Any = None,
-    source_groups: Any = None,
+    target_groups: Any = None,
     weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
@@ -73,9 +73,10 @@ def inspect(
 
     Parameters
     ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor, a Pipeline that ends in one, or a search over these
-        It is not changed. The result does not depend on whether it is already adapted. With ``source``, any fitted
-        regressor.
+    estimator : fitted SpARRegressor or BayesSpARRegressor
+        Or a Pipeline, TransformedTargetRegressor or search that contains one. It is not changed. The result does not
+        depend on whether it is already adapted. All errors of a TransformedTargetRegressor are in the units of the
+        transformed labels; :func:`pyspar.expected_rmse` has the units of y. With ``source``, any fitted regressor.
     Z : anything that ``adapt`` accepts
         For a pipeline, rows that its ``predict`` accepts.
     source : pair (X, y), optional
@@ -85,10 +86,10 @@ def inspect(
         Labels of target rows, NaN where unknown. They do not change the forecasts. What they show comes first in the
         result. The labelled rows should be drawn at random from the target.
     groups : array, optional
-        A label for each row of Z; errors are then also forecast for each group. Not available with ``source``.
-    source_groups : array, optional
         With ``source``, the group of each source row: rows of one group are never on both sides of a split. Without
         ``source``, such groups are an argument of ``fit``.
+    target_groups : array, optional
+        A group for each row of Z; errors are then also forecast for each group. Not available with ``source``.
     weights : dict of name to (coef, intercept) or to a fitted linear estimator, optional
         Further weights to forecast, for example those of a model in use.
     sample_weight : array of shape (m,), optional
@@ -115,39 +116,41 @@ def inspect(
     if source is not None:
         if weights is not None or sample_weight is not None:
             raise InputError("weights and sample_weight are not available with source; leave them out")
-        if groups is not None:
-            raise InputError(
-                "groups are groups of target rows, which are not available with source; pass the groups of the source "
-                "rows as source_groups"
-            )
-        return inspect_regressor(estimator, Z, source=source, y=y, groups=source_groups, outputs=outputs)
-    if source_groups is not None:
-        raise InputError("source_groups are not available without source; pass them to fit as groups")
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    description, rows, preprocessing = repr(estimator), Z, None
-    if isinstance(estimator, Pipeline):
-        columns = _shorten_names(output_names(estimator)) if columns is None else columns
-        preprocessing, (estimator, Z) = estimator[:-1], last_step(estimator, Z)
-    if not isinstance(estimator, (SpARRegressor, BayesSpARRegressor)):
+        if target_groups is not None:
+            raise InputError("target_groups are not available with source; inspect the rows of each group separately")
+        return inspect_regressor(estimator, Z, source=source, y=y, groups=groups, outputs=outputs)
+    if groups is not None:
+        raise InputError(
+            "groups are the groups of source rows and need source; pass them to fit as groups, or pass the groups of "
+            "target rows as target_groups"
+        )
+    regressor = list_layers(estimator)[-1]
+    if not isinstance(regressor, (SpARRegressor, BayesSpARRegressor)):
         raise TypeError(
             "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(estimator).__name__}; pass source=(X, y) for any other regressor"
+            f"{type(regressor).__name__}; {_suggest_instead(regressor)}"
         )
-    check_is_fitted(estimator)
-    refuse_corrected(estimator, "inspect")
+    check_is_fitted(regressor)
+    refuse_corrected(regressor, "inspect")
+    description, rows = repr(getattr(estimator, "best_estimator_", estimator)), Z
+    part = find_regressor(estimator, rows)
+    estimator, Z, preprocessing = regressor, part.Z, part.preprocessing
+    columns = _shorten_names(output_names(preprocessing)) if columns is None else columns
+    if part.transformers and estimator._y_ndim > 1:
+        raise TypeError("inspect supports transformed labels with one dimension of y only, got two")
     target = estimator._target(Z, sample_weight)
-    group_moments = compute_group_moments(estimator, Z, groups, sample_weight)
+    group_moments = compute_group_moments(estimator, Z, target_groups, sample_weight)
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
     comparison = add_weights(compare_weights(estimator, target), weights)
     return build_inspection(
         comparison,
         Z,
         columns=_check_names("columns", columns, features),
-        outputs=_check_names("outputs", outputs, _name_labels(estimator)),
+        outputs=_check_names("outputs", outputs, _name_labels(estimator, is_transformed=bool(part.transformers))),
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
-        errors=None if y is None else _measure_errors(comparison, Z, y, sample_weight),
+        errors=None if y is None else _measure_errors(comparison, part, y, sample_weight),
     )
 
 
@@ -252,10 +255,17 @@ def build_inspection(
     )
 
 
-def _measure_errors(comparison: Comparison, Z: Any, y: Any, sample_weight: Any) -> TargetErrors:
+def _suggest_instead(regressor: Any) -> str:
+    if isinstance(regressor, TargetCorrection):
+        return "pyspar.expected_rmse(model, Z) returns the expected error of a corrected model"
+    return "pass source=(X, y) for any other regressor"
+
+
+def _measure_errors(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> TargetErrors:
     """Return the errors of all candidates on the labelled rows. Rows with weight zero are ignored."""
-    n_outputs = comparison.estimator.moments_.n_outputs
+    n_outputs, Z = comparison.estimator.moments_.n_outputs, part.Z
     labels = read_target_labels(y, Z, n_outputs)
+    labels = part.from_labels(labels) if part.transformers else labels
     if sample_weight is not None:
         labels = np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
     errors = {}
@@ -294,7 +304,9 @@ def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:
     return short if len(set(short)) == len(short) else names
 
 
-def _name_labels(estimator: Any) -> Sequence[str]:
+def _name_labels(estimator: Any, *, is_transformed: bool) -> Sequence[str]:
+    if is_transformed:
+        return ["transformed y"]
     n_outputs = estimator.moments_.n_outputs
     default = ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
     return getattr(estimator, "label_names_", default)

@@ -27,6 +27,7 @@ from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_out
 from pyspar.estimators.groups import check_groups, is_missing
 from pyspar.progress import SILENT, Progress
 from pyspar.sources import moments_of
+from pyspar.sources.kinds import refuse_unread_tables
 
 FOLDS = 5
 MAX_CATEGORIES = 100
@@ -86,6 +87,8 @@ def forecast_regressor(
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise InputError(f"source must be a pair (X, y) of rows and labels, got {type(source).__name__}")
     X, y = source[0], np.asarray(source[1], dtype=np.float64)
+    for rows in (X, Z):
+        refuse_unread_tables(rows)
     n, m = int(np.shape(X)[0]), int(np.shape(Z)[0])
     if y.ndim not in (1, 2) or len(y) != n or not np.isfinite(y).all():
         raise InputError(f"y must have one finite label for each of {n} source rows, got shape {y.shape}")
@@ -185,7 +188,7 @@ def _as_numbers(values: Any) -> Vector | None:
         return np.asarray(values, dtype="datetime64[s]").astype(np.float64)
     if not kind.startswith(("bool", "int", "uint", "float", "double")):
         return None
-    if hasattr(values, "to_numpy"):
+    if hasattr(values, "iloc"):  # a series of pandas, which may have its own mark of missing values
         return np.asarray(values.to_numpy(dtype="float64", na_value=np.nan))
     return np.asarray(values, dtype=np.float64)
 

@@ -157,19 +157,21 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     labels = np.asarray(groups, dtype=object)
     if labels.ndim != 1 or not hasattr(Z, "shape") or len(labels) != Z.shape[0]:
         target = f"{Z.shape[0]} rows" if hasattr(Z, "shape") else f"{type(Z).__name__}, which has no rows in memory"
-        raise InputError(f"groups must have one entry for each row of Z, got the shape {labels.shape} for {target}")
+        raise InputError(
+            f"target_groups must have one entry for each row of Z, got the shape {labels.shape} for {target}"
+        )
     missing = [place for place, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise InputError(
-            f"groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name a group for "
-            "these rows, for example with groups.fillna('unknown')"
+            f"target_groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name "
+            "a group for these rows, for example with groups.fillna('unknown')"
         )
     places: dict[Any, list[int]] = {}
     for place, label in enumerate(labels):
         try:
             places.setdefault(label, []).append(place)
         except TypeError as error:
-            raise InputError(f"groups must be numbers or text, got {label!r} in row {place}") from error
+            raise InputError(f"target_groups must be numbers or text, got {label!r} in row {place}") from error
     try:
         ordered = sorted(places)
     except TypeError:  # labels of several types cannot be compared
@@ -178,7 +180,7 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     for label in ordered:
         if str(label) in named:
             raise InputError(
-                f"groups must have one type, got {str(label)!r} both as a number and as text; pass "
+                f"target_groups must have one type, got {str(label)!r} both as a number and as text; pass "
                 "[str(group) for group in groups] if they are the same group"
             )
         named[str(label)] = np.array(places[label])

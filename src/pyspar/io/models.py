@@ -31,6 +31,8 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         return
     if not hasattr(thing, "predict"):
         raise TypeError(f"expected a fitted model or Moments, got {type(thing).__name__}")
+    if hasattr(thing, "cv_results_"):
+        raise InputError(f"a {type(thing).__name__} cannot be saved; save its best_estimator_")
     with whole_file(path) as temporary:
         write_model(thing, temporary)
 

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.core.adapt import Adaptation
-from pyspar.core.arrays import Matrix
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Noise
+from pyspar.core.forecast import Forecast
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, correct_head, fit_head
+from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, fit_head
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
@@ -77,6 +78,43 @@ class AdaptedHead:
     account: HeadAccount
     drift: TargetDrift | list[TargetDrift] | None = None
     forecast: LabelForecast | list[LabelForecast] | None = None
+
+    def expected_rmse(self) -> Forecast | list[Forecast]:
+        """Return the expected error of the new model on the target, with intervals; one per output of several.
+
+        With target labels this is ``forecast``. Otherwise it is the forecast of
+        :meth:`pyspar.BayesSpARRegressor.expected_rmse` for the features. It assumes that the source rows were not used
+        for training: on training rows the noise is underestimated, and the forecast is too small.
+        """
+        if self.forecast is not None:
+            return cast("Forecast | list[Forecast]", self.forecast)
+        target = getattr(self.estimator, "_adapted_to", None)
+        if target is None:  # "ols" has no target, and a file does not keep the target
+            raise InputError(
+                "the expected RMSE needs a target, got none; use method='bayes' or 'spar', and call expected_rmse() "
+                "before the result is saved"
+            )
+        return self.estimator.expected_rmse(target)
+
+    def write_to(self, model: nn.Module) -> None:
+        """Write the new head into a model in place, such as the model that was given to :func:`adapt_head`.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            A model with a linear layer of the same name and shape. Its dtype and device do not change.
+        """
+        head = cast(nn.Linear, self.model.get_submodule(self.head_name))
+        check_model(model, None)
+        layer = dict(unwrap(model).named_modules()).get(self.head_name)
+        if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
+            got = "no such layer" if layer is None else repr(layer)
+            raise InputError(
+                f"{type(model).__name__} must have a linear layer {self.head_name!r} with weights of shape "
+                f"{tuple(head.weight.shape)}, got {got}; pass the model that was given to adapt_head, or a copy of it"
+            )
+        bias = np.zeros(len(head.weight)) if head.bias is None else _as_float64(head.bias)
+        write_weights(_as_float64(head.weight), bias, layer, self.head_name)
 
     def __repr__(self) -> str:
         result = str(self.changed)
@@ -253,7 +291,7 @@ def adapt_head(
         if keep is not None:
             new = correct_head(new, *keep.select())
             account = account.replace_head(x, z, new)
-    _write_weights(new, layer, name)
+    write_weights(new.coef, new.intercept, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
     several = len(new.coef) > 1
     drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
@@ -280,16 +318,18 @@ def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) ->
         )
 
 
-def _write_weights(new: NewHead, layer: nn.Linear, name: str) -> None:
-    """Write new weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
-    if layer.bias is None and new.intercept.any():
-        layer.bias = nn.Parameter(layer.weight.new_zeros(len(new.intercept)), layer.weight.requires_grad)
-    with torch.no_grad():
-        layer.weight.copy_(torch.as_tensor(new.coef))
-        if layer.bias is not None:
-            layer.bias.copy_(torch.as_tensor(new.intercept))
-    if not all(bool(torch.isfinite(p).all()) for p in layer.parameters(recurse=False)):
+def write_weights(coef: Matrix, intercept: Vector, layer: nn.Linear, name: str) -> None:
+    """Write weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
+    weight = torch.as_tensor(coef).to(layer.weight)
+    bias = torch.as_tensor(intercept).to(layer.weight)
+    if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
         raise InputError(
             f"the new weights of {describe_layer(name)} exceed the range of its dtype {layer.weight.dtype}; use a "
             "wider dtype"
         )
+    if layer.bias is None and bias.any():
+        layer.bias = nn.Parameter(torch.zeros_like(bias), layer.weight.requires_grad)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        if layer.bias is not None:
+            layer.bias.copy_(bias)

@@ -93,7 +93,7 @@ def report(
     source: tuple[Any, Any] | None = None,
     y: Any = None,
     groups: Any = None,
-    source_groups: Any = None,
+    target_groups: Any = None,
     weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
@@ -106,7 +106,7 @@ def report(
 
     Parameters
     ----------
-    estimator, Z, source, y, groups, source_groups, weights, sample_weight, columns, outputs
+    estimator, Z, source, y, groups, target_groups, weights, sample_weight, columns, outputs
         As for :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
     title : str, optional
         By default the names of the labels.
@@ -135,7 +135,7 @@ def report(
         source=source,
         y=y,
         groups=groups,
-        source_groups=source_groups,
+        target_groups=target_groups,
         weights=weights,
         sample_weight=sample_weight,
         columns=columns,
@@ -146,7 +146,7 @@ def report(
             "source=(X, y)": source,
             "y=y": y,
             "groups=groups": groups,
-            "source_groups=source_groups": source_groups,
+            "target_groups=target_groups": target_groups,
         }
         options = "".join(f", {text}" for text, value in given.items() if value is not None)
         command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"

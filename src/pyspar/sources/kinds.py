@@ -28,6 +28,7 @@ def kind_of(data: Any) -> DataKind:
     """
     if sp.issparse(data):
         return "sparse"
+    refuse_unread_tables(data)
     library = type(data).__module__.partition(".")[0]
     if library == "dask":
         return "dask"
@@ -45,7 +46,7 @@ def is_batches(data: Any) -> bool:
     if any(hasattr(data, name) for name in ("shape", "__array__", "columns", "__dataframe__")):
         return False
     if isinstance(data, (list, tuple)):
-        return bool(data) and getattr(features_of_batch(data[0]), "ndim", 0) == 2
+        return bool(data) and len(getattr(features_of_batch(data[0]), "shape", ())) == 2
     return isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict, set))
 
 
@@ -63,6 +64,15 @@ def use_device_of(data: Any) -> AbstractContextManager[None]:
     return use_algebra(DeviceAlgebra(data.device))
 
 
+def refuse_unread_tables(data: Any) -> None:
+    """Raise TypeError for a LazyFrame of polars and a table of pyarrow, with the call that makes a data frame of it."""
+    library, name = type(data).__module__.partition(".")[0], type(data).__name__
+    if library == "polars" and name == "LazyFrame":
+        raise TypeError("expected a data frame, got a LazyFrame; call collect() first")
+    if library == "pyarrow" and name in ("Table", "RecordBatch"):
+        raise TypeError(f"expected a data frame, got a pyarrow {name}; use to_pandas() or polars.from_arrow first")
+
+
 def refuse_dates(name: str, values: Any) -> None:
     """Raise TypeError for dates and durations, which numpy converts to a count of nanoseconds or of another unit.
 
@@ -70,6 +80,7 @@ def refuse_dates(name: str, values: Any) -> None:
     Traceback (most recent call last):
     TypeError: y must contain numbers, got dates or durations; convert them to numbers first, ...
     """
+    refuse_unread_tables(values)
     columns = getattr(values, "columns", None)
     if columns is not None and len(values.shape) == 2:  # a Dask series has columns too
         dated = [str(column) for column, dtype in zip(columns, values.dtypes) if _is_time(dtype)]

@@ -18,6 +18,7 @@ from pyspar.inspection import Inspection
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.progress import Progress
+from pyspar.reporting import Report
 from pyspar.tables.columns import Ignored
 
 
@@ -138,10 +139,14 @@ class InspectAccount:
     """The result of ``spar inspect``. ``top`` is the number of directions to print, ``written`` are the reports."""
 
     data: DataAccount
-    inspection: Inspection
+    document: Report
     top: int
     notes: tuple[str, ...]
     written: tuple[Path, ...] = ()
+
+    @property
+    def inspection(self) -> Inspection:
+        return self.document.inspection
 
 
 Fit = Callable[[Any], Any]

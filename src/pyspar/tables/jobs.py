@@ -139,14 +139,13 @@ def inspect_files(
     request: Request,
     *,
     top: int = 10,
-    report: Path | None = None,
-    json: Path | None = None,
+    reports: Sequence[Path] = (),
     title: str | None = None,
     progress: Progress = SILENT,
 ) -> InspectAccount:
-    """Inspect a fit on the source at the target, and write the reports."""
+    """Inspect a fit on the source at the target, and write the reports, each in the format of its suffix."""
     request.check()
-    check_reports(report, json, inputs=(request.source, request.target))
+    check_reports(reports, inputs=(request.source, request.target))
     inputs = open_files(request, progress) if request.is_streamed else load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
     with collect_warnings() as warned:
@@ -166,17 +165,16 @@ def inspect_files(
         errors={name: [squares] for name, squares in zip(models.candidates, errors)},
     )
     notes = (*inputs.notes, *warned)
-    outputs = {"--report": report, "--json": json}
     document = Report(
         inspection,
         title or f"{inputs.data.label}: {request.source.name} → {request.target.name}",
-        _format_command(request, inputs.data.label, outputs, title),
+        _format_command(request, inputs.data.label, reports, title),
         (*_describe_data(inputs.data), *notes),
     )
     progress.start("write", "writing the report")
-    written = _write_reports(document, report, json)
+    _write_reports(document, reports)
     progress.finish("write")
-    return InspectAccount(inputs.data, inspection, top, notes, written)
+    return InspectAccount(inputs.data, document, top, notes, tuple(reports))
 
 
 def summarize_file(
@@ -307,18 +305,16 @@ def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int
     return adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum())
 
 
-def _write_reports(document: Report, html: Path | None, json: Path | None) -> tuple[Path, ...]:
-    """Write page and JSON, either all that were requested or none."""
-    makers = [(html, document.html), (json, document.json)]
-    texts = [(path, make()) for path, make in makers if path is not None]
-    with write_files(*(path for path, _ in texts)) as temporaries:
-        for temporary, (path, text) in zip(temporaries, texts):
+def _write_reports(document: Report, paths: Sequence[Path]) -> None:
+    """Write pages and JSON, either all that were requested or none."""
+    texts = [document.html() if path.suffix.lower() == ".html" else document.json() for path in paths]
+    with write_files(*paths) as temporaries:
+        for temporary, path, text in zip(temporaries, paths, texts):
             with report_write_errors(path):
                 temporary.write_text(text, encoding="utf-8")
-    return tuple(path for path, _ in texts)
 
 
-def _format_command(request: Request, label: str, outputs: dict[str, Path | None], title: str | None) -> str:
+def _format_command(request: Request, label: str, reports: Sequence[Path], title: str | None) -> str:
     """Return the command line of an inspection. Absolute paths are replaced by file names."""
     words = ["spar", "inspect", _format_path(request.source), _format_path(request.target), "--label", label]
     if request.alpha is not None:
@@ -333,6 +329,8 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words += ["--category", name]
     if request.groups is not None:
         words += ["--groups", request.groups]
+    if request.labels is not None:
+        words += ["--labels", _format_path(request.labels)]
     if request.bad_cells != "stop":
         words += ["--bad-cells", request.bad_cells]
     if request.drop_unlabelled:
@@ -341,8 +339,8 @@ def _format_command(request: Request, label: str, outputs: dict[str, Path | None
         words.append("--stream")
     if title is not None:
         words += ["--title", title]
-    for option, path in outputs.items():
-        words += [option, _format_path(path)] if path is not None else []
+    for path in reports:
+        words += ["--report", _format_path(path)]
     return shlex.join(words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -110,14 +111,15 @@ def check_outputs(
         need("skops.io", "cli")
 
 
-def check_reports(html: Path | None, json: Path | None, *, inputs: tuple[Path, ...]) -> None:
+def check_reports(paths: Sequence[Path], *, inputs: tuple[Path, ...]) -> None:
     """Raise InputError for reports of ``spar inspect`` that cannot be written."""
-    if html is not None:
-        check_path(html, "--report", (".html",), inputs)
-        need("jinja2", "report")
-        need("matplotlib", "report")
-    if json is not None:
-        check_path(json, "--json", (".json",), inputs)
+    for number, path in enumerate(paths):
+        check_path(path, "--report", (".html", ".json"), inputs)
+        if any(_is_same_file(path, other) for other in paths[:number]):
+            raise InputError(f"--report {str(path)!r} is given twice; choose another name")
+        if path.suffix.lower() == ".html":
+            need("jinja2", "report")
+            need("matplotlib", "report")
 
 
 def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:

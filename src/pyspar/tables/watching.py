@@ -22,6 +22,7 @@ from pyspar.tables.in_memory import load_files
 from pyspar.tables.predict import describe_unseen, get_formats, list_model_columns
 from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
 from pyspar.tables.request import Request
+from pyspar.wording import list_some
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,16 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
         if request.once or not any(path.is_dir() for path in request.paths):
             return
         time.sleep(request.seconds)
+
+
+def describe_empty_folders(request: WatchRequest) -> str:
+    """Return what the watch waits for if its folders contain no files that it can read, otherwise an empty text."""
+    if list_files(request.paths):
+        return ""
+    kinds = f"no files to read in {list_some(list(map(str, request.paths)))} ({', '.join(INPUT_SUFFIXES)})"
+    if request.once:
+        return kinds
+    return f"{kinds}; waiting, and looking again every {request.seconds:g} seconds; stop with Ctrl-C"
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from pyspar.errors import InputError
 from pyspar.paper.commands import show_data
 from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors, printable
+from pyspar.terminal import handle_errors, print_json, printable
 
 app = typer.Typer(
     name="data",
@@ -26,18 +27,22 @@ Folder = Annotated[
         "--data", help="The folder to search first. Defaults to PYSPAR_DATA.", show_default=False, readable=False
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout, and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 @app.command("list", epilog="Example: spar data list")
-def list_sets(data: Folder = None, debug: Debug = False) -> None:
+def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> None:
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.registry import where as find
 
         states = _find_states(data)
-        show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
+        if json:
+            print_json([show_data.describe_dataset(DATASETS[name], state) for name, state in states.items()])
+        else:
+            show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
         for name in (name for name, state in states.items() if state == "unreadable"):
             try:
                 find(name, data)
@@ -52,6 +57,7 @@ def where(
         typer.Argument(metavar="NAME", help="A data set, as in spar data list. Defaults to all.", show_default=False),
     ] = None,
     data: Folder = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Print the path of a data set. If it is missing, print how to get it and exit with 2.
@@ -62,14 +68,20 @@ def where(
         from pyspar.paper.data.registry import where as find
 
         if name is not None:
-            show_data.print_location(find(name, data))
+            location = find(name, data)
+            if json:
+                print_json({"name": name, "path": location.path, "missing": location.missing or None})
+            else:
+                show_data.print_location(location)
             return
-        show_data.print_locations(
-            [
-                (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
-                for dataset, state in _find_states(data).items()
-            ]
-        )
+        locations = [
+            (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
+            for dataset, state in _find_states(data).items()
+        ]
+        if json:
+            print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
+        else:
+            show_data.print_locations(locations)
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
@@ -78,6 +90,7 @@ def check(
         list[str] | None, typer.Argument(metavar="NAME", help="Data sets. Defaults to all.", show_default=False)
     ] = None,
     data: Folder = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Check the checksums, rows and shapes of data sets.
@@ -94,13 +107,17 @@ def check(
         check_folders(data)
         for name in names or ():
             check_name(name)
-        failed = False
+        failed, results = False, []
         for name in names or DATASETS:
             with show_progress() as progress:
                 progress.start(name, f"checking {name}")
                 result = check_dataset(name, data)
-            show_data.print_check(result)
+            results.append(asdict(result))
+            if not json:
+                show_data.print_check(result)
             failed |= result.state == "wrong" or (result.state == "missing" and bool(names))
+        if json:
+            print_json(results)
         if failed:
             raise typer.Exit(1)
 

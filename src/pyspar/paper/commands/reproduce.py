@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from pyspar.paper.commands import show_results
 from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors
+from pyspar.terminal import handle_errors, print_json
 
 
 class Device(StrEnum):
@@ -54,6 +55,9 @@ def reproduce(
         typer.Option("--check", help="Run nothing; verify that the committed records are of the current methods."),
     ] = False,
     results: Annotated[Path, typer.Option(help="Folder with committed records, for --check.")] = Path("results"),
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the suites or the results as JSON on stdout, and nothing else.")
+    ] = False,
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -67,26 +71,34 @@ def reproduce(
         from pyspar.paper.runs.run_suite import Options
 
         if check:
-            _check(results, names)
+            _check(results, names, json=json)
             return
         if not names:
-            show_results.print_suites(paper.describe_suites(data))
+            suites = paper.describe_suites(data)
+            if json:
+                print_json([{"name": name, "about": about, "state": state} for name, about, state in suites])
+            else:
+                show_results.print_suites(suites)
             return
         options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
-        suites = paper.select_suites(names)
-        for caution in paper.find_cautions(suites, options):
+        selected = paper.select_suites(names)
+        for caution in paper.find_cautions(selected, options):
             show_results.print_caution(caution)
-        failures = 0
-        for suite in suites:
+        failures, printed = 0, []
+        for suite in selected:
             with show_results.report_progress() as progress:
                 result = paper.reproduce(suite, options, progress)
-            show_results.print_result(result)
+            printed.append(asdict(result))
+            if not json:
+                show_results.print_result(result)
             failures += len(result.failures)
+        if json:
+            print_json(printed)
         if failures:
             raise typer.Exit(1)
 
 
-def _check(results: Path, names: list[str] | None) -> None:
+def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
     """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one."""
     from pyspar.paper.experiments.check import check_results
     from pyspar.paper.experiments.reproduce import select_suites
@@ -99,6 +111,9 @@ def _check(results: Path, names: list[str] | None) -> None:
         page = results.parent / PAGE
         if chosen is None and page.is_file() and not is_current(page, results):
             problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
-    show_results.print_check(problems)
+    if json:
+        print_json(problems)
+    else:
+        show_results.print_check(problems)
     if problems:
         raise typer.Exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -34,6 +34,12 @@ def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
         cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
         table.add_row(*cells[: len(columns)])
     console.print(table)
+
+
+def describe_dataset(entry: DatasetEntry, state: str) -> dict[str, Any]:
+    """Return a data set and its state as plain data."""
+    names = ("name", "parts", "shape", "licence", "about", "obtain")
+    return {**{name: getattr(entry, name) for name in names}, "state": state}
 
 
 def print_location(location: Location) -> None:

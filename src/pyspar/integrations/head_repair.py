@@ -1,0 +1,69 @@
+"""What the callbacks of training libraries share: their options, their loaders, and the numbers that they log."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pyspar.errors import InputError
+from pyspar.nn import AdaptedHead, adapt_head
+from pyspar.nn.batches import check_loader
+from pyspar.wording import list_some, suggest_name
+
+OPTIONS = frozenset(inspect.signature(adapt_head).parameters) - {"model", "source_loader", "target_loader"}
+"""The options of ``adapt_head`` that a callback passes on."""
+
+
+def check_options(callback: str, options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option that :func:`pyspar.nn.adapt_head` does not have."""
+    for name in options:
+        if name not in OPTIONS:
+            hint = suggest_name(name, OPTIONS) or f"use one of {list_some(sorted(OPTIONS), 20)}"
+            raise TypeError(f"{callback} has no option {name!r}; {hint}")
+
+
+def check_batches(loader: Any, name: str) -> None:
+    """Raise TypeError for an argument that is neither batches nor a function that returns them, before training."""
+    if loader is not None and (not callable(loader) or isinstance(loader, Iterable)):
+        check_loader(loader, name)
+
+
+def get_batches(loader: Any, name: str) -> Any:
+    """Return a loader, or the loader that a function without arguments returns."""
+    if callable(loader) and not isinstance(loader, Iterable):
+        loader = loader()
+    check_loader(loader, name)
+    return loader
+
+
+def refuse_processes(callback: str, processes: int, fix: str) -> None:
+    """Raise InputError for training in several processes, each of which would compute another head from its rows."""
+    if processes > 1:
+        raise InputError(
+            f"{callback} needs one process, got {processes}: each process would compute another head from its own "
+            f"rows; {fix}"
+        )
+
+
+def list_metrics(adapted: AdaptedHead) -> dict[str, float]:
+    """Return the numbers of a repair that a callback logs, by name.
+
+    ``spar/expected_rmse`` is the forecast on the target, with its 80 % interval; it is missing with ``method="ols"``.
+    If the model has several outputs, the names end in ``_0``, ``_1`` and so on.
+    """
+    account = adapted.account
+    numbers = {"source_rmse_trained": account.trained, "source_rmse_adapted": account.adapted}
+    if adapted.forecast is not None or hasattr(adapted.estimator, "_adapted_to"):
+        expected = adapted.expected_rmse()
+        forecasts = expected if isinstance(expected, list) else [expected]
+        numbers["expected_rmse"] = np.array([forecast.rmse for forecast in forecasts])
+        numbers["expected_rmse_low"] = np.array([forecast.interval80[0] for forecast in forecasts])
+        numbers["expected_rmse_high"] = np.array([forecast.interval80[1] for forecast in forecasts])
+    metrics = {"spar/changed_directions": float(adapted.changed.directions)}
+    for name, values in numbers.items():
+        for output, value in enumerate(values.tolist()):
+            metrics[f"spar/{name}" + (f"_{output}" if len(values) > 1 else "")] = value
+    return metrics

@@ -1,0 +1,298 @@
+"""SpARCallback: repair the head of a LightningModule at the end of fit or before predict.
+
+The callback works with both import names of the library, ``pytorch_lightning`` and ``lightning.pytorch``.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Literal, cast, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from pyspar.errors import InputError, need, warn
+from pyspar.estimators.validation import check_choice
+from pyspar.integrations.head_repair import check_batches, check_options, get_batches, list_metrics, refuse_processes
+from pyspar.nn import AdaptedHead, adapt_head
+from pyspar.nn.account import HeadAccount
+from pyspar.nn.models import unwrap
+from pyspar.wording import list_some
+
+When = Literal["fit_end", "predict_start"]
+NAMES = ("lightning.pytorch", "pytorch_lightning")
+
+
+def _find_library() -> Any:
+    """Return the library under the name that is already imported, or else under the name that is installed.
+
+    A Trainer calls the hooks of a callback by name, so it accepts a callback of the other name too.
+    """
+    for name in NAMES:
+        if name in sys.modules:
+            return sys.modules[name]
+    for name in NAMES[:-1]:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return need(NAMES[-1], "lightning")
+
+
+Callback: Any = _find_library().Callback
+
+
+class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
+    """Repair the linear head of a LightningModule for an unlabelled target, in the module that the trainer holds.
+
+    Parameters
+    ----------
+    target : iterable of batches, or function without arguments that returns it
+        Rows of the target. Labels in it are ignored. With ``when="predict_start"`` the default is the loader of
+        ``trainer.predict``.
+    source : iterable of labelled batches, or function without arguments that returns it
+        The default is the validation loader of the last fit, because its rows are held out from training: on training
+        rows the errors of the head are too small to detect. Without a validation loader it is the training loader.
+    when : {"fit_end", "predict_start"}, default "fit_end"
+        "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights with which
+        ``trainer.predict`` starts, such as those of ``ckpt_path="best"``. Each call starts from the trained head.
+    module : str, optional
+        The name of the submodule that predicts, if ``forward`` of the LightningModule is not the prediction.
+    **options
+        Options of :func:`pyspar.nn.adapt_head`, such as ``method``, ``alpha``, ``head``, ``inputs`` and ``labels``.
+
+    Attributes
+    ----------
+    adapted : AdaptedHead or None
+        The result of the last repair; ``adapted.model`` is the module of the trainer. None before it.
+    account : HeadAccount or None
+        The errors of the trained and of the new head on the source.
+    metrics : dict
+        The numbers that were logged; also restored from a checkpoint.
+
+    Notes
+    -----
+    Batches pass the transfer hooks of the LightningModule, as in validation. With ``Trainer(fast_dev_run=True)`` only
+    the first batches are used, and labels on another scale are accepted, because the model is not trained.
+    """
+
+    def __init__(
+        self,
+        target: Any = None,
+        source: Any = None,
+        *,
+        when: When = "fit_end",
+        module: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        check_choice("when", when, get_args(When))
+        check_options(type(self).__name__, options)
+        check_batches(target, "target")
+        check_batches(source, "source")
+        if target is None and when == "fit_end" and options.get("method") != "ols":
+            raise InputError("target is missing; when='predict_start' is the only case that does not need it")
+        self.target, self.source, self.when, self.module, self.options = target, source, when, module, options
+        self.adapted: AdaptedHead | None = None
+        self.account: HeadAccount | None = None
+        self.metrics: dict[str, float] = {}
+        self._loaders: tuple[Any, Any] = (None, None)
+        self._name = ""
+        self._trained: dict[str, Tensor] = {}
+        self._written: dict[str, Tensor] = {}
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if stage == self.when.partition("_")[0]:
+            self._get_model(pl_module)
+            refuse_processes(
+                f"SpARCallback under {type(trainer.strategy).__name__}",
+                trainer.world_size,
+                "train without the callback, and run Trainer(devices=1, callbacks=[SpARCallback(..., "
+                "when='predict_start')]).predict(model, loader, ckpt_path=...) afterwards",
+            )
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        self._loaders = trainer.val_dataloaders, trainer.train_dataloader  # the trainer drops them after fit
+        if self.when == "fit_end":
+            # The model leaves its device before on_fit_end. Hooks must not treat the batches as training batches.
+            stage, trainer.validating = trainer.state.stage, True
+            try:
+                self._repair(trainer, pl_module, self.target)
+            finally:
+                trainer.state.stage = stage
+
+    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
+        if self.when == "predict_start":
+            target = self.target
+            if target is None:
+                target = _copy_loader(_get_only_loader(trainer.predict_dataloaders, "target", "prediction"))
+            self._repair(trainer, pl_module, target)
+        else:
+            self._warn_if_replaced(pl_module)
+
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
+        if self.when == "fit_end":
+            self._warn_if_replaced(pl_module)
+
+    def state_dict(self) -> dict[str, Any]:
+        if not self._written:
+            return {}
+        return {
+            "name": self._name,
+            "trained": self._trained,
+            "written": self._written,
+            "metrics": self.metrics,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        self._name, self.metrics = state_dict["name"], dict(state_dict["metrics"])
+        self._trained, self._written = dict(state_dict["trained"]), dict(state_dict["written"])
+
+    def _repair(self, trainer: Any, pl_module: Any, target: Any) -> None:
+        model = self._get_model(pl_module)
+        options, stop = self.options, None
+        if trainer.fast_dev_run:
+            options, stop = {"labels_scale": "ignore", **options}, int(trainer.fast_dev_run)
+        source = self._get_source()
+        if target is not None:
+            target = _TransferredBatches(get_batches(target, "target"), trainer, stop)
+        with self._restore_trained_head(model), _convert_inputs(model, trainer.precision_plugin):
+            adapted = adapt_head(model, _TransferredBatches(source, trainer, stop), target, **options)
+            metrics = list_metrics(adapted)
+        layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
+        trained = _copy_head(layer)
+        adapted.write_to(model)
+        self._name, self._trained, self._written = adapted.head_name, trained, _copy_head(layer)
+        self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
+        for logger in trainer.loggers:
+            logger.log_metrics(metrics, step=trainer.global_step)
+
+    def _get_model(self, pl_module: Any) -> nn.Module:
+        owner, names = type(pl_module).__name__, [name for name, _ in pl_module.named_children()]
+        fix = f"pass module= with the name of the submodule that predicts, such as {list_some(names)}"
+        if self.module is None:
+            home = type(pl_module).forward.__module__ or ""  # None for code that was run with exec
+            if home.partition(".")[0] in ("torch", "lightning", "pytorch_lightning"):
+                raise InputError(f"{owner} has no forward method of its own; define one, or {fix}")
+            return cast(nn.Module, pl_module)
+        try:
+            return cast(nn.Module, pl_module.get_submodule(self.module))
+        except AttributeError:
+            raise InputError(f"{owner} has no submodule {self.module!r}; {fix}") from None
+
+    def _get_source(self) -> Any:
+        if self.source is not None:
+            return get_batches(self.source, "source")
+        for name, loaders in zip(("validation", "training"), self._loaders):
+            loader = _get_only_loader(loaders, "source", name)
+            if loader is not None:
+                return loader
+        raise InputError(
+            "source is missing, and the callback has seen no fit with a validation or training loader; pass source="
+        )
+
+    @contextmanager
+    def _restore_trained_head(self, model: nn.Module) -> Iterator[None]:
+        """Undo an earlier repair, so that a head is never repaired twice. After an error the repair is put back."""
+        if not self._is_written(model):
+            yield
+            return
+        layer = cast(nn.Linear, unwrap(model).get_submodule(self._name))
+        _set_head(layer, self._trained)
+        try:
+            yield
+        except BaseException:
+            _set_head(layer, self._written)
+            raise
+
+    def _is_written(self, model: nn.Module) -> bool:
+        if not self._written:
+            return False
+        layer = dict(unwrap(model).named_modules()).get(self._name)
+        head = {} if layer is None else dict(layer.named_parameters(recurse=False))
+        return head.keys() == self._written.keys() and all(
+            head[name].shape == value.shape and torch.equal(head[name].detach().cpu(), value)
+            for name, value in self._written.items()
+        )
+
+    def _warn_if_replaced(self, pl_module: Any) -> None:
+        if self._written and not self._is_written(self._get_model(pl_module)):
+            warn(
+                "the repaired head was replaced by other weights, such as those of a checkpoint; use "
+                "SpARCallback(when='predict_start') to repair the weights of the checkpoint, or pass ckpt_path=None",
+                stacklevel=2,
+            )
+
+
+class _TransferredBatches:
+    """Batches of a loader on the trainer's device, after the transfer hooks of the LightningModule."""
+
+    def __init__(self, loader: Any, trainer: Any, stop: int | None) -> None:
+        self._loader, self._trainer, self._stop = loader, trainer, stop
+        self.sampler = getattr(loader, "sampler", None)  # adapt_head refuses target labels if it shuffles
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._trainer.strategy.batch_to_device, islice(self._loader, self._stop))
+
+    def __length_hint__(self) -> int:
+        try:
+            length = len(self._loader)
+        except TypeError:  # an iterable without a length
+            return 0
+        return length if self._stop is None else min(length, self._stop)
+
+
+@contextmanager
+def _convert_inputs(model: nn.Module, precision: Any) -> Iterator[None]:
+    """Convert inputs as the precision of the trainer does, but not labels, which would lose digits in bfloat16."""
+
+    def convert(module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return precision.convert_input(args), precision.convert_input(kwargs)
+
+    with model.register_forward_pre_hook(convert, with_kwargs=True):
+        yield
+
+
+def _copy_head(layer: nn.Linear) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().clone() for name, value in layer.named_parameters(recurse=False)}
+
+
+def _set_head(layer: nn.Linear, head: dict[str, Tensor]) -> None:
+    if "bias" not in head:
+        layer.bias = None  # type: ignore[assignment]
+    elif layer.bias is None:
+        layer.bias = nn.Parameter(torch.empty_like(head["bias"]).to(layer.weight), layer.weight.requires_grad)
+    with torch.no_grad():
+        for name, value in head.items():
+            getattr(layer, name).copy_(value)
+
+
+def _copy_loader(loader: Any) -> Any:
+    """Return a copy of a DataLoader that can be read while the trainer reads the other.
+
+    The trainer starts to read its loader before ``on_predict_start``, and its batch sampler has only one position.
+    """
+    if not isinstance(loader, DataLoader):
+        return loader
+    new = copy.copy(loader)
+    # A DataLoader refuses to set these attributes. Persistent workers belong to _iterator.
+    new.__dict__.update(batch_sampler=copy.copy(loader.batch_sampler), _iterator=None)
+    return new
+
+
+def _get_only_loader(loaders: Any, role: str, kind: str) -> Any:
+    """Return the loader in a trainer's collection of loaders, None without one; raise InputError for several."""
+    if isinstance(loaders, Mapping):
+        loaders = list(loaders.values())
+    if not isinstance(loaders, (list, tuple)):
+        return loaders
+    if len(loaders) > 1:
+        raise InputError(f"there are {len(loaders)} {kind} loaders, and only one can be the {role}; pass {role}=")
+    return loaders[0] if loaders else None

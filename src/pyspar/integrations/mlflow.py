@@ -1,0 +1,90 @@
+"""Log fitted models to MLflow as skops files, with their report. No file contains a pickle.
+
+MLflow's own scikit-learn flavour and ``mlflow.pyfunc.PythonModel`` objects are pickled, and opening a pickle can run
+code. Here MLflow stores the file of :func:`pyspar.save`, and loads it with :func:`pyspar.load`, which checks it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pyspar import __version__
+from pyspar.errors import InputError, need
+from pyspar.io.models import load, save
+from pyspar.reporting import Report
+
+_mlflow = need("mlflow", "mlflow")
+_pyfunc = need("mlflow.pyfunc", "mlflow")
+
+MODEL_FILE = "model.skops"
+
+
+def log_model(model: Any, name: str = "model", *, report: Report | None = None, **options: Any) -> Any:
+    """Log a fitted model to the active run of MLflow, or to a new run, and return MLflow's ``ModelInfo``.
+
+    Parameters
+    ----------
+    model : fitted estimator or pipeline that :func:`pyspar.save` accepts
+    name : str, default "model"
+    report : Report, optional
+        The result of :func:`pyspar.report`. It is logged to the same run as ``report.html`` and ``report.json``.
+    **options
+        Arguments of ``mlflow.pyfunc.log_model``, such as ``signature``, ``input_example`` and
+        ``registered_model_name``.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MODEL_FILE
+        save(model, path)  # an unfitted or untrusted model is refused here, before anything is logged
+        info = _pyfunc.log_model(name=name, **_describe(path), **options)
+        if report is not None:
+            for suffix in ("html", "json"):
+                report.save(Path(folder) / f"report.{suffix}")
+                _mlflow.log_artifact(str(Path(folder) / f"report.{suffix}"), run_id=info.run_id)
+    return info
+
+
+def save_model(model: Any, path: Any, **options: Any) -> None:
+    """Write a fitted model to a new folder in MLflow's format, with options of ``mlflow.pyfunc.save_model``."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / MODEL_FILE
+        save(model, file)
+        _pyfunc.save_model(str(path), **_describe(file), **options)
+
+
+def load_model(uri: Any) -> Any:
+    """Return the estimator of a logged or saved model, with all its methods.
+
+    ``mlflow.pyfunc.load_model(uri)`` returns MLflow's wrapper instead, which only predicts. It runs the loader that
+    the folder names. This function opens only the skops file.
+
+    Parameters
+    ----------
+    uri : str or path
+        The ``model_uri`` of ``log_model``, ``"models:/NAME/VERSION"``, or the folder of ``save_model``.
+    """
+    folder = Path(need("mlflow.artifacts", "mlflow").download_artifacts(str(uri)))
+    files = sorted(folder.rglob(MODEL_FILE))
+    if len(files) != 1:
+        raise InputError(f"{str(uri)!r} must contain one {MODEL_FILE}, got {len(files)}; log the model with log_model")
+    return load(files[0])
+
+
+def _load_pyfunc(path: str) -> Any:
+    """Return the object with ``predict`` that ``mlflow.pyfunc.load_model`` wraps. MLflow calls this function."""
+    return load(path)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    """Return the arguments with which MLflow stores a skops file and the packages that read it."""
+    packages = ["numpy", "scipy", "scikit-learn", "skops"]
+    return {
+        "loader_module": __name__,
+        "data_path": str(path),
+        "pip_requirements": [
+            f"pyspar[mlflow]=={__version__}",
+            *(f"{package}=={version(package)}" for package in packages),
+        ],
+    }

@@ -1,0 +1,120 @@
+"""Export fitted estimators to ONNX with skl2onnx. A repaired network is exported with ``torch.onnx``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from pyspar.errors import InputError, need
+from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.moments_regressor import MomentsRegressor
+from pyspar.estimators.pcr import PCRRegressor
+from pyspar.estimators.spar import SpARRegressor
+
+_skl2onnx = need("skl2onnx", "onnx")
+_operators = need("skl2onnx.algebra.onnx_ops", "onnx")
+_subgraphs = need("skl2onnx.algebra.onnx_operator", "onnx")
+_helper = need("onnx.helper", "onnx")
+_types = need("skl2onnx.common.data_types", "onnx")
+
+OPSET = 18
+"""The default version of the ONNX operators: old enough for most runtimes."""
+
+
+def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
+    """Return a fitted model as an ONNX graph whose output ``variable`` is the prediction, of shape (n, outputs).
+
+    The current weights are exported: after ``adapt(Z)`` those of the adaptation, after ``adapt(Z, y)`` the corrected
+    ones. Intervals and forecasts are not part of the graph.
+
+    Parameters
+    ----------
+    model : SpARRegressor, BayesSpARRegressor, PCRRegressor, TargetCorrection, or a pipeline that ends in one
+        A pipeline may contain whatever skl2onnx converts. So may the model of a TargetCorrection.
+    X : array of shape (n, D), optional
+        Rows whose dtype, float32 or float64, is that of the graph's input. The values are not used. Without them pass
+        ``initial_types`` as for ``skl2onnx.to_onnx``.
+    **options
+        Arguments of ``skl2onnx.to_onnx``, such as ``target_opset`` (default 18) and ``initial_types``.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyspar import SpARRegressor
+    >>> from pyspar.integrations.onnx import to_onnx
+    >>> rng = np.random.default_rng(0)
+    >>> X, Z = rng.normal(size=(50, 3)), 5 * rng.normal(size=(20, 3))
+    >>> graph = to_onnx(SpARRegressor().fit(X, X[:, 0] + rng.normal(size=50)).adapt(Z), X)
+    >>> [node.name for node in graph.graph.input], [node.name for node in graph.graph.output]
+    (['X'], ['variable'])
+    """
+    check_is_fitted(model)
+    register_converters()
+    if X is None and "initial_types" not in options:
+        raise InputError("X is missing; pass some rows, or initial_types= as for skl2onnx.to_onnx")
+    return _skl2onnx.to_onnx(model, X, **{"target_opset": OPSET, **options})
+
+
+def register_converters() -> None:
+    """Register the estimators of pyspar with skl2onnx, so that ``skl2onnx.to_onnx`` converts them."""
+    for kind in (SpARRegressor, BayesSpARRegressor, PCRRegressor):
+        _skl2onnx.update_registered_converter(kind, f"Pyspar{kind.__name__}", _set_shape, _convert_linear)
+    _skl2onnx.update_registered_converter(TargetCorrection, "PysparTargetCorrection", _set_shape, _convert_correction)
+
+
+def _set_shape(operator: Any) -> None:
+    """Declare the type of the prediction: a matrix of the input's precision."""
+    model = operator.raw_operator
+    outputs = len(model._drifts) if isinstance(model, TargetCorrection) else np.atleast_2d(model.coef_).shape[0]
+    kind = _types.guess_tensor_type(operator.inputs[0].type)
+    operator.outputs[0].type = type(kind)([operator.inputs[0].get_first_dimension(), outputs])
+
+
+def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
+    model: MomentsRegressor = operator.raw_operator
+    opset = container.target_opset
+    linear = _subgraphs.OnnxSubEstimator(model.to_linear_regression(), operator.inputs[0], op_version=opset)
+    _operators.OnnxIdentity(linear, op_version=opset, output_names=operator.outputs[:1]).add_to(scope, container)
+
+
+def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
+    """Convert ``prediction + offset + slope * prediction + features @ weights``, the posterior mean of the drift."""
+    model: TargetCorrection = operator.raw_operator
+    if len(operator.inputs) != 1:
+        raise InputError(
+            f"a TargetCorrection can be exported with one input, a matrix of numbers, got {len(operator.inputs)} "
+            "inputs; encode the columns of data frames before"
+        )
+    X, opset = operator.inputs[0], container.target_opset
+    dtype = _types.guess_numpy_type(X.type)
+    parts = [drift.linear_correction() for drift in model._drifts]
+    offsets = np.array([[offset for offset, _, _ in parts]], dtype)
+    factors = np.array([[1.0 + slope for _, slope, _ in parts]], dtype)
+    weights = np.column_stack([part[2] for part in parts]).astype(dtype)
+
+    def add(name: str, *inputs: Any, **settings: Any) -> Any:
+        return getattr(_operators, f"Onnx{name}")(*inputs, op_version=opset, **settings)
+
+    before = _subgraphs.OnnxSubEstimator(model.model, X, op_version=opset)
+    before = add("Cast", before, to=_helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))  # trees predict in float32
+    before = add("Reshape", before, np.array([-1, len(parts)], np.int64))
+    features = model.features_
+    steps = [step for _, step in features.steps] if isinstance(features, Pipeline) else [features]
+    rows = X
+    for step in steps:
+        if isinstance(step, SimpleImputer) and step.strategy == "mean" and not step.add_indicator:
+            # onnxruntime implements skl2onnx's Imputer for float32 only.
+            rows = add("Where", add("IsNaN", rows), step.statistics_.astype(dtype)[None], rows)
+        elif step != "passthrough":
+            rows = _subgraphs.OnnxSubEstimator(step, rows, op_version=opset)
+    total = add("Add", add("Mul", before, factors), add("MatMul", rows, weights))
+    add("Add", total, offsets, output_names=operator.outputs[:1]).add_to(scope, container)
