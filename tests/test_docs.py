@@ -2,11 +2,14 @@
 
 import contextlib
 import io
+import itertools
 import re
 import runpy
+import shlex
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,8 +22,33 @@ README = ROOT / "README.md"
 pytestmark = pytest.mark.skipif(not README.is_file(), reason="the documentation is not part of an installed package")
 
 
-def python_blocks(path: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
+FENCE = re.compile(
+    r"^(?P<marker><!-- (?P<note>not run): [^\n]+ -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page. ``output`` is the plain block that follows directly, or None."""
+
+    kind: str
+    text: str
+    note: str | None
+    output: str | None
+
+
+def blocks_of(page: Path, *kinds: str) -> list[Block]:
+    """Return the fenced blocks of the given kinds. ``<!-- not run: reason -->`` above a block excludes it."""
+    text, blocks = page.read_text(), []
+    fences = list(FENCE.finditer(text))
+    for fence, following in itertools.zip_longest(fences, fences[1:]):
+        adjacent = following and not following["kind"] and not text[fence.end() : following.start()].strip()
+        if fence["kind"] in kinds:
+            blocks.append(Block(fence["kind"], fence["text"], fence["note"], following["text"] if adjacent else None))
+    return blocks
+
+
+def python_blocks(page: Path) -> list[str]:
+    return [block.text for block in blocks_of(page, "python") if block.note is None]
 
 
 def run_block(code: str, namespace: dict) -> str:
@@ -31,20 +59,80 @@ def run_block(code: str, namespace: dict) -> str:
     return output.getvalue()
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/scale.md", "docs/networks.md", "docs/forecasts.md", "docs/report.md"]
-)
-def test_the_code_of_a_page_runs(page):
-    blocks, namespace = python_blocks(ROOT / page), {}
-    assert blocks
-    for block in blocks:  # in order, in one namespace, as a reader would run them
-        run_block(block, namespace)
+def pages(*folders: str) -> list[Path]:
+    return sorted(page for folder in folders for page in (ROOT / folder).glob("*.md"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/labels.md"])
-def test_a_page_shows_the_output_of_its_example(page):
-    (example,) = python_blocks(ROOT / page)
-    assert f"```\n{run_block(example, {})}```" in (ROOT / page).read_text()
+PAGES = [*pages("."), *pages("docs", "docs/derivations", "docs/decisions", "docs/integrations")]
+PAGES_WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text()]
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=page_id)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, spar, request):
+    """``pytest --update-golden`` writes the output into the page."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")  # the width of the terminal output on the pages
+    namespace: dict = {}
+    for block in blocks_of(page, "python", "bash"):  # in order, in one namespace and folder, as a reader would run them
+        if block.note is not None:
+            continue
+        if block.kind == "python":
+            require_imports(block.text)
+            output = run_block(block.text, namespace)
+        elif block.output is None:  # commands without output are only parsed, by the next test
+            continue
+        else:
+            output = "".join(run_command(line, spar) for line in commands_in(block.text))
+        output = "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+        if block.output is not None and request.config.getoption("--update-golden"):
+            shown = f"```{block.kind}\n{block.text}```\n\n```\n"
+            page.write_text(page.read_text().replace(f"{shown}{block.output}```", f"{shown}{output}```"))
+        elif block.output is not None:
+            assert output == block.output
+
+
+def require_imports(code: str) -> None:
+    """Skip the test if the code imports an optional package that is not installed."""
+    for name in re.findall(r"^(?:from|import) (\w+)", code, flags=re.M):
+        if name != "pyspar":
+            pytest.importorskip(name)
+
+
+def commands_in(text: str) -> list[str]:
+    """Return the lines of a bash block, with continued lines joined and without comments."""
+    lines = (line.partition(" #")[0].strip() for line in text.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def run_command(line: str, spar) -> str:
+    program, *arguments = shlex.split(line)
+    if program == "cat":
+        return Path(*arguments).read_text()
+    assert program == "spar", line
+    result = spar(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_every_command_in_the_documentation_has_existing_options():
+    import typer
+
+    from pyspar.cli.app import app
+
+    group = typer.main.get_command(app)
+    lines = [line for page in PAGES for block in blocks_of(page, "bash", "") for line in commands_in(block.text)]
+    lines = [line for line in lines if re.match(r"spar [a-z]", line)]
+    assert len(lines) > 5
+    for line in lines:
+        name, *arguments = shlex.split(line)[1:]
+        command = group.commands[name]
+        if hasattr(command, "commands"):
+            command = command.commands[arguments.pop(0)]
+        command.make_context(name, arguments, resilient_parsing=True)
 
 
 def test_the_watch_example_raises_the_alarm_that_the_page_describes():
@@ -75,19 +163,36 @@ def test_the_changelog_and_the_citation_have_the_current_version():
     assert f"\nversion: {pyspar.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_every_public_name_is_documented():
-    text = (ROOT / "docs" / "api.md").read_text()
-    missing = [n for n in pyspar.__all__ if not n.startswith("__") and f"`pyspar.{n}`" not in text]
-    missing += [n for n in theory.__all__ if f"`{n}`" not in text and f"`pyspar.{n}`" not in text]
-    assert missing == []
+def documented_names() -> dict[str, list[str]]:
+    """Return the names in the API reference by the module in which they are documented."""
+    names: dict[str, list[str]] = {}
+    for module, listed in re.findall(
+        r"currentmodule:: ([\w.]+)\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   .+\n)+)",
+        (ROOT / "docs" / "api.md").read_text(),
+    ):
+        names.setdefault(module, []).extend(listed.split())
+    return names
 
 
-@pytest.mark.parametrize("package", ["nn", "paper"])
-def test_the_documented_names_of_a_package_are_its_public_names(package):
+def test_the_api_reference_has_every_public_name():
+    documented = documented_names()
+    top = [name for name in documented["pyspar"] if "." not in name]
+    assert sorted(top) == sorted(name for name in pyspar.__all__ if not name.startswith("__"))
+    assert set(documented["pyspar.theory"]) == set(theory.__all__) - set(top)
+    for module, names in documented.items():
+        if module != "pyspar.nn":
+            for name in names:
+                parent, _, leaf = f"{module}.{name}".rpartition(".")
+                assert getattr(import_module(parent), leaf).__doc__
+
+
+def test_the_documented_names_of_the_packages_that_need_torch_are_their_public_names():
     pytest.importorskip("torch")
+    assert sorted(documented_names()["pyspar.nn"]) == sorted(import_module("pyspar.nn").__all__)
     rows = [line for line in (ROOT / "docs" / "api.md").read_text().splitlines() if line.startswith("|")]
-    documented = re.findall(rf"`pyspar\.{package}\.(\w+)`", "\n".join(rows))
-    assert sorted(documented) == sorted(import_module(f"pyspar.{package}").__all__)
+    assert sorted(re.findall(r"`pyspar\.paper\.(\w+)`", "\n".join(rows))) == sorted(
+        import_module("pyspar.paper").__all__
+    )
 
 
 def test_every_command_is_documented_and_has_help():
@@ -105,12 +210,72 @@ def test_every_command_is_documented_and_has_help():
         assert "Example:" in result.output
 
 
-def test_every_link_in_the_documentation_has_a_target():
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            if not link.startswith("http"):
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as code hosting sites and MyST make them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S), flags=re.M)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+GENERATED = ("gallery/", "api/")
+"""Folders that exist only after ``make docs``; Sphinx checks links into them."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_link_of_a_page_has_a_target(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        if re.match(r"https?:|mailto:", target) or path.startswith(GENERATED):
+            continue
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        if anchor and linked.suffix == ".md":
+            assert anchor in anchors_of(linked), target
+
+
+def table_cell(page: str, row: str, column: str) -> str:
+    """Return a cell of the first table of a page that has a row and a column of these names."""
+    header: list[str] = []
+    for line in (ROOT / "docs" / page).read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        header = cells if column in cells else header
+        if cells and cells[0] == row and len(cells) == len(header):
+            return cells[header.index(column)]
+    raise AssertionError(f"{page} has no row {row!r} with a column {column!r}")
+
+
+def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
+    text = " ".join((ROOT / "docs" / "evidence-summary.md").read_text().split())
+    evidence = " ".join((ROOT / "docs" / "evidence.md").read_text().split())
+
+    def ten_or_thirty(labels: int) -> tuple[int, int, int, int]:
+        row = (ROOT / "docs" / "labels.md").read_text().split("<!-- table: numbers -->")[1]
+        cells = re.search(rf"^\| {labels} \| (\d+) \|.*?\|.*?\| ([\d.]+), ([\d.]+) \(([\d.]+)\)", row, re.M).groups()
+        sets, mean, median, worst = map(float, cells)
+        return round(sets), round(100 * (1 - mean)), round(100 * (1 - median)), round(100 * (worst - 1))
+
+    sets, mean, median, worst = ten_or_thirty(10)
+    assert f"card}} {mean} % lower " in text
+    assert f"over {sets} set-aside data sets. On the median data set the error falls by {median} %" in text
+    assert f"on the worst it rises by {worst} %" in text
+    _, mean, _, worst = ten_or_thirty(30)
+    assert f"falls by {mean} %, and the worst increase is {worst} %" in text
+
+    raw = re.search(r"raw columns.*? has a median of ([\d.]+).*? of (\d+) sets", evidence)
+    maps = re.search(r"polynomial and Fourier features the geometric mean is ([\d.]+) and ([\d.]+)", evidence)
+    trees = re.search(r"HistGradientBoosting and RandomForest have ([\d.]+) and ([\d.]+) times", evidence)
+    assert f"card}} {raw[1]} " in text
+    assert f"raw columns of {raw[2]} data sets" in text
+    assert "mean ratio is {:.2f}, on random features {:.2f}".format(*map(float, maps.groups())) in text
+    assert f"({trees[1]} and {trees[2]} times the error of RidgeCV)" in text
+
+    assert f"card}} {table_cell('forecasts.md', 'linear, shift', '95 % interval')} " in text
+    assert f"on {table_cell('forecasts.md', 'linear, shift', 'data sets')} data sets that served no choice" in text
+
+    networks, unchanged = (table_cell("networks-evidence.md", "bayes", name) for name in ("networks", "unchanged"))
+    worst_ratio = float(table_cell("networks-evidence.md", "bayes", "worst"))
+    assert f"Of {networks} networks trained with early stopping, `adapt_head` left {unchanged} unchanged" in text
+    assert f"worst ratio of the errors is {worst_ratio:.2f}" in text
 
 
 def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces():

@@ -7,9 +7,9 @@ import argparse
 from benchmarks.labels.methods import METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, PEER_RECORDS, RECORDS, run
-from benchmarks.shifts.sets import NEW
+from benchmarks.shifts.sets import NEW, NEWEST
 
-PARTS = ("design", NEW)
+PARTS = ("design", NEW, NEWEST)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
-from benchmarks.shifts.sets import NEW
+from benchmarks.shifts.sets import NEW, NEWEST
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
@@ -72,8 +72,9 @@ def group(records: Iterable[Record]) -> Groups:
 
 
 def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of the part ``new``, or of all others for ``design``."""
-    return group(r for r in records.values() if (r["part"] == NEW) == (part == NEW))
+    """Return the records of the part ``new`` or ``newest``, or of all others for ``design``."""
+    tests = (NEW, NEWEST)
+    return group(r for r in records.values() if (r["part"] if r["part"] in tests else "design") == part)
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
@@ -147,18 +148,22 @@ def compare_coverage(records: Groups, n: int = 30) -> str:
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
-    new, design = of_part(records, NEW), of_part(records, "design")
+    new, newest, design = (of_part(records, part) for part in (NEW, NEWEST, "design"))
     found: dict[str, str] = {}
     for n in (10, 30):
         found[f"methods-{n}"] = compare_methods(new, n)
+        found[f"newest-{n}"] = compare_methods(newest, n)
         found[f"design-{n}"] = compare_methods(design, n)
     for base in ("HistGradientBoosting", OURS, NETWORK):
         found[f"curves-{base}"] = compare_curves(new, base)
     return found | {
         "harm": list_harm(new),
+        "newest-harm": list_harm(newest),
+        "newest-rows": compare_rows(newest),
         "numbers": compare_numbers(new),
         "rows": compare_rows(new),
         "coverage": compare_coverage(new),
+        "newest-coverage": compare_coverage(newest),
     }
 
 

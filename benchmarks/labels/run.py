@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.labels.bases import BASES, NETWORK, OURS, Problem, problems
 from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS, ONLY_AROUND, Case, Lookup
 from benchmarks.labels.peers import PEERS
-from benchmarks.shifts.sets import NEW
+from benchmarks.shifts.sets import NEW, NEWEST
 
 RESULTS = Path(__file__).parents[1] / "results"
 RECORDS = RESULTS / "labels.jsonl"
@@ -53,19 +53,20 @@ CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
 
 
 def stages(part: str) -> list[Stage]:
-    """Return the stages of a part. Slow models are refitted for fewer draws, and on the new part only."""
-    labels = LABELS if part == NEW else (10, 30)
+    """Return the stages of a part. Slow models are refitted for fewer draws, and not on design data."""
+    is_test = part in (NEW, NEWEST)
+    labels = LABELS if is_test else (10, 30)
     refits = [
         Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2),
         Stage(part, SLOW_BASES, ("append",), (10, 30), 1),
     ]
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
-        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1)] if part == NEW else []),
-        Stage(part, SLOW_BASES if part == NEW else (NETWORK,), CHEAP, labels),
-        *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if part == NEW else []),
-        Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if part == NEW else 2),
-        *(refits if part == NEW else []),
+        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1)] if is_test else []),
+        Stage(part, SLOW_BASES if is_test else (NETWORK,), CHEAP, labels),
+        *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if is_test else []),
+        Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if is_test else 2),
+        *(refits if is_test else []),
     ]
 
 
@@ -163,8 +164,8 @@ def run(
     """Make the records of a part that are missing, or all with ``again``; return their number."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    if part not in ("design", NEW):
-        raise ValueError(f"part must be 'design' or {NEW!r}, got {part!r}")
+    if part not in ("design", NEW, NEWEST):
+        raise ValueError(f"part must be 'design', {NEW!r} or {NEWEST!r}, got {part!r}")
     known = {} if again else read(path)
     made = 0
     columns = (TextColumn("{task.description:<60}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -4,7 +4,7 @@
 """
 
 OPENING = """\
-# Evidence
+# Evidence without labels
 
 On the raw columns of a table, `BayesSpARRegressor()` is {level} scikit-learn's RidgeCV. The ratio of the target RMSEs
 has a median of {raw_median} and a geometric mean of {raw}; on the part `last` the mean is {raw_last} (two standard

@@ -9,13 +9,13 @@ import argparse
 
 from benchmarks.measure import print_table
 from benchmarks.shifts.sets import REGISTER
-from benchmarks.trust.check import apply, leave_sets_out, summarise
+from benchmarks.trust.check import NO_SHIFT, apply, leave_sets_out, summarise
 from benchmarks.trust.learn import KINDS, learn
-from benchmarks.trust.measure import read, run, write
+from benchmarks.trust.measure import read, run, separate_again, write
 from benchmarks.trust.page import check_rows, factor_rows, rate_rows, write_tables
 from pyspar.estimators.experience import FILE
 
-LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last")
+LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last", "new")
 COMMAND = "python -m benchmarks.trust"
 
 
@@ -23,10 +23,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     others = sorted({shift.half for shift in REGISTER.values()} - set(LEARNT_FROM))
     parser.add_argument("--check", choices=others, help="check the learnt experience on this part")
+    parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
     args = parser.parse_args()
     parts = (args.check,) if args.check else LEARNT_FROM
     names = [name for name, shift in REGISTER.items() if shift.half in parts]
+    if args.separate:
+        separate_again()
     if not args.no_run:
         run(names)
     records = [r for r in read().values() if r["part"] in (*LEARNT_FROM, *parts)]
@@ -43,8 +46,9 @@ def main() -> None:
             results = leave_sets_out(own, kind)
         natural = [r for r in results if r["split"] == "shift"]
         summaries[kind, "shift"] = summarise(natural)
-        summaries[kind, "shift, found"] = summarise([r for r in natural if r["class"] != "none"])
+        summaries[kind, "shift, found"] = summarise([r for r in natural if r["class"] not in NO_SHIFT])
         summaries[kind, "shift, none found"] = summarise([r for r in natural if r["class"] == "none"])
+        summaries[kind, "shift, matched"] = summarise([r for r in natural if r["class"] == "matched"])
         summaries[kind, "random"] = summarise([r for r in results if r["split"] == "random"])
         shifts[kind] = [r for r in own if r["part"] in parts and r["split"] == "shift" and r["home"] > 0.0]
     how = f"part {args.check}" if args.check else "leave data sets out"

@@ -22,6 +22,8 @@ from pyspar.estimators.experience import EXCESS, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9
+NO_SHIFT = ("none", "matched")
+"""The classes in which no shift is found."""
 DISTANT = 0.8
 """Above this AUC, almost no target may be said to have no shift."""
 
@@ -85,6 +87,8 @@ def leave_sets_out(records: Sequence[Record], kind: str, folds: int = 10) -> lis
 
 def summarise(checked: Sequence[Record]) -> dict[str, float]:
     """Return the shares over data sets, each with weight one."""
+    if not checked:
+        return {"tasks": 0, "sets": 0}
     weights = weights_by_set(checked)
 
     def mean(of: Callable[[Record], float]) -> float:
@@ -98,11 +102,11 @@ def summarise(checked: Sequence[Record]) -> dict[str, float]:
         "if_linear95": mean(lambda r: r["if_linear"]),
         "score95": mean(lambda r: r["score0.95"]),
         "width95": float(np.median([r["width0.95"] for r in checked])),
-        "no_shift": mean(lambda r: r["class"] == "none"),
+        "no_shift": mean(lambda r: r["class"] in NO_SHIFT),
     }
     distant = [r for r in checked if r["auc"] > DISTANT]
     if distant:
-        summary["no_shift_if_distant"] = float(np.mean([r["class"] == "none" for r in distant]))
+        summary["no_shift_if_distant"] = float(np.mean([r["class"] in NO_SHIFT for r in distant]))
     if all("row_cover" in r for r in checked):
         summary["rows"] = mean(lambda r: r["row_cover"])
         summary["rows_below_75"] = mean(lambda r: r["row_cover"] < 0.75)

@@ -40,13 +40,13 @@ def learn(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def separation_of(record: Record) -> Separation:
-    return Separation(record["auc"], record["p_value"], record["p_value"] <= LEVEL)
+    return Separation(record["auc"], record["p_value"], record["p_value"] <= LEVEL, record["matched"])
 
 
 def class_of(record: Record) -> str:
     """Return the class of a record as the package does, for the ends of this module."""
     if record["p_value"] > LEVEL:
-        return "none"
+        return "matched" if record["matched"] else "none"
     return auc_classes(AUC_LIMITS)[int(np.searchsorted(AUC_LIMITS, record["auc"], side="right"))]
 
 
@@ -81,7 +81,10 @@ def learn_kind(records: Sequence[Record], kind: str) -> dict[str, Any]:
     shifts = [r for r in records if r["split"] == "shift" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     alike = [r for r in records if r["split"] == "random" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r) == "none"]}
-    classes |= {name: [r for r in shifts if class_of(r) == name] for name in auc_classes(AUC_LIMITS)}
+    names = auc_classes(AUC_LIMITS)
+    classes |= {name: [r for r in shifts if class_of(r) == name] for name in names}
+    # Few data sets are matched, too few for factors of their own.
+    classes["matched"] = classes[names[0]] = [r for r in shifts if class_of(r) in ("matched", names[0])]
     learnt: dict[str, Any] = {
         "rmse": {f"{level:g}": {name: _factors(own, level) for name, own in classes.items()} for level in RMSE_LEVELS},
         "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in RMSE_LEVELS},

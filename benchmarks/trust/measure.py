@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -63,11 +63,32 @@ def run(names: Iterable[str]) -> int:
     missing = [key for key in list_tasks(names) if key not in known]
     for key in track(missing, description="measuring"):
         append(RECORDS, measure(*key))
-    part = RECORDS.with_suffix(".part")
-    lines = [json.dumps(record) + "\n" for _, record in sorted(read().items())]
-    part.write_text("".join(lines), encoding="utf-8")
-    os.replace(part, RECORDS)
+    _write_records(read())
     return len(missing)
+
+
+def separate_again() -> None:
+    """Measure the separation of all records again, for a change of :mod:`pyspar.core.separation`."""
+    from rich.progress import track
+
+    records = read()
+    found = {
+        pair: separate(*load(*pair[0].split("/"), pair[1])[::2])
+        for pair in track(sorted({key[:2] for key in records}), description="separating")
+    }
+    _write_records({key: record | found[key[:2]] for key, record in records.items()})
+
+
+def separate(X: np.ndarray, Z: np.ndarray) -> Record:
+    """Return how well source and target rows can be distinguished."""
+    found = measure_separation(Moments.of(X), Moments.of(Z))
+    return {"auc": _digits(found.auc), "p_value": _digits(found.p_value), "matched": found.matched}
+
+
+def _write_records(records: Mapping[Key, Record]) -> None:
+    part = RECORDS.with_suffix(".part")
+    part.write_text("".join(json.dumps(record) + "\n" for _, record in sorted(records.items())), encoding="utf-8")
+    os.replace(part, RECORDS)
 
 
 def measure(task: str, split: str, regressor: str) -> Record:
@@ -80,8 +101,7 @@ def measure(task: str, split: str, regressor: str) -> Record:
     }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        separation = measure_separation(Moments.of(X), Moments.of(Z))
-        record |= {"auc": _digits(separation.auc), "p_value": _digits(separation.p_value)}
+        record |= separate(X, Z)
         of_kind = measure_linear(X, y, Z, yz) if regressor == "BayesSpAR" else measure_other(X, y, Z, yz, regressor)
     return record | of_kind
 

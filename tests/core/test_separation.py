@@ -1,27 +1,66 @@
 """Separation of source and target, compared with textbook tests, simulations and held-out discriminants."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from scipy.stats import f
+from scipy.stats import f, ttest_ind
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
 
 from pyspar import Moments
-from pyspar.core.separation import LEVEL, measure_separation
+from pyspar.core.separation import LEVEL, MATCHED_LEVEL, measure_separation
 
 
 def separation(X, Z):
     return measure_separation(Moments.of(X), Moments.of(Z))
 
 
-def test_the_means_are_compared_by_the_f_test_of_the_regression_on_the_indicator(rng):
-    X, Z = rng.normal(size=(60, 4)), rng.normal(size=(40, 4)) + np.array([0.6, 0.0, 0.0, 0.0])
-    rows = np.column_stack([np.ones(100), np.vstack([X, Z])])
-    target = np.repeat([0.0, 1.0], [60, 40])
+def share_explained(columns, target):
+    """Return R^2 of the regression of the indicator of the target on columns, with an intercept."""
+    rows = np.column_stack([np.ones(len(target)), columns])
     residual = target - rows @ np.linalg.lstsq(rows, target)[0]
-    r2 = 1.0 - residual @ residual / np.sum((target - target.mean()) ** 2)
-    expected = f.sf(r2 / (1.0 - r2) * 95 / 4, 4, 95)
-    assert separation(X, Z).p_value == pytest.approx(2.0 * expected, rel=1e-9)
+    return 1.0 - residual @ residual / np.sum((target - target.mean()) ** 2)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+@pytest.mark.parametrize("step", [0.3, 0.6])
+def test_the_means_are_compared_by_the_f_tests_of_regressions_on_the_indicator(rng, d, step):
+    X, Z = rng.normal(size=(60, d)), rng.normal(size=(40, d)) + step
+    rows, target = np.vstack([X, Z]), np.repeat([0.0, 1.0], [60, 40])
+    r2 = share_explained(rows, target)
+    together = f.sf(r2 / (1.0 - r2) * (99 - d) / d, d, 99 - d)
+    singly = min(ttest_ind(X[:, j], Z[:, j]).pvalue for j in range(d))
+    assert separation(X, Z).p_value == pytest.approx(min(1.0, 3.0 * min(together, d * singly)), rel=1e-9)
+
+
+def test_a_shift_of_one_column_of_many_is_found(rng):
+    """The joint test of 39 components alone has p = 0.14 here."""
+    X, Z = rng.normal(size=(100, 80)), rng.normal(size=(60, 80))
+    Z[:, 17] += 0.8
+    assert separation(X, Z).found
+
+
+def test_rows_of_a_balanced_experiment_are_matched_and_random_rows_are_not(rng):
+    design = np.array(list(product([0.0, 1.0], [-1.0, 0.0, 1.0], range(5), range(3))))
+    again = separation(design, design[rng.permutation(len(design))])
+    assert again.matched
+    assert not again.found
+    assert not separation(design, design * [1.0, 1.0, 1.0, 50.0]).matched  # found, so not matched
+    random = [separation(rng.normal(size=(40, 3)), rng.normal(size=(30, 3))) for _ in range(300)]
+    assert sum(drawn.matched for drawn in random) <= 3
+
+
+def test_matched_means_differ_less_than_those_of_random_samples_at_the_stated_level(rng):
+    X, Z = rng.normal(size=(60, 4)), rng.normal(size=(40, 4))
+    Z -= Z.mean(axis=0) - X.mean(axis=0)
+    levels = []
+    for step in np.geomspace(1e-3, 0.3, 25):
+        rows = np.vstack([X, Z + step])
+        r2 = share_explained(rows, np.repeat([0.0, 1.0], [60, 40]))
+        levels.append((f.cdf(r2 / (1.0 - r2) * 95 / 4, 4, 95), separation(X, Z + step).matched))
+    assert {matched for _, matched in levels} == {True, False}
+    assert all(matched == (level <= MATCHED_LEVEL) for level, matched in levels)
 
 
 @pytest.mark.parametrize("shape", [(40, 25, 3), (30, 30, 60)], ids=["tall", "wide"])

@@ -20,10 +20,11 @@ from pyspar.estimators.experience import (
 )
 
 NONE, NEAR, FAR = Separation(0.5, 0.4, False), Separation(0.7, 0.0, True), Separation(0.999, 0.0, True)
+MATCHED = Separation(0.5, 1.0, False, matched=True)
 
 
 @pytest.mark.parametrize("kind", ["linear", "any"])
-@pytest.mark.parametrize("separation", [NONE, NEAR, FAR])
+@pytest.mark.parametrize("separation", [NONE, NEAR, FAR, MATCHED])
 def test_intervals_contain_the_expectation_and_grow_with_the_level(kind, separation):
     (low80, high80), (low95, high95) = (rmse_factors(level, separation, kind) for level in (0.8, 0.95))
     assert low95 <= low80 <= 1.0 <= high80 <= high95
@@ -52,6 +53,7 @@ def test_the_factor_of_rows_is_interpolated_between_the_levels_of_the_file():
     ("outcome", "case"),
     [
         ("no-shift", {"separation": NONE, "expected": 1.0}),
+        ("no-shift", {"separation": MATCHED, "expected": 1.0}),
         ("unverified", {"separation": NEAR, "expected": 1.05}),
         ("hurts", {"separation": FAR, "expected": 1.2}),
         ("unknown", {"separation": FAR, "expected": 1.2, "outside": 0.2}),
@@ -72,7 +74,21 @@ def test_base_rates_are_counts_of_tasks(kind):
             assert rate.n_tasks >= 15
             assert 0 <= rate.n_exceeded < rate.n_tasks
             assert rate.rate == rate.n_exceeded / rate.n_tasks
-    assert np.isnan(base_rate("hurts", NEAR, "any").rate)  # never said of other regressors
+    assert base_rate("unknown", NEAR, "linear").is_of_outcome
+    assert base_rate("no-shift", MATCHED, kind).rate > base_rate("no-shift", NONE, kind).rate
+
+
+def test_an_outcome_without_experience_has_the_rate_of_all_shifts_with_this_separation():
+    """Records of other regressors never have the outcome "unknown"."""
+    rate, similar = base_rate("unknown", FAR, "any"), base_rate("unverified", FAR, "any")
+    assert (rate.n_tasks, rate.n_exceeded) == (similar.n_tasks, similar.n_exceeded)
+    assert not rate.is_of_outcome
+
+
+def test_matched_rows_have_the_factors_of_a_small_separation():
+    narrow = (0.9, 1.1)
+    assert rmse_interval(0.95, 1.0, narrow, MATCHED) == rmse_interval(0.95, 1.0, narrow, NEAR)
+    assert row_factor(0.9, MATCHED) == row_factor(0.9, NEAR)
 
 
 def test_the_intervals_of_a_forecast_are_those_of_experience(rng):

@@ -23,6 +23,8 @@ from pyspar.inspection.judgement import OUTCOMES, Judgement, name_weights
 from pyspar.inspection.labels import LabelEvidence
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
+MATCHED = Separation(0.5, 1.0, False, matched=True)
+SETTINGS = ("gap", "evidence", "alternatives", "n_target", "kind")
 
 
 def make_forecast(name, rmse):
@@ -32,7 +34,9 @@ def make_forecast(name, rmse):
 
 def judge(home, adapted="Bayes-SpAR", before="OLS", separation=SHIFT, **rmse):
     """Return the judgement of expected errors by name, and of settings."""
-    settings = {name: rmse.pop(name) for name in ("gap", "evidence", "alternatives", "n_target") if name in rmse}
+    settings = {
+        name: rmse.pop(name) for name in ("gap", "evidence", "alternatives", "n_target", "kind") if name in rmse
+    }
     names = {name: name.replace("_", "-") for name in rmse}
     forecasts = {names[name]: make_forecast(names[name], value) for name, value in rmse.items()}
     return Judgement(forecasts, home, before, adapted, separation, **settings)
@@ -51,13 +55,14 @@ CASES = [
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.0), "unverified", "warning", "Bayes-SpAR", {"SPAR015"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.5), "unverified", "warning", "OLS", {"SPAR015", "SPAR012"}),
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0, separation=NO_SHIFT), "no-shift", "info", "Bayes-SpAR", {"SPAR002"}),
+    (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=MATCHED), "no-shift", "info", "Bayes-SpAR", {"SPAR002"}),
     (judge(1.0, OLS=np.inf, Bayes_SpAR=np.inf), "unknown", "serious", "Bayes-SpAR", {"SPAR016"}),
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, gap="all rows are new"), "unknown", "serious", "Bayes-SpAR", {"SPAR016"}),
     (judge(1.0, "SpAR", OLS=5.0, SpAR=4.0, Bayes_SpAR=3.0, alternatives=("Bayes-SpAR",)),
      "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, "SpAR", OLS=5.0, SpAR=3.1, Bayes_SpAR=3.0, alternatives=("Bayes-SpAR",)),
      "hurts", "serious", "SpAR", {"SPAR001"}),
-    (judge(1.0, "forest", "forest", forest=1.0), "unverified", "warning", "forest", {"SPAR015"}),
+    (judge(1.0, "forest", "forest", forest=1.0, kind="any"), "unverified", "warning", "forest", {"SPAR015"}),
     # labels of target rows
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0,
            evidence={"OLS": show(2.0, 1.6, 2.4), "Bayes-SpAR": show(0.9, 0.8, 1.1, confirmed=True)}),

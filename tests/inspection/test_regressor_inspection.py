@@ -70,6 +70,21 @@ def test_unseen_categories_make_the_error_of_any_regressor_unknown(homes):
     (finding,) = [finding for finding in inspection.findings if finding.code == "SPAR014"]
     assert finding.severity == "serious"
     assert "'kind' in 50.0 %" in finding.text
+    rate = inspection.outputs[0].base_rate
+    assert rate.n_tasks > 0
+    assert f"Of {rate.n_tasks:,} real shifts" in inspection.outputs[0].experience
+
+
+def test_columns_that_moved_far_are_reported_for_any_regressor_as_for_linear_ones(homes):
+    X, y, Z = homes
+    far = Z.assign(area=Z["area"] + 8.0)
+    texts = []
+    for found in (inspect(BayesSpARRegressor().fit(X, y), far), inspect(Ridge().fit(X, y), far, source=(X, y))):
+        texts += [finding.text for finding in found.findings if finding.code == "SPAR009"]
+    assert len(texts) == 2
+    assert texts[0] == texts[1]
+    assert "'area'" in texts[0]
+    assert not [f for f in inspect(Ridge().fit(X, y), Z, source=(X, y)).findings if f.code == "SPAR009"]
 
 
 def test_the_page_of_any_regressor_has_no_directions(homes):

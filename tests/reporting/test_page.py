@@ -71,7 +71,7 @@ def test_groups_are_sorted_by_the_error_of_the_adapted_weights(shifted):
     groups = np.where(np.abs(Z[:, 1]) > 20.0, "far", "near")
     # These weights fit the shifted feature only, so their worst group is the best group of the adapted weights.
     other = {"other": (np.array([9.0, 1.3, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]), 0.0)}
-    found = report(BayesSpARRegressor().fit(X, y), Z, groups=groups, weights=other)
+    found = report(BayesSpARRegressor().fit(X, y), Z, target_groups=groups, weights=other)
     by_group = found.as_dict()["outputs"][0]["groups"]
     adapted = {
         group: next(f["rmse"] for f in forecasts if f["name"] == "Bayes-SpAR") for group, forecasts in by_group.items()

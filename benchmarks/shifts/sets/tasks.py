@@ -18,7 +18,10 @@ HALVES = ("design", "held-back", "fresh", "sealed", "last")
 """The parts in the order in which they were opened. docs/evidence.md describes their use."""
 
 NEW = "new"
-"""The part that serves no choice. It is not part of docs/evidence.md and is only run if it is named."""
+"""A part that is not part of docs/evidence.md and is only run if it is named. ``sets/new.py`` describes its use."""
+
+NEWEST = "newest"
+"""The part that checks forecasts (``python -m benchmarks.trust --check newest``); see ``sets/newest.py``."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Task:
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*HALVES, NEW)
+    parts = (*HALVES, NEW, NEWEST)
     if half not in (None, *parts):
         raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):

@@ -174,6 +174,7 @@ def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step
 def _describe_separation(inspection: Inspection) -> str:
     separation = inspection.separation
     found = "found a shift" if separation.found else "found no shift"
+    found += ", but matched rows" if separation.matched else ""
     return (
         f"the two-sample test {found} (p = {format_number(separation.p_value, 2)}); a linear classifier tells source "
         f"from target rows with AUC {separation.auc:.2f}"

@@ -2,7 +2,9 @@
 
 ``experience.json`` is written by ``python -m benchmarks.trust``, which learns it from real data sets, each with a
 natural shift, and from random splits of the same data sets. The file names the data sets. Tasks are grouped by the
-separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, otherwise by the AUC.
+separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, ``"matched"`` if their
+features are more alike than those of random samples, otherwise by the AUC. Matched tasks have the factors of tasks with
+a small AUC and base rates of their own.
 
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
 belief, and "any" are other regressors, whose expected error is their cross-validated error.
@@ -47,11 +49,14 @@ class BaseRate:
         The number of those whose actual error exceeded ``threshold`` times the error at home. A data set that was
         measured with several sets of features counts once, with the share of those that exceeded.
     threshold : float
+    is_of_outcome : bool
+        Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
     """
 
     n_tasks: int
     n_exceeded: int
     threshold: float = EXCESS
+    is_of_outcome: bool = True
 
     @property
     def rate(self) -> float:
@@ -97,9 +102,9 @@ def judge_outcome(
 
 
 def separation_class(separation: Separation) -> str:
-    """Return the class of a separation: ``"none"`` if no shift is found, else a range of AUCs, such as "0.7-0.95"."""
+    """Return the class of a separation: "none" or "matched" if no shift is found, else a range of AUCs: "0.5-0.95"."""
     if not separation.found:
-        return "none"
+        return "matched" if separation.matched else "none"
     ends: list[float] = _experience()["auc_limits"]
     return auc_classes(ends)[bisect_right(ends, separation.auc)]
 
@@ -125,11 +130,12 @@ def rmse_interval(
 ) -> Interval:
     """Return the interval of the RMSE on a target.
 
-    If no shift is found, this is the interval ``narrow`` (of the model or of cross-validation), stretched on the log
-    scale by what random splits of real data need. Otherwise it is the expected RMSE times ``rmse_factors``.
+    If no shift is found and the rows are not matched, this is the interval ``narrow`` (of the model or of
+    cross-validation), stretched on the log scale by what random splits of real data need. Otherwise it is the expected
+    RMSE times ``rmse_factors``.
     """
     low, high = narrow
-    if separation.found or not (0.0 < low <= rmse <= high < np.inf):
+    if separation_class(separation) != "none" or not (0.0 < low <= rmse <= high < np.inf):
         factors = rmse_factors(level, separation, kind)
         return (rmse * factors[0], rmse * factors[1])
     down, up = _experience()[kind]["stretch"][f"{level:g}"]
@@ -151,13 +157,16 @@ def row_factor(level: float, separation: Separation | None) -> float:
 def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:
     """Return how often real shifts with an outcome, and with a similar separation, had an excessive error.
 
-    If no data set had this outcome with this separation, those with other separations are counted.
+    If no data set had this outcome with this separation, those with other separations are counted. If none had this
+    outcome at all, such as "unknown" for other regressors, those with this separation and any outcome are counted.
     """
-    counts: dict[str, list[int]] = _experience()[kind]["base_rates"].get(outcome, {})
-    own = counts.get(separation_class(separation))
-    if own is None:
-        own = [sum(count[i] for count in counts.values()) for i in (0, 1)]
-    return BaseRate(int(own[0]), int(own[1]))
+    rates: dict[str, dict[str, list[int]]] = _experience()[kind]["base_rates"]
+    name, counts = separation_class(separation), rates.get(outcome, {})
+    if counts:
+        found = [counts[name]] if name in counts else list(counts.values())
+    else:
+        found = [of_outcome[name] for of_outcome in rates.values() if name in of_outcome]
+    return BaseRate(sum(n for n, _ in found), sum(k for _, k in found), is_of_outcome=bool(counts))
 
 
 @cache

@@ -25,6 +25,7 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
 from pyspar.estimators.groups import check_groups, is_missing
+from pyspar.inspection.findings import find_moved_columns
 from pyspar.progress import SILENT, Progress
 from pyspar.sources import moments_of
 from pyspar.sources.kinds import refuse_unread_tables
@@ -50,6 +51,8 @@ class RegressorForecast:
     base_rate : BaseRate
     unseen : dict of column to share
         The columns with categories that the source does not have, and the share of target rows with such categories.
+    moved : dict of column to distance
+        The columns whose mean moved by more than three source standard deviations, and by how many.
     n_source, n_target, n_folds : int
     has_groups : bool
     """
@@ -60,6 +63,7 @@ class RegressorForecast:
     outcome: Outcome
     base_rate: BaseRate
     unseen: dict[str, float]
+    moved: dict[str, float]
     n_source: int
     n_target: int
     n_folds: int
@@ -94,19 +98,28 @@ def forecast_regressor(
         raise InputError(f"y must have one finite label for each of {n} source rows, got shape {y.shape}")
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
-    moments, target, unseen = _encode(X, Z)
+    moments, target, names, unseen = _encode(X, Z)
+    moved = find_moved_columns(moments, target, names)
     splits = list(_split(X, groups))
     squares = np.square(_left_out_errors(model, X, y, splits, progress))
     separation = measure_separation(moments, target)
     return tuple(
-        _forecast_output(type(model).__name__, squares[:, k], m, separation, unseen, len(splits), groups is not None)
+        RegressorForecast(
+            *_forecast_output(type(model).__name__, squares[:, k], m, separation, bool(unseen)),
+            unseen=unseen,
+            moved=moved,
+            n_source=n,
+            n_target=m,
+            n_folds=len(splits),
+            has_groups=groups is not None,
+        )
         for k in range(squares.shape[1])
     )
 
 
 def _forecast_output(
-    name: str, squares: Vector, m: int, separation: Separation, unseen: dict[str, float], folds: int, grouped: bool
-) -> RegressorForecast:
+    name: str, squares: Vector, m: int, separation: Separation, unseen: bool
+) -> tuple[Forecast, float, Separation, Outcome, BaseRate]:
     n, home = len(squares), float(np.sqrt(squares.mean()))
     # The standard error of the log RMSE of m new rows, and of its estimate from n rows.
     error = 0.5 * float(squares.std()) / max(home**2, np.finfo(np.float64).tiny) * np.sqrt(1.0 / n + 1.0 / m)
@@ -118,9 +131,8 @@ def _forecast_output(
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)
     forecast = Forecast(name, home, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
-    outcome = judge_outcome(expected=home, home=home, separation=separation, unseen=bool(unseen))
-    rate = base_rate(outcome, separation, "any")
-    return RegressorForecast(forecast, home, separation, outcome, rate, unseen, n, m, folds, grouped)
+    outcome = judge_outcome(expected=home, home=home, separation=separation, unseen=unseen)
+    return forecast, home, separation, outcome, base_rate(outcome, separation, "any")
 
 
 def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
@@ -149,13 +161,13 @@ def _left_out_errors(model: Any, X: Any, y: Matrix, splits: list[tuple[Any, Any]
     return errors
 
 
-def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, dict[str, float]]:
-    """Return the moments of source and target rows as numbers, and the share of rows with unseen categories.
+def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], dict[str, float]]:
+    """Return the moments of source and target rows as numbers, their names, and shares of unseen categories.
 
     Missing numbers are replaced by the source mean and marked by a further column. Text has a column per category.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), {}
+        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], {}
     X, Z = (rows if hasattr(rows, "columns") else np.asarray(rows) for rows in (X, Z))
     if np.ndim(X) != 2 or np.ndim(Z) != 2 or X.shape[1] != Z.shape[1]:
         raise InputError(f"source and target must have the same columns, got shapes {np.shape(X)} and {np.shape(Z)}")
@@ -178,7 +190,8 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, dict[str, float]]:
         kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
         parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
     encoded = [np.column_stack([part[i] for part in parts]) for i in (0, 1)]
-    return Moments.of(encoded[0]), Moments.of(encoded[1]), unseen
+    features = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
+    return Moments.of(encoded[0]), Moments.of(encoded[1]), features, unseen
 
 
 def _as_numbers(values: Any) -> Vector | None:

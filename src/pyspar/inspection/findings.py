@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pyspar.core.moments import Moments
 from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.experience import Outcome
@@ -124,11 +125,6 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
     mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
     rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
     constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
-    shift = np.abs(target.mean[:d] - mean) * inverse(spread)
-    moved: dict[str, float] = {}
-    for j in np.argsort(-shift, kind="stable"):
-        if shift[j] > MAX_MEAN_SHIFT:
-            moved.setdefault(columns[j], float(shift[j]))  # the largest shift of the features with this name
     units = get_fitted_units(estimator)
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
     findings = derive_feature_findings(
@@ -136,10 +132,22 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
         rank=int(estimator.rank_),
         outside=comparison.outside,
         constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
-        moved=moved,
+        moved=find_moved_columns(source, target, columns),
         scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
     )
     return tuple(findings)
+
+
+def find_moved_columns(source: Moments, target: Moments, columns: Sequence[str]) -> dict[str, float]:
+    """Return the columns whose mean moved far, with the distance in source standard deviations, the farthest first."""
+    d = target.n_features
+    spread = spread_of_features(source, fit_intercept=True)
+    shift = np.abs(target.mean[:d] - source.mean[:d]) * inverse(spread)
+    moved: dict[str, float] = {}
+    for j in np.argsort(-shift, kind="stable"):
+        if shift[j] > MAX_MEAN_SHIFT:
+            moved.setdefault(columns[j], float(shift[j]))  # the largest shift of the features with this name
+    return moved
 
 
 def derive_feature_findings(
@@ -180,14 +188,7 @@ def derive_feature_findings(
             "Use more rows or fewer features.",
         )
     if moved:
-        farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
-        yield Finding(
-            "SPAR009",
-            "warning",
-            f"The mean moved by more than {MAX_MEAN_SHIFT:g} source standard deviations in "
-            f"{_count(len(moved), 'column', 'columns')}: {farthest}.",
-            "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
-        )
+        yield describe_moved(moved)
     if scale_ratio >= LARGE_SCALE_RATIO:
         yield Finding(
             "SPAR011",
@@ -196,6 +197,18 @@ def derive_feature_findings(
             "so the directions depend on the units of the columns.",
             "Standardise the features. BayesSpARRegressor does this by default.",
         )
+
+
+def describe_moved(moved: Mapping[str, float]) -> Finding:
+    """Return the finding about columns whose mean moved far."""
+    farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
+    return Finding(
+        "SPAR009",
+        "warning",
+        f"The mean moved by more than {MAX_MEAN_SHIFT:g} source standard deviations in "
+        f"{_count(len(moved), 'column', 'columns')}: {farthest}.",
+        "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
+    )
 
 
 def derive_label_findings(

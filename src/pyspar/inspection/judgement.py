@@ -185,10 +185,21 @@ class Judgement:
         home, expected = f"{_show(self.home)} at home", f"{_show(self.expected.rmse)} on the target"
         if self.outcome == "unknown":
             return f"The error on the target is unknown: {self._describe_gap()}."
+        if self.outcome == "no-shift" and self.separation.matched:
+            return (
+                "No covariate shift was found, but the source and target rows are matched: their means differ less "
+                "than those of two random samples, as in a balanced experiment. This says nothing about a change of "
+                f"the relation between features and label; the expected RMSE is {expected} ({home})."
+            )
         if self.outcome == "no-shift":
             return (
                 "No covariate shift was found between the source and target rows; the expected RMSE is "
                 f"{expected} ({home})."
+            )
+        if self.outcome == "unverified" and self.kind == "any":
+            return (
+                f"A shift was found, and its effect on {name_weights(self.recommended)} is unknown without target "
+                f"labels: the RMSE is {home}, and on similar shifts it was {self._describe_interval()}."
             )
         if self.outcome == "unverified":
             return (
@@ -230,7 +241,7 @@ class Judgement:
         if rate is None or not rate.n_tasks:
             return ""
         share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
-        condition = "with this outcome"
+        condition = "with this outcome" if rate.is_of_outcome else "with a similar separation of source and target"
         if self.judge_forecast(self.recommended) != self.outcome:
             condition = "in which the recommended weights were not expected to do harm"
         return (
@@ -268,7 +279,8 @@ class Judgement:
                 f"{self.advice}, and label {rows} to check whether the relation between features and label has changed "
                 f"({choose})."
             )
-        return f"{self.advice}, and label {rows} to verify the forecast ({choose})."
+        purpose = "measure the error" if self.kind == "any" else "verify the forecast"
+        return f"{self.advice}, and label {rows} to {purpose} ({choose})."
 
     @property
     def verdict(self) -> str:
@@ -284,6 +296,10 @@ class Judgement:
             return "the expected error is too large to compute"
         share = format_percent(self.outside)
         return f"{share} of the target's variation is in directions that do not occur in the source"
+
+    def _describe_interval(self) -> str:
+        low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
+        return f"{low} to {high} times that (95 %)"
 
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):

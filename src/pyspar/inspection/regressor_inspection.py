@@ -10,7 +10,7 @@ import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.inspection.any_regressor import RegressorForecast, forecast_regressor
-from pyspar.inspection.findings import Finding, derive_label_findings, sort_by_severity
+from pyspar.inspection.findings import Finding, derive_label_findings, describe_moved, sort_by_severity
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import read_target_labels, weigh_evidence
 from pyspar.inspection.results import Inspection, OutputInspection, describe_output, find_worst_outcome
@@ -64,7 +64,9 @@ def inspect_regressor(
         has_rule=False,
         rank=0,
         outside_energy=0.0,
-        findings=sort_by_severity([*findings, *_describe_unseen(first.unseen)]),
+        findings=sort_by_severity(
+            [*findings, *_describe_unseen(first.unseen), *([describe_moved(first.moved)] if first.moved else [])]
+        ),
         outputs=tuple(inspected),
         assumption=ASSUMPTION,
     )

@@ -231,3 +231,22 @@ def test_long_names_are_folded_and_not_truncated_in_a_narrow_terminal(capsys, mo
     assert "…" not in result
     cells = [line.split("│")[1].strip() for line in result.splitlines() if line.startswith("│")]
     assert name in "".join(cells)
+
+
+def test_check_exits_with_one_for_a_stale_record_and_with_zero_without(spar, tmp_path):
+    from pathlib import Path
+
+    from pyspar.paper.runs.records import read_records, write_records
+
+    committed = Path(__file__).parents[3] / "results" / "chair-angles-pretrained" / "records.jsonl"
+    file = tmp_path / "chair-angles-pretrained" / "records.jsonl"
+    file.parent.mkdir()
+    records = read_records(committed)
+    write_records(file, records)
+    result = spar("reproduce", "chair-angles-pretrained", "--check", "--results", tmp_path)
+    assert result.exit_code == 0
+    write_records(file, [replace(r, recipe=r.recipe - 1) for r in records])
+    result = spar("reproduce", "chair-angles-pretrained", "--check", "--results", tmp_path)
+    assert result.exit_code == 1
+    assert "spar reproduce chair-angles-pretrained --device cuda" in result.stderr
+    assert spar("reproduce", "--check", "--results", tmp_path / "nowhere").exit_code == 2

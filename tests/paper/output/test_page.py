@@ -1,8 +1,12 @@
 """The page of results, and the selection of the newest records."""
 
+from pathlib import Path
+
 from pyspar.paper.experiments.suite import list_suite_names, read_suite
 from pyspar.paper.output.page import collect, main, render_page, select_newest
 from pyspar.paper.runs.records import Record, read_records, write_records
+
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 def write_suite(folder, name, records):
@@ -20,26 +24,35 @@ def test_the_page_contains_the_findings_of_a_suite_with_records(tmp_path):
     assert all(finding in page for finding in suite.found)
 
 
-def test_the_page_lists_the_suites_without_records(tmp_path):
-    page = render_page(tmp_path / "none", tmp_path, "figures")
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
-    assert [row.split("|")[1].strip(" `") for row in rows] == list_suite_names()
-    assert all(row.split("|")[2].strip() == "no" for row in rows)
+def read_overview(page):
+    """Return the cells of the rows of the first table by the title of the experiment."""
+    head = page[: page.index("\n## ")]
+    cells = (line.strip("| ").split(" | ") for line in head.splitlines() if line.startswith("| "))
+    return {first: rest for first, *rest in cells}
 
 
-def test_the_first_table_shows_the_machine_or_the_requirements_of_each_suite(tmp_path):
-    provenance = {"machine": {"processor": "abacus"}, "versions": {"torch": "1"}}
+def test_the_first_table_lists_every_experiment_and_fits_on_one_screen(tmp_path):
+    rows = read_overview(render_page(tmp_path / "none", None, "figures"))
+    titles = [read_suite(name).title for name in list_suite_names()]
+    assert set(titles) < set(rows)
+    assert len(rows) <= 20
+    assert {rows[title][-1] for title in titles} == {"not run"}
+    committed = read_overview(render_page(RESULTS, None, "figures"))
+    assert all(sum(map(len, cells)) < 130 for cells in committed.values())
+
+
+def test_the_first_table_shows_seeds_and_machine_or_the_requirements(tmp_path):
+    provenance = {"machine": {"gpu": "Maker X9"}, "versions": {"torch": "1"}}
     metrics = read_suite("tabular").metrics
     records = [Record("skillcraft", "ERM", seed, m, 6.0, **provenance) for seed in range(2) for m in metrics]
     write_suite(tmp_path, "tabular", records)
-    page = render_page(tmp_path, tmp_path, "figures")
-    head = page[: page.index("\n## ")]
-    rows = dict(line.strip("| ").split(" | ", 1) for line in head.splitlines() if line.startswith("| `"))
-    assert rows["`tabular`"] == "yes, 2 seeds | abacus, one thread, torch 1"
-    assert rows["`povertymap`"] == "no | needs PovertyMap, 13 GB, a GPU"
-    assert rows["`povertymap-unlabeled`"] == "no | needs PovertyMap, 13 GB, its unlabelled images, 173 GB, a GPU"
-    assert rows["`rcf-mnist`"] == "no | needs a GPU"
-    assert rows["`cost`"] == "no | needs only time"
+    rows = read_overview(render_page(tmp_path, None, "figures"))
+    assert rows[read_suite("tabular").title][0] == "2 seeds, X9"
+    assert rows[read_suite("povertymap").title][1] == "needs PovertyMap, 13 GB, a GPU"
+    unlabelled = rows[read_suite("povertymap-unlabeled").title][1]
+    assert unlabelled == "needs PovertyMap, 13 GB, its unlabelled images, 173 GB, a GPU"
+    assert rows[read_suite("rcf-mnist").title][1] == "needs a GPU"
+    assert rows[read_suite("cost").title][1] == "needs only time"
 
 
 def test_collect_copies_the_newest_record_of_each_number(tmp_path):

@@ -43,3 +43,25 @@ def test_predictions_agree_with_the_formulas_of_the_paper(features):
     np.testing.assert_allclose(ols, Z64 @ (np.linalg.pinv(X.astype(np.float64)) @ y), rtol=1e-10)
     np.testing.assert_allclose(alpha_0, ols)  # alpha = 0 removes nothing
     np.testing.assert_allclose(alpha_1, 0, atol=1e-12)  # alpha = 1 removes everything
+
+
+def test_the_numbers_of_each_head_are_those_of_its_recipe(golden):
+    """If this fails, the change of the code changes numbers: increase the recipe of the head, then update the file.
+
+    ``spar reproduce --check`` then names the records that have to be renewed.
+    """
+    rng = np.random.default_rng(0)
+    parts = {}
+    w = rng.normal(size=8)
+    for name, n, spread in (("train", 200, 1.0), ("val", 5, 1.0), ("test", 100, 2.0)):
+        rows = rng.normal(size=(n, 8)) * [9.0, 3.0, 1.0, 1.0, 0.3, 0.1, 1e-6, 1e-6] * spread
+        parts[name] = rows.astype(np.float32)
+        parts[f"y_{name}"] = rows @ w + 0.5 * rng.normal(size=n)
+    groups = {f"group_{name}": np.zeros(len(parts[name]), dtype=np.int64) for name in ("val", "test")}
+    features = Features(head=(w + 0.2 * rng.normal(size=8))[None], **parts, **groups)
+    heads = [Head(name) for name in registry.HEADS if not name.endswith("uncut")]
+    lines = [
+        f"{head.name}, recipe {head.recipe}: {np.sqrt(np.mean((prediction - features.y_test) ** 2)):.4f}\n"
+        for head, prediction in zip(heads, predict_with_heads(features, heads).values(), strict=True)
+    ]
+    golden("head-recipes", "".join(lines))

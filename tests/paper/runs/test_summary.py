@@ -1,5 +1,6 @@
 """Summaries of trained networks: the score of a head from a summary is the score from the features."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.records import Record, read_records, write_records
+from pyspar.paper.runs.run import run_one
 from pyspar.paper.runs.store import Features
-from pyspar.paper.runs.summary import FILE, HEAD, main, read_summaries, rescore_records, summarise, write_summaries
+from pyspar.paper.runs.summary import FILE, main, read_summaries, rescore_records, summarise, write_summaries
 
+HEAD = Head("Bayes-SpAR")
 CHAIRS = Path(__file__).parents[3] / "results" / "chair-angles"
 
 
@@ -37,31 +40,49 @@ def test_the_error_from_a_summary_is_the_error_from_the_features(tmp_path, head_
     expected = rmse(predict_with_heads(one, [HEAD])[HEAD.key], one.y_test)
     assert summarise(one).rmse() == pytest.approx(expected, rel=1e-9)
     write_summaries(tmp_path / FILE, {("run", 3): summarise(one)})
-    # The file stores the moments in float32.
-    assert read_summaries(tmp_path / FILE)["run", 3].rmse() == pytest.approx(expected, rel=1e-5)
+    # The file stores the moments with 24 bits.
+    again = read_summaries(tmp_path / FILE)["run", 3]
+    assert again.rmse() == pytest.approx(expected, rel=1e-6)
+    ols = Head("OLS")
+    assert again.rmse("ols") == pytest.approx(rmse(predict_with_heads(one, [ols])[ols.key], one.y_test), rel=1e-6)
     trained = rmse(predict_with_heads(one, [Head("trained")])[Head("trained").key], one.y_test)
     assert (expected < trained) if head_error else (expected == pytest.approx(trained, rel=1e-12))
 
 
-def test_only_the_head_with_a_changed_rule_is_scored_again():
-    old = [Record("t", f"ERM + {name}", 0, "rmse", 9.0, run="r") for name in ("OLS", HEAD.name)]
-    without_summary = Record("t", f"ERM + {HEAD.name}", 0, "rmse", 9.0, run="another run")
-    new = rescore_records([*old, without_summary], {("r", 0): summarise(make_features(0))})
-    assert new[0] == old[0]
-    assert new[2] == without_summary
-    assert new[1].recipe == HEAD.recipe
-    assert new[1].value < 1.0
+def test_only_records_of_an_older_recipe_are_scored_again():
+    records = [Record("t", f"ERM + {name}", 0, "rmse", 9.0, run="r") for name in ("OLS", "SpAR", HEAD.name)]
+    without_summary = replace(records[-1], run="another run")
+    new = rescore_records([*records, without_summary], {("r", 0): summarise(make_features(0))})
+    assert new[:2] == records[:2]  # their recipe is the first one
+    assert new[3] == without_summary
+    assert new[2].recipe == HEAD.recipe
+    assert new[2].value < 1.0
 
 
-def test_the_committed_records_of_chairs_use_the_current_rule(tmp_path):
-    """After a change of the rule, run ``python -m pyspar.paper.runs.summary results/chair-angles``."""
+def test_the_committed_scores_of_chairs_follow_from_the_summaries_to_the_printed_digits():
     committed = read_records(CHAIRS / "records.jsonl")
-    again = rescore_records(committed, read_summaries(CHAIRS / FILE))
-    pairs = [(a, b) for a, b in zip(committed, again, strict=True) if a.method.endswith(HEAD.name)]
-    assert len(pairs) == 20
+    summaries = read_summaries(CHAIRS / FILE)
+    outdated = [replace(r, recipe=0) for r in committed]
+    again = rescore_records(outdated, summaries)
+    pairs = [(a, b) for a, b in zip(committed, again, strict=True) if b.recipe]
+    assert len(pairs) == 40  # two heads
     for before, after in pairs:
-        assert before.recipe == after.recipe == HEAD.recipe
-        assert after.value == pytest.approx(before.value, rel=1e-5)  # float32 in the file
+        assert f"{after.value:.3f}" == f"{before.value:.3f}"
+    assert (CHAIRS / FILE).stat().st_size / len(summaries) < 50_000
+
+
+def test_a_run_leaves_summaries_and_its_heads_are_scored_from_them_without_features(run, tmp_path):
+    pytest.importorskip("torch")
+    heads = (Head("OLS"), HEAD)
+    outcome = run_one(replace(run, heads=heads, metrics=("rmse",), keep_features=False), lambda done, total: None)
+    assert not list(run.folder.path.glob("features-*.npz"))
+    expected = [(f"ERM + {h.name}", seed, outcome.scores[h.key][str(seed)]["rmse"]) for h in heads for seed in (0, 1)]
+    stale = [Record("t", method, seed, "rmse", 9.0, run=outcome.key, recipe=0) for method, seed, _ in expected]
+    write_records(tmp_path / "records.jsonl", stale)
+    assert main([str(tmp_path), "--runs", str(run.folder.path.parent)]) == 0
+    for record, (_, _, value) in zip(read_records(tmp_path / "records.jsonl"), expected, strict=True):
+        assert record.recipe >= 1
+        assert record.value == pytest.approx(value, rel=1e-5)
 
 
 def test_the_command_writes_the_records_and_names_a_missing_file(tmp_path, capsys):
@@ -71,6 +92,7 @@ def test_the_command_writes_the_records_and_names_a_missing_file(tmp_path, capsy
     write_summaries(tmp_path / FILE, {("r", 0): summarise(make_features(0))})
     assert main([str(tmp_path)]) == 0
     assert read_records(tmp_path / "records.jsonl")[0].value < 1.0
+    (tmp_path / FILE).unlink()
     assert main([str(tmp_path), "--runs", str(tmp_path)]) == 2  # the folder has no features
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from pyspar.paper.commands import show_results
+from pyspar.progress import show_progress
 from pyspar.terminal import handle_errors, print_json
 
 
@@ -49,6 +50,11 @@ def reproduce(
         Retention,
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
     ] = Retention.keep,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Run nothing; verify that the committed records are of the current methods."),
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Folder with committed records, for --check.")] = Path("results"),
     json: Annotated[
         bool, typer.Option("--json", help="Print the suites or the results as JSON on stdout, and nothing else.")
     ] = False,
@@ -64,6 +70,9 @@ def reproduce(
         from pyspar.paper.experiments import reproduce as paper
         from pyspar.paper.runs.run_suite import Options
 
+        if check:
+            _check(results, names, json=json)
+            return
         if not names:
             suites = paper.describe_suites(data)
             if json:
@@ -75,15 +84,36 @@ def reproduce(
         selected = paper.select_suites(names)
         for caution in paper.find_cautions(selected, options):
             show_results.print_caution(caution)
-        failures, results = 0, []
+        failures, printed = 0, []
         for suite in selected:
             with show_results.report_progress() as progress:
                 result = paper.reproduce(suite, options, progress)
-            results.append(asdict(result))
+            printed.append(asdict(result))
             if not json:
                 show_results.print_result(result)
             failures += len(result.failures)
         if json:
-            print_json(results)
+            print_json(printed)
         if failures:
             raise typer.Exit(1)
+
+
+def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
+    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one."""
+    from pyspar.paper.experiments.check import check_results
+    from pyspar.paper.experiments.reproduce import select_suites
+    from pyspar.paper.output.page import PAGE, is_current
+
+    with show_progress() as progress:
+        progress.start("check", "comparing records")
+        chosen = [suite.name for suite in select_suites(names)] if names and "all" not in names else None
+        problems = list(map(str, check_results(results, chosen)))
+        page = results.parent / PAGE
+        if chosen is None and page.is_file() and not is_current(page, results):
+            problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
+    if json:
+        print_json(problems)
+    else:
+        show_results.print_check(problems)
+    if problems:
+        raise typer.Exit(1)

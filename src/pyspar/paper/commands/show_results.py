@@ -52,6 +52,15 @@ def print_result(result: Result) -> None:
         console.print(Text(f"wrote {path}"), soft_wrap=True)
 
 
+def print_check(problems: list[str]) -> None:
+    """Print the problems of the committed records, or that there are none."""
+    console = Console(stderr=bool(problems), highlight=False)
+    for problem in problems:
+        console.print(Text(problem, style="red"), soft_wrap=True)
+    summary = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else "every record is current"
+    console.print(Text(summary))
+
+
 def print_suites(suites: list[tuple[str, str, str]]) -> None:
     """Print the name, state and description of each suite."""
     table = Table(title="spar reproduce NAME... | all", title_style="")

@@ -11,15 +11,24 @@ from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.metrics import metric_title
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
+from pyspar.paper.runs.spec import RunSpec
 from pyspar.progress import Progress
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     """Score SpAR at every alpha, and the heads without alpha: the trained head and least squares."""
+    return run_specs(suite, options.specs(suite), _heads(suite), options, progress)
+
+
+def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+    """Return the records of every head and alpha, with nan as their values."""
+    return expected_scores(suite, specs, _heads(suite))
+
+
+def _heads(suite: Suite) -> list[Head]:
     heads = [Head(name) for name in suite.heads if name != "SpAR"]
-    heads += [Head("SpAR", {"alpha": alpha}) for alpha in suite.extra["alphas"]]
-    return run_specs(suite, options.specs(suite), heads, options, progress)
+    return heads + [Head("SpAR", {"alpha": alpha}) for alpha in suite.extra["alphas"]]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

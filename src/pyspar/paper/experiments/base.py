@@ -9,17 +9,24 @@ from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options, SuiteRecords
+from pyspar.paper.runs.spec import RunSpec
 from pyspar.progress import Progress
 
 
 class SuiteKind(Protocol):
-    """The three functions that a module for a kind of suite defines.
+    """The functions that a module for a kind of suite defines.
 
     Tables and figures depend on the records only, so that they can be made again without running anything.
     """
 
     def gather(self, suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         """Do the missing runs of a suite, and return its records."""
+
+    def expect(self, suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+        """Return the records that the specs of a suite lead to, with nan as their values.
+
+        Where the data decide what is measured, such as the best setting of a search, existing records are used.
+        """
 
     def present(self, suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
         """Return the tables of a suite and remarks about them."""

@@ -20,7 +20,7 @@ from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
-from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.progress import Progress
@@ -31,11 +31,7 @@ BASE = "ERM"
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     """Train each method on each seed alone, and adapt the networks of ERM."""
-    specs = [
-        replace(spec, seeds=(seed,), options={**spec.options, "timed": True})
-        for spec in options.specs(suite)
-        for seed in spec.seeds
-    ]
+    specs = _separate_seeds(options.specs(suite))
 
     def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
         seed = spec.seeds[0]
@@ -60,6 +56,21 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         needs_features=True,
         resume=False,
     )
+
+
+def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+    """Return the records of every method and seed, with nan as their values."""
+    return [
+        make_blank_record(spec, method, METRIC)
+        for spec in _separate_seeds(specs)
+        for method in (spec.objective, *((f"{BASE} + SpAR", "SpAR alone") if spec.objective == BASE else ()))
+    ]
+
+
+def _separate_seeds(specs: list[RunSpec]) -> list[RunSpec]:
+    return [
+        replace(spec, seeds=(seed,), options={**spec.options, "timed": True}) for spec in specs for seed in spec.seeds
+    ]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

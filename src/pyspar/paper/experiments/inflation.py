@@ -6,6 +6,7 @@ Paper: ``fig:spectral_inflation``. The source rows are held out before training.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.metrics import round_to_float32
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
-from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.progress import Progress
@@ -51,6 +52,19 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         keep_features=True,
         needs_features=True,
     )
+
+
+def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+    """Return the records of both curves, with nan as their values. The recorded network decides their length."""
+    expected = []
+    for spec in specs:
+        for name in (INSIDE, OUTSIDE):
+            blank = make_blank_record(spec, name, METRIC)
+            for seed in spec.seeds:
+                places = [r.at or 0.0 for r in records if (r.task, r.method, r.seed) == (spec.task, name, seed)]
+                length = int(max(places, default=1.0))
+                expected += [replace(blank, seed=seed, at=place) for place in range(1, length + 1)]
+    return expected
 
 
 def compute_inflation(X: Any, Z: Any) -> Vector:

@@ -15,14 +15,23 @@ from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.metrics import metric_title
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
+from pyspar.paper.runs.spec import RunSpec
 from pyspar.progress import Progress
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     """Train every method on every data set, and score every head."""
-    heads = [Head(name, adapt_to=suite.adapt_to) for name in suite.heads]
-    return run_specs(suite, options.specs(suite), heads, options, progress)
+    return run_specs(suite, options.specs(suite), _heads(suite), options, progress)
+
+
+def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+    """Return the records of every method and head, with nan as their values."""
+    return expected_scores(suite, specs, _heads(suite))
+
+
+def _heads(suite: Suite) -> list[Head]:
+    return [Head(name, adapt_to=suite.adapt_to) for name in suite.heads]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

@@ -68,10 +68,12 @@ def reproduce(suite: Suite, options: Options, progress: Progress = SILENT) -> Re
     return write_result(result, folder)
 
 
-def make_result(suite: Suite, records: list[Record], figures: Path) -> Result:
-    """Make the tables of a suite from its records, and draw its figures into a folder."""
+def make_result(suite: Suite, records: list[Record], figures: Path | None) -> Result:
+    """Make the tables of a suite from its records, and draw its figures into a folder, or none for None."""
     kind = import_kind(suite)
     sheets, remarks = kind.present(suite, records)
+    if figures is None:
+        return Result(suite.name, suite.title, sheets, remarks)
     try:
         files, notices = kind.draw_figures(suite, records, figures), []
     except MissingExtraError as error:

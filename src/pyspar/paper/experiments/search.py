@@ -20,7 +20,7 @@ from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
-from pyspar.paper.runs.run_suite import Options, SuiteRecords, run_specs
+from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.progress import Progress
 
@@ -43,12 +43,34 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         keep_features=False,
         may_diverge=True,  # a setting that diverges is simply not the best one
     )
+    chosen = _choose_settings(bases, candidates, searched.records)
+    return searched + run_specs(suite, chosen, [Head(name) for name in suite.heads], options, progress)
+
+
+def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+    """Return the records of the search and of the settings that it selects, with nan as their values."""
+    need("optuna", "paper")
+    candidates = {base.key: draw_settings(suite, base) for base in specs}
+    searched = [
+        replace(make_blank_record(spec, spec.objective, METRIC), seed=seed)
+        for drawn in candidates.values()
+        for spec in drawn
+        for seed in spec.seeds
+    ]
+    chosen = _choose_settings(specs, candidates, records)
+    return searched + expected_scores(suite, chosen, [Head(name) for name in suite.heads])
+
+
+def _choose_settings(
+    bases: list[RunSpec], candidates: dict[str, list[RunSpec]], records: list[Record]
+) -> list[RunSpec]:
+    """Return the best settings, with all seeds, of the specs that have records of a search."""
     chosen = []
     for base in bases:
-        best = find_best(candidates[base.key], searched.records)
+        best = find_best(candidates[base.key], records)
         if best is not None:
             chosen.append(replace(best, seeds=base.seeds))
-    return searched + run_specs(suite, chosen, [Head(name) for name in suite.heads], options, progress)
+    return chosen
 
 
 def draw_settings(suite: Suite, base: RunSpec) -> list[RunSpec]:
@@ -78,9 +100,12 @@ def _replace_hyperparameters(base: RunSpec, values: dict[str, Any], seeds: tuple
 
 def find_best(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
     """Return the setting with the lowest mean validation error over seeds, or None if none has records."""
-    errors = {spec.key: [r.value for r in records if r.run == spec.key and r.metric == METRIC] for spec in specs}
-    tried = [spec for spec in specs if errors[spec.key]]
-    return min(tried, key=lambda spec: float(np.mean(errors[spec.key]))) if tried else None
+    errors: dict[str, list[float]] = {}
+    for record in records:
+        if record.metric == METRIC:
+            errors.setdefault(record.run, []).append(record.value)
+    tried = [(float(np.mean(errors[key])), spec) for spec in specs if (key := spec.key) in errors]
+    return min(tried, key=lambda pair: pair[0])[1] if tried else None
 
 
 def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:

@@ -52,7 +52,9 @@ class Suite:
     kind : which module runs it; see ``pyspar.paper.experiments.reproduce.KINDS``
     published : the name of the published table in ``published.toml``
     adapt_to : "test", or "unlabeled" for a separate pool of rows
-    differs : differences from the setting of the paper
+    recorded_seeds : how many seeds the committed records have, 0 if the suite was not run; None for ``seeds``
+    difference : the main difference from the setting of the paper, in a few words
+    differs : all differences from the setting of the paper
     found : remarks about the committed results, which hold for all seeds only
     extra : settings of the kind
     """
@@ -66,6 +68,8 @@ class Suite:
     metrics: tuple[str, ...] = ()
     heads: tuple[str, ...] = ("trained",)
     adapt_to: str = "test"
+    recorded_seeds: int | None = None
+    difference: str = ""
     differs: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()

@@ -13,30 +13,45 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.errors import InputError
-from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Sheet, format_result, format_sheet, write_text
+from pyspar.paper.output.overview import list_requirements, make_overview
+from pyspar.paper.output.tables import format_result, format_sheet, write_text
 from pyspar.paper.runs.records import Record, read_records, write_records
 from pyspar.paper.runs.run_suite import Options
+from pyspar.paper.runs.summary import FILE, update_summaries
+
+PAGE = Path("docs/reproduction.md")
 
 HEAD = """# Reproduction
 
-The tables and figures of the paper's experiments, with the published numbers beside ours. The first table shows which
-experiments were run. `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come
-from `spar reproduce NAME`. Each record contains its configuration, versions and machine. A difference is the difference
-of the means, in joint standard errors over seeds.
+Each published table or figure of the paper, our records of it, the main difference of the setting, and a verdict.
+`python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
+`spar reproduce NAME`. `spar reproduce --check` verifies that every record is of the current methods and settings.
+"""
+
+DETAILS = """
+The sections below show the numbers. A difference is the difference of the means, in joint standard errors over seeds.
+Each record contains its configuration, versions and machine. [When SpAR helps](when-spar-helps.md) explains with a
+factorial experiment why refitting a head helps some networks and harms others.
 """
 
 
 def collect(source: Path, results: Path) -> list[str]:
-    """Copy the newest records of every suite that was run, and return the names of these suites."""
+    """Copy the newest records of every suite that was run, and return the names of these suites.
+
+    Networks on images are slow to train again, so their summaries are copied too.
+    """
     names = []
     for name in list_suite_names():
         file = source / name / "records.jsonl"
         if file.is_file():
+            suite = read_suite(name)
+            records = select_newest(read_records(file), suite)
             (results / name).mkdir(parents=True, exist_ok=True)
-            write_records(results / name / "records.jsonl", select_newest(read_records(file), read_suite(name)))
+            write_records(results / name / "records.jsonl", records)
+            if any(block.uses_images for block in suite.blocks) and any((source / "runs").glob("*/summary-*.npz")):
+                update_summaries(results / name / FILE, source / "runs", records)
             names.append(name)
     return names
 
@@ -58,15 +73,18 @@ def select_newest(records: list[Record], suite: Suite) -> list[Record]:
     return [r for r in records if newest[cell(r)] == (r.run, r.recipe)]
 
 
-def render_page(results: Path, figures: Path, link: str) -> str:
-    """Return the text of the page, and draw its figures. Suites without records show their requirements."""
-    parts = [HEAD, f"\n{format_sheet(_status_sheet(results))}"]
+def render_page(results: Path, figures: Path | None, link: str) -> str:
+    """Return the text of the page, and draw its figures unless ``figures`` is None.
+
+    Suites without records show their requirements.
+    """
+    parts = [HEAD, f"\n{format_sheet(make_overview(results))}", DETAILS]
     for name in list_suite_names():
         suite = read_suite(name)
         parts.append(f"\n## {suite.title}\n\n`spar reproduce {name}`: {suite.about}.\n")
         file = results / name / "records.jsonl"
         if not file.is_file():
-            parts.append(f"\nNot run here: {_requirements(suite)}.\n")
+            parts.append(f"\nNot run here: {list_requirements(suite)}.\n")
             continue
         records = read_records(file)
         result = make_result(suite, records, figures)
@@ -77,32 +95,16 @@ def render_page(results: Path, figures: Path, link: str) -> str:
     return "".join(parts)
 
 
-def _status_sheet(results: Path) -> Sheet:
-    """Return a table of all suites: whether each was run, and on which machine, or its requirements."""
-    rows = []
-    for name in list_suite_names():
-        file = results / name / "records.jsonl"
-        if file.is_file():
-            records = read_records(file)
-            n = len({r.seed for r in records})
-            rows.append((f"`{name}`", f"yes, {n} seed{'s' * (n > 1)}", "; ".join(_devices(records))))
-        else:
-            rows.append((f"`{name}`", "no", _requirements(read_suite(name))))
-    return Sheet("", ("suite", "run here", "machine or requirements"), rows)
+def is_current(page: Path, results: Path) -> bool:
+    """Return whether the text of the page follows from the records and from the published numbers.
 
-
-def _requirements(suite: Suite) -> str:
-    """Return what a suite requires: data that has to be obtained, and a GPU for images."""
-    needs = []
-    for block in suite.blocks:
-        obtain = [DATASETS[task].obtain for task in block.tasks]
-        if all(obtain):
-            needs.append(" or ".join(obtain))
-        if block.options.get("unlabeled"):
-            needs.append("its unlabelled images, 173 GB")
-        if block.uses_images:
-            needs.append("a GPU")
-    return f"needs {', '.join(dict.fromkeys(needs))}" if needs else "needs only time"
+    Figures are not drawn, so the lines that show them are not compared.
+    """
+    if not page.is_file():
+        return False
+    texts = page.read_text(encoding="utf-8"), render_page(results, None, "figures")
+    old, new = ([line for line in text.splitlines() if line and not line.startswith("![")] for text in texts)
+    return old == new
 
 
 def _devices(records: list[Record]) -> list[str]:
@@ -121,7 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--collect", type=Path, metavar="DIR", help=f"first copy records from a folder such as {Options().out}"
     )
     parser.add_argument("--results", type=Path, default=Path("results"))
-    parser.add_argument("--page", type=Path, default=Path("docs/reproduction.md"))
+    parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     try:
         if options.collect is not None:

@@ -21,6 +21,7 @@ from pyspar.paper.runs.metrics import is_number, measure, round_to_float32
 from pyspar.paper.runs.records import current_provenance
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import BusyError, DamagedError, RunFolder
+from pyspar.paper.runs.summary import write_run_summary
 from pyspar.paper.runs.tasks import load_run_data
 
 OnEpoch = Callable[[int, int], None]
@@ -223,6 +224,8 @@ def _train(run: Run, folder: RunFolder, on_epoch: OnEpoch) -> None:
     for one in models:
         folder.write_features(one.seed, features_of(one.model, data))
     feature_seconds = time.perf_counter() - start
+    for one in models:
+        write_run_summary(folder, one.seed, folder.read_features(one.seed))
     history = {
         str(one.seed): {"best_epoch": one.best_epoch, "validation": [epoch.validation for epoch in one.history]}
         for one in models

@@ -150,6 +150,23 @@ def prepare_records_file(suite: Suite, options: Options) -> Path:
     return file
 
 
+def expected_scores(suite: Suite, specs: Iterable[RunSpec], heads: Iterable[Head]) -> list[Record]:
+    """Return a record with the value nan for each run, head, seed and metric."""
+    heads = list(heads)
+    return [
+        replace(blank, seed=seed, metric=metric, recipe=head.recipe, at=head.params.get("alpha"))
+        for spec in specs
+        for head, blank in ((head, make_blank_record(spec, head.label(spec.objective))) for head in heads)
+        for seed in spec.seeds
+        for metric in suite.metrics
+    ]
+
+
+def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
+    """Return a record of the first seed of a run, with the value nan."""
+    return Record(spec.task, method, spec.seeds[0], metric, float("nan"), run=spec.key, spec=spec.as_dict())
+
+
 def score_records(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
     """Yield a record for each head, seed and metric."""
     for head in heads:

@@ -1,9 +1,9 @@
 """The folder of a run: its files, their validation, and the lock that keeps other processes out.
 
 The name of the folder is the hash of the run's spec. It contains ``spec.json``, ``checkpoint.pt`` during training,
-``features-SEED.npz``, ``train.json``, ``timing.json``, ``made.json`` (versions and machine of training and of scoring),
-``scores.json``, and ``done``, which is written at the end of training. A failed run has ``failed.json`` and is repeated
-by the next call. A damaged file is treated as a missing one.
+``features-SEED.npz``, ``summary-SEED.npz``, ``train.json``, ``timing.json``, ``made.json`` (versions and machine of
+training and of scoring), ``scores.json``, and ``done``, which is written at the end of training. A failed run has
+``failed.json`` and is repeated by the next call. A damaged file is treated as a missing one.
 """
 
 from __future__ import annotations
@@ -199,6 +199,10 @@ class RunFolder:
                 if not path.is_dir():  # notebooks and file managers create hidden folders
                     path.unlink()
             yield
+
+    def summary_path(self, seed: int) -> Path:
+        """Return the path of the summary of one seed; see ``pyspar.paper.runs.summary``."""
+        return self.path / f"summary-{seed}.npz"
 
     def _features_path(self, seed: int) -> Path:
         return self.path / f"features-{seed}.npz"

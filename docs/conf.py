@@ -1,0 +1,94 @@
+"""Configuration of the documentation site. ``make docs`` builds it; see decision 19."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+import pyspar  # noqa: E402
+
+project, author, copyright = "pyspar", "The pyspar developers", "The pyspar developers"
+version = release = pyspar.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # copies MathJax into the site, so that formulas need no network
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_templates", "README.md"]
+templates_path = ["_templates"]
+nitpicky = True
+smartquotes = False  # docstrings quote the values of parameters
+highlight_language = "none"  # blocks without a language are output
+
+# Markdown. Headings get anchors like those on code hosting sites, and these anchors are checked.
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+
+# API reference. Names are documented where users import them, with numpy docstrings.
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+
+# Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "ignore_pattern": r"^(?!.*plot_).*\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"pyspar {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "header_links_before_dropdown": 9,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "logo": {"text": "pyspar"},
+    "back_to_top_button": True,
+}
+html_sidebars = {"index": [], "faq": [], "glossary": [], "changelog": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+def skip_metadata_requests(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Leave out the methods that scikit-learn adds to every estimator, such as ``set_fit_request``."""
+    added = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+    return True if added else None
+
+
+def setup(app: object) -> None:
+    """Connect the events of this site."""
+    app.connect("autodoc-skip-member", skip_metadata_requests)  # type: ignore[attr-defined]

@@ -1,0 +1,138 @@
+"""The first table of the page of results: each published table, what we have, what differs, and a verdict."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from pyspar.paper.data.catalogue import DATASETS
+from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
+from pyspar.paper.experiments.cost import BASE
+from pyspar.paper.experiments.inflation import INSIDE, OUTSIDE
+from pyspar.paper.experiments.methods import compare_methods
+from pyspar.paper.experiments.published import published, published_cells
+from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
+from pyspar.paper.output.tables import NO_VALUE, Sheet
+from pyspar.paper.runs.metrics import lower_is_better
+from pyspar.paper.runs.records import Record, read_records
+
+HEADER = ("experiment", "records", "main difference", "verdict")
+LIMIT = 2.0
+"""A cell agrees if the means differ by at most this many joint standard errors."""
+AGREES, PARTLY = 0.9, 0.5
+"""The shares of cells from which a table counts as agreeing, and as partly agreeing."""
+NOTE = (
+    f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one. A table agrees if at "
+    f"least {AGREES:.0%} of its cells do, and partly from {PARTLY:.0%} on; of the others, ours are lower or higher. "
+    "The last number counts the rows in which adding SpAR to a training method changes the mean in the published "
+    "direction."
+)
+UNPLANNED = (("PovertyMap-WILDS, tuned", "povertymap"),)
+"""Published tables without a suite, and the data set that they require."""
+
+
+def make_overview(results: Path) -> Sheet:
+    """Return one row for each published table or figure, and for each of our own experiments."""
+    rows = []
+    for name in list_suite_names():
+        suite, file = read_suite(name), results / name / "records.jsonl"
+        records = read_records(file) if file.is_file() else []
+        if records:
+            rows.append((suite.title, describe_records(records), suite.difference or NO_VALUE, judge(suite, records)))
+        else:
+            rows.append((suite.title, "none", list_requirements(suite), "not run"))
+    rows += [(title, "none", f"needs {DATASETS[task].obtain}, a GPU", "not run") for title, task in UNPLANNED]
+    return Sheet("", HEADER, rows, (NOTE,))
+
+
+def describe_records(records: list[Record]) -> str:
+    """Return the number of seeds and the kind of machine of records."""
+    gpus = {record.machine["gpu"].split()[-1] for record in records if "gpu" in record.machine}
+    n = len({record.seed for record in records})
+    return f"{n} seed{'s' * (n > 1)}, {', '.join(sorted(gpus)) or 'CPU'}"
+
+
+def list_requirements(suite: Suite) -> str:
+    """Return what a suite requires: data that has to be obtained, and a GPU for images."""
+    needs = []
+    for block in suite.blocks:
+        obtain = [DATASETS[task].obtain for task in block.tasks]
+        if all(obtain):
+            needs.append(" or ".join(obtain))
+        if block.options.get("unlabeled"):
+            needs.append("its unlabelled images, 173 GB")
+        if block.uses_images:
+            needs.append("a GPU")
+    return f"needs {', '.join(dict.fromkeys(needs))}" if needs else "needs only time"
+
+
+def judge(suite: Suite, records: list[Record]) -> str:
+    """Return the verdict on the records of a suite."""
+    if suite.kind == "synthetic":
+        cells = compare_cells(published("synthetic"), records, format_scientific)
+        cells += compare_cells(published("synthetic-100d"), records, format_integer)
+        same = sum(cell.verdict == "same" for cell in cells)
+        word = "same digits" if same == len(cells) else "differs"
+        return f"{word}: {same} of {len(cells)} cells"
+    if suite.kind == "cost":
+        return _judge_cost(records)
+    if suite.kind == "inflation":
+        return _judge_inflation(records)
+    return _judge_methods(suite, records) if suite.published and suite.metrics else "no published numbers"
+
+
+def _judge_methods(suite: Suite, records: list[Record]) -> str:
+    differences = [d for cell in compare_methods(suite, records) if (d := cell.difference) is not None]
+    if not differences:
+        return "too few seeds"
+    near = sum(abs(difference) <= LIMIT for difference in differences)
+    share = near / len(differences)
+    word = "agrees" if share >= AGREES else "partly agrees" if share >= PARTLY else "differs"
+    same, gains = _count_signs(suite, records)
+    signs = f"; SpAR's sign in {same} of {gains}" if gains else ""
+    lower, higher = (sum(sign * difference > LIMIT for difference in differences) for sign in (-1, 1))
+    others = [f"{count} {name}" for count, name in ((lower, "lower"), (higher, "higher")) if count]
+    outside = f" ({', '.join(others)})" if others else ""
+    return f"{word}: {near} of {len(differences)} cells{outside}{signs}"
+
+
+def _count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
+    """Return how many gains of SpAR over the trained head have the published sign, and how many are published."""
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for r in records:
+        values.setdefault((r.task, r.metric, r.method), []).append(r.value)
+    same = gains = 0
+    for task, metric, method in values:
+        base = method.removesuffix(" + SpAR")
+        if base == method or (task, metric, base) not in values or metric not in suite.metrics:
+            continue
+        cells = published_cells(suite.published, metric, suite.published_task(task))
+        if method in cells and base in cells:
+            sign = 1.0 if lower_is_better(metric) else -1.0
+            theirs = sign * (float(cells[base][0]) - float(cells[method][0]))
+            ours = sign * float(np.mean(values[task, metric, base]) - np.mean(values[task, metric, method]))
+            gains += 1
+            same += math.copysign(1.0, ours) == math.copysign(1.0, theirs)
+    return same, gains
+
+
+def _judge_cost(records: list[Record]) -> str:
+    """Return the time of SpAR as a ratio to training, ours and the published one."""
+    (cells,) = published("cost").cells.values()
+    method = f"{BASE} + SpAR"
+    ours, base = (float(np.mean([r.value for r in records if r.method == name])) for name in (method, BASE))
+    theirs = float(cells[method][0]) / float(cells[BASE][0])
+    return f"time with SpAR over ERM: {ours / base:.2f}, published {theirs:.2f}"
+
+
+def _judge_inflation(records: list[Record]) -> str:
+    """Return how much larger the largest inflation is outside of the distribution, for each data set."""
+    largest = {
+        key: max(r.value for r in records if (r.task, r.method) == key)
+        for key in dict.fromkeys((r.task, r.method) for r in records)
+    }
+    ratios = [largest[task, OUTSIDE] / largest[task, INSIDE] for task, method in largest if method == INSIDE]
+    word = "agrees" if min(ratios) > 1.0 else "differs"
+    return f"{word}: largest value {' and '.join(f'{ratio:.3g}' for ratio in ratios)} times as large on the target"
