@@ -159,6 +159,7 @@ def tables(records: dict[Key, Record]) -> dict[str, str]:
     return found | {
         "harm": list_harm(new),
         "newest-harm": list_harm(newest),
+        "newest-rows": compare_rows(newest),
         "numbers": compare_numbers(new),
         "rows": compare_rows(new),
         "coverage": compare_coverage(new),
