@@ -64,7 +64,7 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
         "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights that ``trainer.predict``
         uses, such as those of ``ckpt_path="best"``. Each call starts from the trained head.
     module : str, optional
-        The name of the submodule that predicts, if ``forward`` of the LightningModule does not return the prediction.
+        The name of the submodule that predicts, if ``forward`` of the LightningModule does not predict.
     **options
         Options of :func:`pyspar.nn.adapt_head`, such as ``method``, ``alpha``, ``head``, ``inputs`` and ``labels``.
 
@@ -79,8 +79,9 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
 
     Notes
     -----
-    Batches pass through the transfer hooks of the LightningModule, as in validation. With ``Trainer(fast_dev_run=True)`` only
-    the first batches are used, and labels on another scale are accepted, because the model is not trained.
+    Batches pass through the transfer hooks of the LightningModule, as in validation. With
+    ``Trainer(fast_dev_run=True)`` only the first batches are used, and labels on another scale are accepted, because
+    the model is not trained.
     """
 
     def __init__(
