@@ -1,8 +1,8 @@
 """TargetWatch: monitor a target that arrives in batches, and raise an alarm before its labels are known.
 
 Each batch is added to the moments of the recent target. The regressor is adapted to these moments, which needs no
-other rows. There is an alarm if the lower end of the calibrated 95 % interval of its RMSE exceeds a limit, by default
-the error at home. Labels that arrive later are compared with the source by a test that may be looked at after every
+other rows. The watch raises an alarm if the lower end of the calibrated 95 % interval of the RMSE exceeds a limit, by
+default the error at home. Labels that arrive later are compared with the source by a test that is valid after every
 batch.
 """
 
@@ -51,8 +51,8 @@ class WatchState:
         The number of labelled rows so far.
     relation_p_value : float
         For the hypothesis that features and labels have the same linear relation as in the source, from all labels so
-        far. It is valid at any time: without a change it falls below 0.05 in at most 5 % of all watches, however often
-        one looks. It assumes normal noise, and never increases.
+        far. It is valid at any time: without a change it falls below 0.05 in at most 5 % of all watches, regardless of
+        how often it is checked. It assumes normal noise, and never increases.
     relation_changed : bool
         Whether ``relation_p_value`` is at most 0.05.
     """
@@ -85,16 +85,16 @@ class WatchState:
 
 
 class TargetWatch:
-    """Adapts a fitted regressor to a stream of unlabelled batches, and reports when its expected error is too large.
+    """Adapt a fitted regressor to unlabelled batches, and raise an alarm if its expected error is too large.
 
     Parameters
     ----------
     estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline or search that contains one
         It is not changed.
     limit : float, optional
-        There is an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds it. The
-        default is the error at home (``home_rmse``) of each output. A shift that leaves the features as they are raises
-        no alarm; only labels show it.
+        The watch raises an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds
+        the limit. The default is the error at home (``home_rmse``) of each output. A shift that does not change the
+        features raises no alarm; only labels show it.
     window : int, optional
         The number of recent batches to use.
     decay : float in (0, 1), optional
