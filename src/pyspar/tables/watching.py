@@ -159,5 +159,5 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
 
 def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
     """Return the rows of a file, read as ``spar predict`` reads them."""
-    table, used, _ = load_rows_for(watch.model, path, "target", identity=identity)
+    table, used, _ = load_rows_for(watch.model, path, "batch", identity=identity)
     return table.frame[used] if set(used) <= set(table.frame.columns) else table.frame
