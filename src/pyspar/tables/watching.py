@@ -19,7 +19,7 @@ from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
-from pyspar.sources.files.header import suffix_of
+from pyspar.sources.files.header import suffix_of, suggest_column
 from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.in_memory import load_files
@@ -127,9 +127,9 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
                     model = _fit_model(request, path, progress)
                     with collect_warnings() as warnings:
                         watch = TargetWatch(model, limit=request.limit, window=request.window)
-                batch, labels = _read_batch(watch.model, path, request)
+                batch, labels, notes = _read_batch(watch.model, path, request)
                 state = watch.update(batch, labels)
-                yield WatchAccount(path, state, notes=(*warnings, *describe_unseen(watch.model, batch)))
+                yield WatchAccount(path, state, notes=(*warnings, *notes, *describe_unseen(watch.model, batch)))
                 warnings = []
             except (InputError, ValueError, TypeError) as error:
                 if watch is None:
@@ -181,19 +181,25 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
     return Pipeline([("columns", inputs.make_encoder()), ("regressor", inputs.fit(BayesSpARRegressor()))])
 
 
-def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any]:
-    """Return the rows of a file, read as ``spar predict`` reads them, and their labels, or None without labels."""
+def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the rows of a file, read as ``spar predict`` reads them, their labels or None, and notes."""
     check_input(path, "target")
     categorical, used = list_model_columns(model)
     frame, _ = read_table(path, "target", as_text=categorical, verbatim=request.identity)
     formats = get_formats(model)
     frame, text, own = convert_text_columns(frame, path, skip={*categorical, request.identity or ""}, expected=formats)
     label = request.label or next((name for name in formats if name not in used), None)
-    label = label if label in frame.columns else None
+    if label in used:
+        raise InputError(f"--label {label!r} is a feature of the model; choose another column")
+    notes: tuple[str, ...] = ()
+    if label not in frame.columns:
+        if request.label and request.model.suffix.lower() == ".skops":
+            notes = (f"no label column {request.label!r}; {suggest_column(request.label, frame.columns)}",)
+        label = None
     names = used if label is None else [*used, label]
     check_formats(formats, own, names, path)
     check_cells(text, names, path, "target", "stop", label=label)
     labels = None if label is None else as_numbers(frame[label]).astype(np.float64)
-    frame = frame if label is None or label in used else frame.drop(columns=label)
+    frame = frame if label is None else frame.drop(columns=label)
     rows = frame[used] if used and set(used) <= set(frame.columns) else frame
-    return rows, None if labels is None or np.isnan(labels).all() else labels
+    return rows, None if labels is None or np.isnan(labels).all() else labels, notes
