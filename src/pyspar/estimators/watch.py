@@ -50,11 +50,11 @@ class WatchState:
         adapting.
     alarm : bool
         Whether the lower end of the 95 % interval of the adapted regressor's RMSE exceeds the limit, for any output.
-        Labels come first. If the interval of the measured RMSE is above the limit, there is an alarm. If it is not
-        above the limit at its upper end, with at least 10 labels, there is none. Otherwise the forecast decides.
+        Labels come first. There is an alarm if the lower end of the interval of the measured RMSE exceeds the limit,
+        and none if its upper end does not exceed the limit, with at least 10 labels. Otherwise the forecast decides.
     above_limit : bool
-        Whether the measured or the expected RMSE exceeds the limit, for any output, unless labels show that there is
-        no alarm. Without an alarm this is not certain.
+        Whether the RMSE exceeds the limit, for any output. This is the measured RMSE with at least 10 labels, otherwise
+        the larger of the measured and the expected RMSE. Without an alarm it is not certain.
     limits : tuple of float
         The limit of each output.
     estimator : the regressor or pipeline, adapted to the recent target
@@ -259,4 +259,5 @@ def _judge(forecast: Forecast, measured: SquaredErrors, limit: float) -> tuple[b
         if measured.n >= MIN_LABELS and high <= limit:
             return False, False
     alarm = not forecast.interval95[0] <= limit
-    return alarm, alarm or measured.rmse > limit or forecast.rmse > limit
+    estimates = [measured.rmse] if measured.n >= MIN_LABELS else [measured.rmse, forecast.rmse]
+    return alarm, alarm or any(rmse > limit for rmse in estimates)

@@ -171,7 +171,7 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
         model = load_model(request.model)
         if isinstance(model, TargetCorrection) or hasattr(list_layers(model)[-1], "drift_"):
             raise InputError(
-                f"{str(request.model)!r} is corrected by target labels; spar watch needs a model that was saved without "
+                f"{str(request.model)!r} is corrected by target labels; spar watch needs a model saved without "
                 "--use-target-labels"
             )
         return model
