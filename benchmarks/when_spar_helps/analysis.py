@@ -212,7 +212,7 @@ def _held_out_rows(records: Sequence[Record]) -> Finding:
     effect = measure_effect(records, "spar", held_out, training)
     return Finding(
         "after",
-        "After too long training, SpAR on held-out rows is better than on training rows.",
+        "If a network was trained too long, SpAR on held-out rows is better than on training rows.",
         f"quotient of the ratios: {_count(effect)}",
         _decide(effect.verdict == "helps", effect.verdict == "harms"),
     )
@@ -227,7 +227,7 @@ def _excess(records: Sequence[Record]) -> Finding:
     )
     return Finding(
         "after",
-        "The more a head that was trained too long errs on held-out rows beyond the noise, the more ours helps.",
+        "The larger the excess error of a head that was trained too long (on held-out rows), the more ours helps.",
         f"rank correlation over sets of excess error and log ratio: {rho:+.2f}, p {format_p(p)}",
         _decide(rho < 0 and p < 1 - CONFIDENCE, rho > 0 and p < 1 - CONFIDENCE),
     )

@@ -29,14 +29,14 @@ FIGURE = "when-spar-helps.png"
 
 INTRO = """# When does SpAR help a network?
 
-SpAR replaces the linear head of a trained network. It helps some networks and harms others. This page measures on which
-side a network falls, in a factorial experiment with three factors: how long the network was trained, how wide it is,
-and which labelled source rows refit its head. `python -m benchmarks.when_spar_helps` repeats the experiment and writes
-this page. Every number and every verdict on it is computed from the records.
+SpAR replaces the linear head of a trained network. The new head helps some networks and harms others. This page
+measures which networks it helps, in a factorial experiment with three factors: how long the network was trained, how
+wide it is, and which labelled source rows are used to refit its head. `python -m benchmarks.when_spar_helps` repeats
+the experiment and writes this page. Every number and every verdict on this page is computed from the records.
 
 A ratio is the target RMSE with the new head divided by that of the trained head: **below one, the new head helps.**
-Target labels are used for this score only. "Ours" is the default of `adapt_head`, `method="bayes"`, which is centred on
-the trained head.
+Target labels are used only to compute this ratio. "Ours" is the default of `adapt_head`, `method="bayes"`, whose prior
+is centred on the trained head.
 """
 
 SETTING = """## Setting
@@ -44,23 +44,26 @@ SETTING = """## Setting
 **Data.** {sets} real shifts: the first {shifts} sets of the [evidence on linear models](evidence.md) with {low:,} to
 {high:,} source rows, at least {target} target rows and {columns} columns, in the order of the SHA-256 hash of their
 names, and the paper's two tabular data sets. No result influenced the choice. The default of `adapt_head` was designed
-on other networks, but some of these data sets were seen during its design, so its rows are not an untouched test.
+on other networks, but some of these data sets were examined during its design, so its results are not an independent
+test.
 
 **Networks.** The paper's network for tables: two hidden layers of equal width with LeakyReLU, and a head without bias.
-Columns and labels are standardised by the training rows. {share:.0%} of the source rows train with Adam (learning rate
-{rate:g}, batches of {batch}). As many other rows are held out for the refit, so both kinds of refit have the same
-number of rows. The rest decides when to stop. {seeds} seeds with different splits.
+Columns and labels are standardised with the mean and spread of the training rows. The networks are trained on
+{share:.0%} of the source rows with Adam (learning rate {rate:g}, batches of {batch}). The same number of other rows is
+held out for the refit, so both kinds of refit use the same number of rows. The remaining rows are the validation rows
+for early stopping. There are {seeds} seeds with different splits.
 
 **Training.** Each network is trained for {long:,} steps. "Short" is the network after {short} steps, "stopped" the one
 with the lowest validation error (checked every {check} steps), and "long" the one after the last step.
 
-**Statistics.** A data set counts once, with the mean of its log ratios over widths and seeds. Intervals of the
+**Statistics.** Each data set counts once, with the mean of its log ratios over widths and seeds. Intervals of the
 geometric mean are {confidence:.0%} intervals of Student's t over the {sets} sets. A few sets with ratios around two
 widen them, so the verdicts "helps" and "harms" use the signed-rank test of Wilcoxon over the sets (p below
-{level:.2f}). This test replaced the intervals after a first look at the records. Nothing is corrected for the number of
-comparisons.
+{level:.2f}). This test replaced the intervals after a first look at the records. The p-values are not corrected for
+the number of comparisons.
 
-**Limits.** Networks on tables with at most {most} training rows; one architecture, one optimiser, no weight decay.
+**Limits.** The experiment covers networks on tables with at most {most} training rows, one architecture and one
+optimiser, without weight decay.
 """
 
 
@@ -90,14 +93,14 @@ def render_page(records: Sequence[Record]) -> str:
         "## Training and rows of the refit\n",
         table(["training", "rows", *(f"{NAMES[m]}: ratio" for m in METHODS), *(f"{NAMES[m]}" for m in METHODS)],
               _condition_rows(records)),
-        "Median over the sets; geometric mean with its interval. The last three columns are the verdicts.\n",
+        "Ratios: median over the sets; geometric mean with its interval. The last three columns are the verdicts.\n",
         f"![Ratios of each data set by method and condition](figures/{FIGURE})\n",
         "## Main effects\n",
         table(["factor", "level", *(NAMES[m] for m in METHODS)], _main_effects(records)),
         "## Hypotheses\n",
         table(["stated", "hypothesis", "result", "verdict"],
               [[f.stated, f.hypothesis, f.result, f.decision] for f in judge_hypotheses(records)]),
-        'Hypotheses "after" were stated after a look at the records, so other data have to confirm them.\n',
+        'Hypotheses marked "after" were stated after looking at the records. Only other data can confirm them.\n',
         "## Each data set\n",
         table(["set", "source → target", *(f"{t}, {r.split()[0]}" for t, r in conditions())], _set_rows(records, sets)),
         f"Geometric means over widths and seeds: SpAR / {NAMES['bayes']}.\n",
@@ -121,14 +124,14 @@ def answer_shortly(records: Sequence[Record]) -> list[str]:
     return [
         f"**A network that was stopped early needs no new head.** SpAR makes {stopped.sets - stopped.better} of "
         f"{stopped.sets} shifts worse (median ratio {stopped.median:.2f}); ours changes little "
-        f"({stopped_ours.median:.2f}). The paper's tables have this setting, with training rows "
-        f"(SpAR {papers.median:.2f}).",
-        "**A network that was trained too long gains from rows that it has not seen**: ours "
+        f"({stopped_ours.median:.2f}). The paper's tables use early stopping and training rows; in this "
+        f"experiment the median ratio of SpAR is then {papers.median:.2f}.",
+        "**A network that was trained too long gains from a new head on held-out rows**: ours "
         f"{fresh_ours.median:.2f}, better on {fresh_ours.better} of {fresh_ours.sets} shifts; SpAR {fresh.median:.2f}, "
-        f"better on {fresh.better}, p {format_p(fresh.p_value)}. On the training rows it gains nothing "
+        f"better on {fresh.better}, p {format_p(fresh.p_value)}. With the training rows there is no gain "
         f"(ours {seen_ours.median:.2f}, SpAR {seen.median:.2f}).",
-        f"**Wide layers need the default.** From width {WIDTHS[0]} to {WIDTHS[-1]} the ratio of least squares grows by "
-        f"a factor of {wide['ols'].median:.2f}, that of SpAR by {wide['spar'].median:.2f}, ours by "
+        f"**Wide layers need the default method.** From width {WIDTHS[0]} to {WIDTHS[-1]} the ratio of least "
+        f"squares grows by a factor of {wide['ols'].median:.2f}, that of SpAR by {wide['spar'].median:.2f}, ours by "
         f"{wide['bayes'].median:.2f} (medians).",
         f"**No method is safe on every shift.** The largest ratio of ours is {worst['bayes']:.1f} ({worst['set']}, "
         f"width {worst['width']}, {worst['training']}, {worst['rows']}).",

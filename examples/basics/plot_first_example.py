@@ -4,11 +4,11 @@
 Forecast, adapt, and compare with the truth
 ===========================================
 
-A regression was fitted to one group of patients and is now used for another group. Three questions arise:
+A regression model was fitted to one group of patients and is now used for another group. Three questions arise:
 
 1. How large will the error be? No label of the new patients is known yet.
 2. Can the model be adapted to the new patients, again without labels?
-3. Was the forecast right, and did adapting help?
+3. Was the forecast accurate, and did adapting help?
 
 The data are the 442 diabetes patients of scikit-learn. The label is the progression of the disease after one year.
 """
@@ -47,7 +47,7 @@ print(expected_rmse(adapted, Z))
 # The forecast has an expected value and two intervals. The intervals are calibrated on real data sets with a shift.
 # They are wide, because without labels little is known about the error on other patients.
 #
-# Now we look at the labels of the target.
+# Now the labels of the target are used, to compute the true error.
 
 print(f"RMSE before adapting: {rmse(truth, model.predict(Z)):.1f}")
 print(f"RMSE after adapting:  {rmse(truth, adapted.predict(Z)):.1f}")
@@ -55,8 +55,8 @@ print(f"RMSE after adapting:  {rmse(truth, adapted.predict(Z)):.1f}")
 # %%
 # All ten splits
 # --------------
-# One split proves nothing. The same code runs for each of the ten columns: the source is always the half of the
-# patients with the lower values.
+# The result of one split may be due to chance. The same code therefore runs for each of the ten columns. The source is
+# always the half of the patients with the lower values.
 
 results = {}
 for column in patients:
@@ -75,11 +75,11 @@ print(f"largest reduction {1 - (after / before).min():.0%}, largest increase {(a
 print(f"the 95 % interval contained the error in {sum(inside)} of {len(results)} splits")
 
 # %%
-# Adapting helps in most splits and harms in some. The figure shows every split. The expected values are within 25 % of
-# the errors, except for the split by body mass index, in which the true error is much larger.
+# Adapting reduces the error in most splits and increases it in some. The figure shows every split. The expected values
+# are within 25 % of the true errors, except for the split by body mass index, for which the true error is much larger.
 #
-# The ten splits use the same patients, so they are not ten independent trials. The :doc:`evidence </evidence>` has
-# several hundred data sets. On raw columns, without squares and products, adapting changes very little.
+# The ten splits use the same patients, so they are not ten independent trials. The page :doc:`evidence </evidence>`
+# covers several hundred data sets. On raw columns, without squares and products, adapting changes very little.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 figure, axis = plt.subplots(figsize=(5.4, 5.6), layout="constrained")

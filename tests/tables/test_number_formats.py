@@ -12,9 +12,9 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
 from pyspar.tables import input_file
-from pyspar.tables.account import Writing
 from pyspar.tables.jobs import Request, adapt_files, predict_file
 from pyspar.tables.watching import WatchRequest, watch_files
+from pyspar.tables.write import Writing
 
 STREAM = pytest.mark.parametrize("stream", [False, True])
 

@@ -1,4 +1,4 @@
-"""Which files are streamed, and which outputs are refused."""
+"""Which files are streamed, and which requests are refused."""
 
 from pathlib import Path
 
@@ -6,29 +6,15 @@ import numpy as np
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.tables import request
-from pyspar.tables.request import Request, check_path, contains_moments, exceeds_memory
+from pyspar.tables import read
+from pyspar.tables.request import Request, contains_moments
 
 
 def test_files_above_a_quarter_of_the_free_memory_are_streamed(files, source, target, monkeypatch):
     paths = tuple(map(Path, files(source, target)))
     for free, streamed in ((None, False), (10**9, False), (10_000, True)):
-        monkeypatch.setattr(request, "free_memory", lambda free=free: free)
+        monkeypatch.setattr(read, "free_memory", lambda free=free: free)
         assert Request(*paths, "price").is_streamed == streamed
-
-
-def test_the_free_memory_is_positive_or_unknown():
-    assert request.free_memory() is None or request.free_memory() > 0
-    assert not exceeds_memory(Path("no-such-file"))
-
-
-def test_an_unknown_free_memory_is_none(monkeypatch):
-    def fail(*_):
-        raise OSError
-
-    monkeypatch.setattr(Path, "read_text", fail)
-    monkeypatch.setattr(request.os, "sysconf", fail)
-    assert request.free_memory() is None
 
 
 def test_an_npz_file_of_rows_is_not_a_summary(source, target, tmp_path):
@@ -42,15 +28,3 @@ def test_an_npz_file_of_rows_is_not_a_summary(source, target, tmp_path):
 def test_a_confidence_outside_its_range_is_refused(alpha):
     with pytest.raises(InputError, match="alpha"):
         Request(Path("s.csv"), Path("t.csv"), "y", alpha=alpha).check()
-
-
-def test_an_output_in_a_read_only_folder_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(request.os, "access", lambda *_: False)
-    with pytest.raises(InputError, match=r"--output '.*p\.csv': .*read-only"):
-        check_path(tmp_path / "p.csv", "--output", (".csv",), ())
-
-
-def test_an_output_that_is_a_folder_is_refused(tmp_path):
-    (tmp_path / "p.csv").mkdir()
-    with pytest.raises(InputError, match=r"--output '.*p\.csv' is a folder"):
-        check_path(tmp_path / "p.csv", "--output", (".csv",), ())

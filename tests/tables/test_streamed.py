@@ -13,7 +13,7 @@ import pyspar
 from pyspar import Moments
 from pyspar.errors import InputError
 from pyspar.progress import Silent
-from pyspar.tables import input_file, request
+from pyspar.tables import input_file, read
 from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
 
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -192,7 +192,7 @@ def test_an_id_is_noted_by_its_name(adapt, source, target):
 
 
 def test_a_file_that_is_streamed_because_of_its_size_is_noted(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(request, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(read, "free_memory", lambda: 10_000)
     assert len(adapt(source[NUMBERS], target[NUMBERS]).notes) == 1
     assert adapt(source[NUMBERS], target[NUMBERS], stream=True).notes == ()
 

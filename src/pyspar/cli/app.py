@@ -6,14 +6,12 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
 from pyspar import __version__
 from pyspar.cli import as_json, show
-from pyspar.cli import labels as show_labels
 from pyspar.cli import watch as watch_command
 from pyspar.cli.options import (
     FILES,
@@ -43,7 +41,7 @@ from pyspar.demo import command as demo_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
-from pyspar.progress import show_progress
+from pyspar.progress import Progress, show_progress
 from pyspar.terminal import EXIT_CODES, handle_errors, print_json
 
 app = typer.Typer(
@@ -119,19 +117,18 @@ def adapt(
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
-    with handle_errors(debug=debug):
-        jobs = _import_jobs()
+
+    def work(jobs: Any, progress: Progress) -> Any:
         request = jobs.Request(
             source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
             bad_cells.value, drop_unlabelled, groups, labels,
         )  # fmt: skip
-        with show_progress() as progress:
-            account = jobs.adapt_files(
-                request, method=method.value, output=output, save=save, use_target_labels=use_target_labels,
-                writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
-            )  # fmt: skip
-    with handle_errors(debug=debug, stopped="stopped; everything was written"):
-        _present(account, as_json.describe_adapt if json else None, show.print_adapt)
+        return jobs.adapt_files(
+            request, method=method.value, output=output, save=save, use_target_labels=use_target_labels,
+            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+        )  # fmt: skip
+
+    _run(work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
 
 
 @app.command(
@@ -167,17 +164,15 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
-    with handle_errors(debug=debug):
-        jobs = _import_jobs()
+
+    def work(jobs: Any, progress: Progress) -> Any:
         request = jobs.Request(
             source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
             bad_cells.value, drop_unlabelled, groups, labels,
         )  # fmt: skip
-        with show_progress() as progress:
-            account = jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
-    written = "everything was written" if report else "nothing was written"
-    with handle_errors(debug=debug, stopped=f"stopped; {written}"):
-        _present(account, as_json.describe_inspect if json else None, show.print_inspect)
+        return jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
+
+    _run(work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
 
 
 @app.command(
@@ -205,14 +200,14 @@ def summarize(
     debug: Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
-    with handle_errors(debug=debug):
-        jobs = _import_jobs()
-        with show_progress() as progress:
-            account = jobs.summarize_file(
-                source, output, label=label, features=features or (), drop=tuple(drop or ()),
-                bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
-            )  # fmt: skip
-        _present(account, as_json.describe_summary if json else None, show.print_summary)
+
+    def work(jobs: Any, progress: Progress) -> Any:
+        return jobs.summarize_file(
+            source, output, label=label, features=features or (), drop=tuple(drop or ()),
+            bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
+        )  # fmt: skip
+
+    _run(work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
 
 
 @app.command(
@@ -254,17 +249,15 @@ def label(
     debug: Debug = False,
 ) -> None:
     """Choose the rows of TARGET whose labels are the most useful."""
-    with handle_errors(debug=debug):
-        jobs = _import_jobs()
+
+    def work(jobs: Any, progress: Progress) -> Any:
         request = jobs.Request(
             source, target, label, None, features.value, identity, tuple(drop or ()), False,
             tuple(category or ()), bad_cells.value, drop_unlabelled, groups, labels, cost,
         )  # fmt: skip
-        with show_progress() as progress:
-            account = jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
-    written = "everything was written" if output else "nothing was written"
-    with handle_errors(debug=debug, stopped=f"stopped; {written}"):
-        _present(account, as_json.describe_label if json else None, show_labels.print_label)
+        return jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+
+    _run(work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 
 
 @app.command(
@@ -297,15 +290,14 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Predict the rows of FILE with a saved MODEL."""
-    with handle_errors(debug=debug):
-        jobs = _import_jobs()
-        with show_progress() as progress:
-            account = jobs.predict_file(
-                model, file, output, label=label, identity=identity, bad_cells=bad_cells.value,
-                writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
-            )  # fmt: skip
-    with handle_errors(debug=debug, stopped="stopped; everything was written"):
-        _present(account, as_json.describe_predict if json else None, show_labels.print_predict)
+
+    def work(jobs: Any, progress: Progress) -> Any:
+        return jobs.predict_file(
+            model, file, output, label=label, identity=identity, bad_cells=bad_cells.value,
+            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+        )  # fmt: skip
+
+    _run(work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
 
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
@@ -323,22 +315,24 @@ def run() -> None:
     app(prog_name="spar")
 
 
-def _present(account: Any, describe: Callable[[Any], Any] | None, show_text: Callable[[Any], None]) -> None:
-    """Print an account as JSON if it is to be described as data, otherwise as text."""
-    if describe is None:
-        show_text(account)
-    else:
-        print_json(describe(account))
-
-
-def _import_jobs() -> ModuleType:
-    # Imported when a command runs, so that --help is fast and a missing package is named.
-    try:
-        from pyspar.tables import jobs
-    except ModuleNotFoundError as error:
-        need(str(error.name), "cli")
-        raise
-    return jobs
+def _run(
+    work: Callable[[Any, Progress], Any],
+    show_text: Callable[[Any], None],
+    describe: Callable[[Any], Any],
+    *,
+    json: bool,
+    debug: bool,
+    writes: bool = True,
+) -> None:
+    """Do the work of a command with the module ``tables.jobs``, and print its account as text or as JSON."""
+    with handle_errors(debug=debug), show_progress() as progress:
+        # Imported when a command runs, so that --help is fast and a missing package is named.
+        account = work(need("pyspar.tables.jobs", "cli"), progress)
+    with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
+        if json:
+            print_json(describe(account))
+        else:
+            show_text(account)
 
 
 def _print_version(wanted: bool) -> None:

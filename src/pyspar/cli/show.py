@@ -1,4 +1,4 @@
-"""Print the accounts of ``adapt``, ``inspect`` and ``summarize``."""
+"""Print the accounts of the commands as text."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
+    from pyspar.tables.correct import LabelAccount
+    from pyspar.tables.predict import PredictAccount
 
 _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
@@ -53,7 +55,7 @@ def print_adapt(account: AdaptAccount) -> None:
         lines.add(
             "true",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
-            f"{count_noun(score.rows, 'target row')} with a label; "
+            f"{_count_noun(score.rows, 'target row')} with a label; "
             + ("before the correction" if account.correction else "the labels did not change the predictions"),
         )
     if account.correction is not None:
@@ -66,7 +68,7 @@ def print_adapt(account: AdaptAccount) -> None:
         lines.add(
             "corrected",
             f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
-            f"{format_interval(after.interval95)}) with {count_noun(correction.n_labels, 'target label')}; {test} "
+            f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; {test} "
             f"(p = {format_number(correction.p_value, 2)})",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
@@ -75,9 +77,9 @@ def print_adapt(account: AdaptAccount) -> None:
             f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
             "in the source, so the labels carry no information about them",
         )
-    add_notes(lines, account.data, account.notes)
+    _add_notes(lines, account.data, account.notes)
     if account.output is not None:
-        lines.add("wrote", f"{account.output} ({count_noun(account.data.n_target, 'prediction')})")
+        lines.add("wrote", f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})")
     elif not account.has_rows:
         lines.add("wrote", "no predictions, because the target is a summary without rows")
     else:
@@ -110,17 +112,53 @@ def print_inspect(account: InspectAccount) -> None:
     lines.add("separation", _describe_separation(inspection))
     if inspection.has_rule:
         removed = sum(direction.goes for direction in output.directions)
-        count = count_noun(len(output.directions), "target direction")
+        count = _count_noun(len(output.directions), "target direction")
         lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
     lines.add_all(
         "findings", [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in findings]
     )
-    add_notes(lines, account.data, account.notes)
+    _add_notes(lines, account.data, account.notes)
     for path in account.written:
         lines.add("wrote", str(path))
     lines.show()
     _print_directions(output, account.top, has_rule=inspection.has_rule)
+
+
+def print_label(account: LabelAccount) -> None:
+    """Print the rows to label, the most useful first."""
+    lines = Lines()
+    known = f"; {account.n_known:,} have a label already" if account.n_known else ""
+    lines.add("rows", f"{account.data.n_source:,} source, {account.data.n_target:,} target{known}")
+    label = "label first"
+    for row, reason in zip(account.choice.rows, account.choice.reasons):
+        lines.add(label, f"row {row}: {reason}")
+        label = ""
+    _add_notes(lines, account.data, account.notes)
+    if account.output is None:
+        lines.add("wrote", "nothing; use -o to_label.csv to write these rows")
+    else:
+        rows = _count_noun(len(account.choice), "row")
+        lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
+        lines.add(
+            "next step",
+            f"fill in {account.data.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",
+        )
+    lines.show()
+
+
+def print_predict(account: PredictAccount) -> None:
+    """Print how many rows were predicted, and the error if the file has labels."""
+    lines = Lines()
+    lines.add("rows", f"{account.rows:,}")
+    intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
+    if account.errors is not None:
+        rows = _count_noun(account.errors.n, "row")
+        lines.add("true", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label")
+    for note in account.notes:
+        lines.add("note", note)
+    lines.add("wrote", f"{account.output} ({_count_noun(account.rows, 'prediction')}, {intervals})")
+    lines.show()
 
 
 def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step: str | None = None) -> None:
@@ -180,7 +218,7 @@ class Lines:
 
 def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> None:
     table = Table(
-        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
+        title=f"the {_count_noun(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
     for name in ("", "keep cost", "removal cost", "share", "removed"):
@@ -222,7 +260,7 @@ def _add_data(lines: Lines, data: DataAccount, rank: int) -> None:
 
 def _describe_method(account: AdaptAccount) -> str:
     expected = account.expected
-    removed = f"{expected.removed:,} of {count_noun(expected.directions, 'target direction')} removed"
+    removed = f"{expected.removed:,} of {_count_noun(expected.directions, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
@@ -248,7 +286,7 @@ def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 
-def add_notes(lines: Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
+def _add_notes(lines: Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
     """Add what was imputed, unseen and ignored, and the notes."""
     lines.add_all(
         "imputed",
@@ -266,7 +304,7 @@ def add_notes(lines: Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
         lines.add("note", note)
 
 
-def count_noun(n: int, noun: str) -> str:
+def _count_noun(n: int, noun: str) -> str:
     """Return a number and a noun in singular or plural."""
     return f"{n:,} {noun if n == 1 else noun + 's'}"
 

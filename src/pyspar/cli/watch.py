@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from pyspar.cli.options import Debug, Drop, Identity
 from pyspar.errors import need
 from pyspar.terminal import handle_errors, print_json, printable
 from pyspar.wording import format_interval, format_number
@@ -52,9 +53,9 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Read the files that exist, and stop.")] = False,
     seconds: Annotated[float, typer.Option(help="The time between two readings of a folder.")] = 10.0,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for each batch.")] = False,
-    identity: Annotated[str | None, typer.Option("--id", help="A column with the ids of the rows.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.")] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    identity: Identity = None,
+    drop: Drop = None,
+    debug: Debug = False,
 ) -> None:
     """Watch a target that arrives in files, and raise an alarm if the error is too large.
 
@@ -63,15 +64,13 @@ def watch(
     """
     is_alarm, failed = False, False
     with handle_errors(debug=debug, stopped="stopped"):
-        try:
-            from pyspar.tables.watching import WatchRequest, describe_empty_folders, watch_files
-        except ModuleNotFoundError as error:
-            need(str(error.name), "cli")
-            raise
-        request = WatchRequest(model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ()))
-        if note := describe_empty_folders(request):
+        watching: Any = need("pyspar.tables.watching", "cli")
+        request = watching.WatchRequest(
+            model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ())
+        )
+        if note := watching.describe_empty_folders(request):
             Console(highlight=False, soft_wrap=True, stderr=True).print(Text(printable(note)))
-        for account in watch_files(request):
+        for account in watching.watch_files(request):
             _print_batch(account, as_json=json)
             failed = failed or account.state is None
             is_alarm = account.state.alarm if account.state is not None else is_alarm

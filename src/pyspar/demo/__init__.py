@@ -1,1 +1,1 @@
-"""``spar demo``: forecasts, repair and a few labels on one real data set, each claim compared with the truth."""
+"""``spar demo``: forecast, adapt and correct with a few labels on real data; compare forecasts with true errors."""

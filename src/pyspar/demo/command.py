@@ -21,7 +21,7 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print demo.json on stdout, and nothing else.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Forecast, repair and correct with ten labels on real data, and compare every claim with the truth."""
+    """Forecast errors, adapt, correct with ten labels on real data, and compare each forecast with the true error."""
     with handle_errors(debug=debug):
         need("matplotlib", "report")
         from threadpoolctl import threadpool_limits

@@ -1,4 +1,4 @@
-"""The computations of the demo, in the order in which a user knows things: the labels of the target come last."""
+"""The computations of the demo, in the order in which information becomes available: target labels come last."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Unlabelled:
     """What is known before any label of the target.
 
     ``effect_before`` and ``effect_after`` are the predicted deaths per 100,000 that a speed limit of 70 instead of
-    65 mph adds, before and after the repair. ``rows`` are the positions of the target rows to label.
+    65 mph adds, before and after adapting. ``rows`` are the positions of the target rows to label.
     """
 
     forecasts: dict[str, ErrorForecast]
@@ -117,7 +117,7 @@ class Story:
 
 
 def forecast_unlabelled(source: Rows, y: NDArray[np.float64], target: Rows, progress: Progress = SILENT) -> Unlabelled:
-    """Fit the models, forecast their errors, repair, and choose the rows to label. No target label is used."""
+    """Fit the models, forecast their errors, adapt, and choose the rows to label. No target label is used."""
     X, Z = source.features, target.features
     forecasts, models = {}, {}
     progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")

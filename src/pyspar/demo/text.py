@@ -23,7 +23,7 @@ def describe_story(story: Story) -> list[str]:
     return [
         describe_data(story),
         describe_forecasts(story),
-        describe_repair(story),
+        describe_adaptation(story),
         describe_choice(story),
         describe_correction(story),
         describe_truth(story),
@@ -37,7 +37,8 @@ def describe_data(story: Story) -> str:
         [
             "Traffic deaths per 100,000 people in 48 US states",
             f"  source: {story.n_source} rows, 1980 to 1995, with the deaths",
-            f"  target: {story.n_target} rows, 1996 to 2004; the deaths are not used until the last table",
+            f"  target: {story.n_target} rows, 1996 to 2004; {len(story.labelled)} labels used in step 4, "
+            "the rest at the end",
             f"  {story.n_columns} columns: speed limits, seat-belt and alcohol laws, miles driven, ...",
             _wrap(
                 f"The shift: {story.fast_target} target rows have a speed limit of 70 mph or more. In the source, "
@@ -48,29 +49,27 @@ def describe_data(story: Story) -> str:
 
 
 def describe_forecasts(story: Story) -> str:
-    """Return the first step: what the models in use will do."""
+    """Return the first step: the forecasts for the models in use."""
     return "\n".join(
         [
             "1. How large will the error of your models be? No target label is used.",
             _list_forecasts((name, story.claim(name)) for name in (RIDGE, BOOSTING)),
-            _wrap(
-                f"The easier source and target rows are to tell apart, the wider the interval (AUC {story.auc:.2f})."
-            ),
+            _wrap(f"Intervals are wider if source and target rows are easier to distinguish (AUC {story.auc:.2f})."),
         ]
     )
 
 
-def describe_repair(story: Story) -> str:
-    """Return the second step: what the repair changes."""
+def describe_adaptation(story: Story) -> str:
+    """Return the second step: the effect of adapting."""
     return "\n".join(
         [
-            "2. The repair, still without a target label:",
+            "2. Adapt the linear model, still without target labels:",
             "   BayesSpARRegressor().fit(X, y).adapt(Z)",
             _list_forecasts([("before adapt", story.claim(UNADAPTED)), ("after adapt", story.claim(OURS))]),
             _wrap(
-                f"What it changes: a speed limit of 70 instead of 65 mph adds {story.effect_before:.1f} predicted "
-                f"deaths per 100,000 before and {story.effect_after:.1f} after. The number before is extrapolated "
-                f"from {story.fast_source} source rows."
+                f"The predicted effect of a speed limit of 70 instead of 65 mph is {story.effect_before:.1f} "
+                f"additional deaths per 100,000 before adapting and {story.effect_after:.1f} after. The number before "
+                f"adapting is extrapolated from {story.fast_source} source rows."
             ),
         ]
     )
@@ -80,21 +79,21 @@ def describe_choice(story: Story) -> str:
     """Return the third step: the rows to label."""
     n, space = len(story.labelled), "\N{NO-BREAK SPACE}"  # a state and its year stay on one line
     names = _wrap(", ".join(name.replace(" ", space) for name in story.labelled)).replace(space, " ")
-    return f"3. Which {n} target rows to label: rows_to_label(model, Z, n={n})\n{names}"
+    return f"3. Choose {n} target rows to label: rows_to_label(model, Z, n={n})\n{names}"
 
 
 def describe_correction(story: Story) -> str:
     """Return the fourth step: the forecasts with labels."""
     return "\n".join(
         [
-            f"4. With these {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)",
+            f"4. Correct the models with {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)",
             _list_forecasts((name, story.claim(name)) for name in (OURS_CORRECTED, BOOSTING_CORRECTED)),
         ]
     )
 
 
 def describe_truth(story: Story) -> str:
-    """Return the truth beside every claim, and what follows from it."""
+    """Return the true error next to each forecast, and a summary."""
     header = ("model", "expected", "95 % interval", "true RMSE", "in the interval?")
     rows = [
         (c.model, f"{c.forecast.expected:.1f}", _interval(c.forecast), f"{c.error:.1f}", _verdict(c))
@@ -104,29 +103,29 @@ def describe_truth(story: Story) -> str:
     inside = sum(claim.holds for claim in story.claims)
     return "\n".join(
         [
-            f"The truth: RMSE on the {story.n_scored} target rows whose labels no model used",
+            f"The true RMSE on the {story.n_scored} target rows whose labels no model used",
             _table([header, *rows]),
             f"  {inside} of {len(story.claims)} intervals contain the true error.",
-            f"  The repair changes the error from {_compare(story, UNADAPTED, OURS)}.",
+            f"  Adapting changes the error from {_compare(story, UNADAPTED, OURS)}.",
             f"  {len(story.labelled)} labels change it from {_compare(story, OURS, OURS_CORRECTED)},",
-            f"  and that of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}.",
-            f"  The lowest error is that of {best.model}.",
+            f"  and the error of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}.",
+            f"  {best.model} has the lowest error.",
         ]
     )
 
 
 def describe_origin() -> str:
-    """Return how the data set was chosen, and where all data sets are."""
+    """Return how the data set was chosen, and where the results on all data sets are."""
     return "\n".join(
         [
             "How this data set was chosen",
             _wrap(
                 "It is one of several hundred, chosen because every step has a visible effect. It is not typical: on "
-                "most data sets the repair changes little, and ten labels help less. Rows and columns are those of "
+                "most data sets adapting changes little, and ten labels help less. Rows and columns are those of "
                 "'driving' in docs/evidence-sets.md. Settings and seeds are the defaults; RidgeCV tries 41 penalties."
             ),
-            "  all data sets: docs/evidence.md (repair), docs/labels.md (labels),",
-            "                 docs/forecasts.md (intervals)",
+            "  Results on all data sets: docs/evidence.md (adapting), docs/labels.md",
+            "  (labels), docs/forecasts.md (intervals)",
         ]
     )
 

@@ -188,8 +188,8 @@ class AdaptableRegressor(MomentsRegressor):
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
         The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
-        :class:`pyspar.SpARRegressor`. The intervals come from experience with real shifts; see ``docs/forecasts.md``.
-        With ``rule="keep"`` the adapted weights are its mean.
+        :class:`pyspar.SpARRegressor`. With ``rule="keep"`` the adapted weights are the mean of this posterior. The
+        intervals come from experience with real shifts; see ``docs/forecasts.md``.
         Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
         Parameters

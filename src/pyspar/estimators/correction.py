@@ -30,20 +30,21 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
 
     The residuals of the labelled rows are explained by an offset, a slope in the prediction, weights of the features,
-    and noise. The sizes of these components are averaged by their evidence, so nothing has to be tuned: without
-    evidence of a drift the predictions hardly change, and with many labels the result approaches a linear model of
-    the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
+    and noise. The correction is averaged over the sizes of these components, weighted by their evidence, so no
+    parameter has to be tuned. If the labels do not indicate a drift, the predictions change very little. With many
+    labels the result approaches a linear model of the residuals fitted on the target. The model itself is not refitted,
+    and no source rows are needed.
 
     Parameters
     ----------
     model : fitted regressor
-        Anything with ``predict``. ``clone`` keeps it as it is, as for scikit-learn's ``FrozenEstimator``.
+        Any object with ``predict``. ``clone`` does not clone it, as for scikit-learn's ``FrozenEstimator``.
     features : transformer, optional
-        Computes the numeric features of the weights from the rows. A fitted transformer is used as it is. Another one
-        is cloned and fitted on the target's rows. By default these are, if ``model`` is a Pipeline of several steps,
-        the features that its last step receives; otherwise the columns of the rows. In data frames, numbers and
-        booleans are used as they are (missing ones imputed by the mean), other columns except dates and durations are
-        one-hot encoded as text. Features are always standardised by the target.
+        Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
+        one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
+        receives if ``model`` is a Pipeline of several steps, and otherwise the columns of the rows. In data frames,
+        numbers and booleans are used unchanged (missing ones are imputed by the mean), dates and durations are ignored,
+        and other columns are one-hot encoded as text. Features are always standardised by the target.
 
     Attributes
     ----------
@@ -51,15 +52,15 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Offset, slope and weights: their sizes with intervals, a test of each, and a test for any changed relation.
     features_ : the fitted transformer
     n_labels_ : int
-        The number of rows whose label of any output was used: without rows of weight zero and ignored outliers.
+        The number of rows with at least one label that was used. Rows of weight zero and ignored outliers do not count.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     The tests compare the labels with the model's predictions plus independent normal noise. They are exact for every
-    number of labels. An error of the model that stems from its own fit counts as a changed relation, unless the model
-    is a SpARRegressor or BayesSpARRegressor (also as the last step of a Pipeline), whose uncertainty is known.
+    number of labels. An estimation error of the model counts as a changed relation, unless the model is a SpARRegressor
+    or BayesSpARRegressor (also as the last step of a Pipeline), whose uncertainty is known.
 
     Invalid labels: fewer than 3 known labels, infinite labels, a wrong number of labels and labels of rows that do not
     exist raise a ValueError. Labels that are all equal cause a SparWarning.
@@ -98,7 +99,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return new
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
-        """Fit the correction to a target of which some labels are known.
+        """Fit the correction to a target with some known labels.
 
         Parameters
         ----------

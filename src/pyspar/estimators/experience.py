@@ -1,10 +1,10 @@
-"""What real shifts show: how far actual errors were from forecasts, and how often each outcome was wrong.
+"""Experience with real shifts: factors for the intervals of forecasts, and a base rate for each outcome.
 
-``experience.json`` is written by ``python -m benchmarks.trust``, which learns it from real data sets, each with a
-natural shift, and from random splits of the same data sets. The file names the data sets. Tasks are grouped by the
+``python -m benchmarks.trust`` computes ``experience.json`` from real data sets, each with a natural shift, and from
+random splits of the same data sets. The file names the data sets. Tasks are grouped by the
 separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, ``"matched"`` if their
-features are more alike than those of random samples, otherwise by the AUC. Matched tasks have the factors of tasks with
-a small AUC and base rates of their own.
+features are more similar than those of random samples, otherwise by the AUC. Matched tasks have the factors of tasks
+with a small AUC and their own base rates.
 
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
 belief, and "any" are other regressors, whose expected error is their cross-validated error.
@@ -67,7 +67,7 @@ class BaseRate:
 def judge_outcome(
     *, expected: float, home: float, separation: Separation, outside: float = 0.0, unseen: bool = False
 ) -> Outcome:
-    """Return what can be said about a target without labels.
+    """Return the outcome for a target without labels.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def judge_outcome(
     {"unknown", "no-shift", "hurts", "unverified"}
         "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot
         be computed. "no-shift" if source and target rows cannot be distinguished. "hurts" if the expected error
-        exceeds 1.1 times the error at home. "unverified" otherwise: there is a shift, no harm is expected, and only
-        labels can verify that.
+        exceeds 1.1 times the error at home. "unverified" otherwise: a shift was found, the error is not expected to
+        increase much, and only labels can verify that.
 
     Examples
     --------

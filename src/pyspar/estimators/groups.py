@@ -1,6 +1,6 @@
 """Groups of source rows, such as patients or shops: the moments of folds, and the error on groups that were left out.
 
-Rows of one group are often alike. An error that is estimated from rows of the same groups is then too small for new
+Rows of one group are often similar. An error that is estimated from rows of the same groups is then too small for new
 groups. Whole groups are assigned to at most ``MAX_FOLDS`` folds in the order of their first appearance, so that batches
 in the same order have the same folds. The moments of the folds are sufficient to refit without each fold and to compute
 its error.

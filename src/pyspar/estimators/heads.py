@@ -90,8 +90,8 @@ def fit_head(
     source, target : Moments
         Moments of the features that enter the head. The source includes the labels. "ols" needs no target.
     method : {"bayes", "spar", "ols"}
-        "bayes" corrects the trained head along directions where the labels prove it wrong. "spar" replaces it by SpAR
-        and "ols" by least squares, with an intercept if the head has a bias.
+        "bayes" corrects the trained head along directions where the labels show that it is wrong. "spar" replaces it
+        with SpAR and "ols" with least squares, with an intercept if the head has a bias.
     coef, intercept : arrays of shape (K, D) and (K,)
         The trained head; the intercept is None if the head has no bias.
     alpha, noise

@@ -32,7 +32,7 @@ class LabelChoice:
     rows : array of int
         Positions of the rows in the target.
     reasons : tuple of str
-        The reason of each row.
+        The reason for each row.
     """
 
     rows: Rows
@@ -67,8 +67,8 @@ def rows_to_label(
     n : int, default 10
         The number of rows to choose.
     groups : array of shape (m,), optional
-        The group of each row. The rows are spread over the groups: no group gets a second row before every other group
-        has one, and so on, while it has rows left.
+        The group of each row. The chosen rows are spread over the groups: no group gets a second row before every
+        other group with rows left has one, and so on.
     cost : array of shape (m,), optional
         The cost of a label, above zero. Cheaper rows are preferred. Rows with the cost NaN or infinity are not chosen.
     exclude : row positions or a mask of shape (m,), optional

@@ -52,8 +52,9 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         sample_weight : array of shape (n,), optional
             A weight of 2 counts as two copies of the row, unless ``weights="importance"``.
         groups : array of shape (n,), optional
-            The group of each row, such as a patient or a shop, if the target has other groups. The weights do not
-            depend on it. Forecasts then include the error on new groups, by cross-validation over groups.
+            The group of each row, such as a patient or a shop. Pass it if the groups of the target do not occur in the
+            source. The weights do not depend on it. Forecasts then include the error on new groups, by cross-validation
+            over groups.
 
         Returns
         -------

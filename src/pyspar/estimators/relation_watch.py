@@ -1,4 +1,4 @@
-"""A test for a changed relation between features and label that may be looked at after every label."""
+"""A test for a changed relation between features and label that is valid after every label."""
 
 from __future__ import annotations
 

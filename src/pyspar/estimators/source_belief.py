@@ -1,4 +1,4 @@
-"""What the source of our estimators implies for the labels of target rows, as the null hypothesis of a test."""
+"""The distribution of target labels that a fitted estimator implies, as the null hypothesis of a test."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """TargetWatch: monitor a target that arrives in batches, and raise an alarm before its labels are known.
 
 Each batch is added to the moments of the recent target. The regressor is adapted to these moments, which needs no
-other rows. There is an alarm if the lower end of the calibrated 95 % interval of its RMSE exceeds a limit, by default
-the error at home. Labels, if there are any, measure the RMSE, and are compared with the source by a test that may be
-looked at after every batch.
+other rows. The watch raises an alarm if the lower end of the calibrated 95 % interval of the RMSE exceeds a limit, by
+default the error at home. Labels, if there are any, measure the RMSE, and are compared with the source by a test that
+is valid after every batch.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class WatchState:
     relation_p_value : float
         For the hypothesis that features and labels have the same linear relation as in the source, from all labels
         since the start of the watch; it does not follow ``window`` or ``decay``. It is valid at any time: without a
-        change it falls below 0.05 in at most 5 % of all watches, however often one looks. It assumes normal noise, and
-        never increases. After a correction of the model, create a new watch.
+        change it falls below 0.05 in at most 5 % of all watches, regardless of how often it is checked. It assumes
+        normal noise, and never increases. After a correction of the model, create a new watch.
     relation_changed : bool
         Whether ``relation_p_value`` is at most 0.05.
     """
@@ -119,16 +119,16 @@ class WatchState:
 
 
 class TargetWatch:
-    """Adapts a fitted regressor to a stream of batches, and reports when its expected or measured error is too large.
+    """Adapt a fitted regressor to batches, and raise an alarm if its expected or measured error is too large.
 
     Parameters
     ----------
     estimator : fitted SpARRegressor or BayesSpARRegressor, or a Pipeline or search that contains one
         It is not changed.
     limit : float, optional
-        There is an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds it. The
-        default is the error at home (``home_rmse``) of each output; a lower limit causes a warning. A shift that leaves
-        the features as they are raises an alarm only if labels are passed.
+        The watch raises an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds
+        the limit. The default is the error at home (``home_rmse``) of each output; a lower limit causes a warning. A
+        shift that does not change the features raises an alarm only if labels are passed.
     window : int, optional
         The number of recent batches to use, for the forecast and for the measured error. The test of the relation uses
         all labels since the start of the watch.

@@ -1,4 +1,4 @@
-"""What the callbacks of training libraries share: their options, their loaders, and the numbers that they log."""
+"""Shared parts of the callbacks for training libraries: options, loaders, and the numbers that are logged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_options(callback: str, options: Mapping[str, Any]) -> None:
 
 
 def check_batches(loader: Any, name: str) -> None:
-    """Raise TypeError for an argument that is neither batches nor a function that returns them, before training."""
+    """Raise TypeError, before training, for an argument that is neither a loader nor a function that returns one."""
     if loader is not None and (not callable(loader) or isinstance(loader, Iterable)):
         check_loader(loader, name)
 
@@ -40,7 +40,7 @@ def get_batches(loader: Any, name: str) -> Any:
 
 
 def refuse_processes(callback: str, processes: int, fix: str) -> None:
-    """Raise InputError for training in several processes, each of which would compute another head from its rows."""
+    """Raise InputError for several processes, because each would compute a different head from its own rows."""
     if processes > 1:
         raise InputError(
             f"{callback} needs one process, got {processes}: each process would compute another head from its own "

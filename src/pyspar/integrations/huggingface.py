@@ -16,16 +16,17 @@ TrainerCallback: Any = need("transformers", "huggingface").TrainerCallback
 class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at run time
     """Repair the linear head of a Hugging Face model for an unlabelled target, at the end of ``Trainer.train``.
 
-    The head is replaced in the model that the Trainer holds, after ``load_best_model_at_end``. ``trainer.predict``,
-    ``trainer.evaluate`` and ``trainer.save_model`` then use the new head. Checkpoints of the training keep the old one.
+    The head is replaced in the Trainer's model, after ``load_best_model_at_end``. ``trainer.predict``,
+    ``trainer.evaluate`` and ``trainer.save_model`` then use the new head. Checkpoints that were written during the
+    training contain the trained head.
 
     Parameters
     ----------
     target : iterable of batches, or function without arguments that returns it
         Rows of the target, such as ``trainer.get_test_dataloader(dataset)``. Labels in it are ignored.
     source : iterable of labelled batches, or function without arguments that returns it
-        The default is the loader of the last evaluation, because its rows are held out from training: on training
-        rows the errors of the head are too small to detect. Without an evaluation it is the training loader.
+        The default is the loader of the last evaluation, because its rows are held out from training. On training
+        rows, errors of the head are harder to detect. Without an evaluation, the default is the training loader.
     **options
         Options of :func:`pyspar.nn.adapt_head`, such as ``method``, ``alpha``, ``head``, ``inputs`` and ``mask``.
 

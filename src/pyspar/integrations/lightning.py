@@ -50,7 +50,7 @@ Callback: Any = _find_library().Callback
 
 
 class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
-    """Repair the linear head of a LightningModule for an unlabelled target, in the module that the trainer holds.
+    """Repair the linear head of a LightningModule, in place, for an unlabelled target.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
         Rows of the target. Labels in it are ignored. With ``when="predict_start"`` the default is the loader of
         ``trainer.predict``.
     source : iterable of labelled batches, or function without arguments that returns it
-        The default is the validation loader of the last fit, because its rows are held out from training: on training
-        rows the errors of the head are too small to detect. Without a validation loader it is the training loader.
+        The default is the validation loader of the last fit, because its rows are held out from training. On training
+        rows, errors of the head are harder to detect. Without a validation loader, the default is the training loader.
     when : {"fit_end", "predict_start"}, default "fit_end"
-        "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights with which
-        ``trainer.predict`` starts, such as those of ``ckpt_path="best"``. Each call starts from the trained head.
+        "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights that ``trainer.predict``
+        uses, such as those of ``ckpt_path="best"``. Each call starts from the trained head.
     module : str, optional
-        The name of the submodule that predicts, if ``forward`` of the LightningModule is not the prediction.
+        The name of the submodule that predicts, if ``forward`` of the LightningModule does not predict.
     **options
         Options of :func:`pyspar.nn.adapt_head`, such as ``method``, ``alpha``, ``head``, ``inputs`` and ``labels``.
 
     Attributes
     ----------
     adapted : AdaptedHead or None
-        The result of the last repair; ``adapted.model`` is the module of the trainer. None before it.
+        The result of the last repair; ``adapted.model`` is the module of the trainer. None before the first repair.
     account : HeadAccount or None
         The errors of the trained and of the new head on the source.
     metrics : dict
@@ -79,8 +79,9 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
 
     Notes
     -----
-    Batches pass the transfer hooks of the LightningModule, as in validation. With ``Trainer(fast_dev_run=True)`` only
-    the first batches are used, and labels on another scale are accepted, because the model is not trained.
+    Batches pass through the transfer hooks of the LightningModule, as in validation. With
+    ``Trainer(fast_dev_run=True)`` only the first batches are used, and labels on another scale are accepted, because
+    the model is not trained.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
 
     @contextmanager
     def _restore_trained_head(self, model: nn.Module) -> Iterator[None]:
-        """Undo an earlier repair, so that a head is never repaired twice. After an error the repair is put back."""
+        """Undo an earlier repair, so that a head is never repaired twice. Restore the repair after an error."""
         if not self._is_written(model):
             yield
             return
@@ -251,7 +252,7 @@ class _TransferredBatches:
 
 @contextmanager
 def _convert_inputs(model: nn.Module, precision: Any) -> Iterator[None]:
-    """Convert inputs as the precision of the trainer does, but not labels, which would lose digits in bfloat16."""
+    """Convert inputs to the precision of the trainer, but not labels, which would lose digits in bfloat16."""
 
     def convert(module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
         return precision.convert_input(args), precision.convert_input(kwargs)
@@ -275,7 +276,7 @@ def _set_head(layer: nn.Linear, head: dict[str, Tensor]) -> None:
 
 
 def _copy_loader(loader: Any) -> Any:
-    """Return a copy of a DataLoader that can be read while the trainer reads the other.
+    """Return a copy of a DataLoader that can be read while the trainer reads the original.
 
     The trainer starts to read its loader before ``on_predict_start``, and its batch sampler has only one position.
     """
@@ -288,7 +289,7 @@ def _copy_loader(loader: Any) -> Any:
 
 
 def _get_only_loader(loaders: Any, role: str, kind: str) -> Any:
-    """Return the loader in a trainer's collection of loaders, None without one; raise InputError for several."""
+    """Return the only loader of a trainer's collection, or None if it is empty; raise InputError for several."""
     if isinstance(loaders, Mapping):
         loaders = list(loaders.values())
     if not isinstance(loaders, (list, tuple)):

@@ -1,7 +1,7 @@
 """Log fitted models to MLflow as skops files, with their report. No file contains a pickle.
 
 MLflow's own scikit-learn flavour and ``mlflow.pyfunc.PythonModel`` objects are pickled, and opening a pickle can run
-code. Here MLflow stores the file of :func:`pyspar.save`, and loads it with :func:`pyspar.load`, which checks it.
+code. These functions store the file of :func:`pyspar.save`, and load it with :func:`pyspar.load`, which checks it.
 """
 
 from __future__ import annotations

@@ -29,16 +29,16 @@ OPSET = 18
 def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
     """Return a fitted model as an ONNX graph whose output ``variable`` is the prediction, of shape (n, outputs).
 
-    The current weights are exported: after ``adapt(Z)`` those of the adaptation, after ``adapt(Z, y)`` the corrected
-    ones. Intervals and forecasts are not part of the graph.
+    The current weights are exported: the adapted weights after ``adapt(Z)``, and the corrected weights after
+    ``adapt(Z, y)``. The graph contains no intervals and no forecasts.
 
     Parameters
     ----------
     model : SpARRegressor, BayesSpARRegressor, PCRRegressor, TargetCorrection, or a pipeline that ends in one
-        A pipeline may contain whatever skl2onnx converts. So may the model of a TargetCorrection.
+        skl2onnx must be able to convert all steps of a pipeline, and the model of a TargetCorrection.
     X : array of shape (n, D), optional
-        Rows whose dtype, float32 or float64, is that of the graph's input. The values are not used. Without them pass
-        ``initial_types`` as for ``skl2onnx.to_onnx``.
+        Rows whose dtype, float32 or float64, is the dtype of the graph's input. The values are not used. Without rows,
+        pass ``initial_types`` as for ``skl2onnx.to_onnx``.
     **options
         Arguments of ``skl2onnx.to_onnx``, such as ``target_opset`` (default 18) and ``initial_types``.
 

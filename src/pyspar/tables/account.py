@@ -20,6 +20,7 @@ from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.progress import Progress
 from pyspar.reporting import Report
 from pyspar.tables.columns import Ignored
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing
 
 
 @dataclass(frozen=True)
@@ -151,25 +152,6 @@ class InspectAccount:
 
 Fit = Callable[[Any], Any]
 """Fits an estimator to the encoded source, and returns it."""
-
-
-@dataclass(frozen=True)
-class Writing:
-    """How predictions are written: the level of their intervals or None, and whether text must not be a formula."""
-
-    level: float | None = None
-    safe_csv: bool = False
-
-
-PREDICTIONS_ONLY = Writing()
-"""No intervals, and text as it is."""
-
-
-def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
-    """Return the two ends of the interval of each row, or nothing without a level or if the model has no intervals."""
-    if level is None or not hasattr(model, "predict_interval"):
-        return ()
-    return tuple(model.predict_interval(rows, level))
 
 
 class Target(Protocol):

@@ -1,4 +1,4 @@
-"""Text columns that contain mostly numbers or dates: read them as such, and name the cells that are neither.
+"""Load a table: read text columns with mostly numbers or dates as such, and name the cells that are neither.
 
 A column is never ignored or encoded as a category because of a few bad cells. The run stops and names them, or imputes
 them on request (``--bad-cells impute``).
@@ -26,7 +26,7 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.number_text import MIN_NUMBER_SHARE, PLAIN, NumberFormat, infer_format
 from pyspar.tables.encode import NumberCells, date_format, read_mostly_dates, read_number_cells
-from pyspar.tables.read import read_cells
+from pyspar.tables.read import check_input, read_cells, read_table
 from pyspar.tables.request import BadCells
 from pyspar.wording import list_some
 
@@ -50,6 +50,71 @@ class TextColumn:
     n_marked: int = 0
     example: str = ""
     number: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a file in memory.
+
+    ``notes`` say how the file was read, ``text`` are the text columns that were read as numbers or dates, and
+    ``formats`` are the formats of all columns of numbers.
+    """
+
+    path: Path
+    role: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    text: dict[str, TextColumn]
+    formats: dict[str, NumberFormat]
+
+    def check_cells(
+        self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
+    ) -> tuple[str, ...]:
+        """Raise InputError for bad cells in columns that are used, or return notes if they are imputed.
+
+        The notes also list numbers that were read without their separators and signs.
+        """
+        chosen = [column for name, column in self.text.items() if name in used]
+        cells = [(column.name, row, text) for column in chosen for row, text in column.bad]
+        if cells and policy == "stop":
+            raise bad_cells_error(cells, self.path, self.role, label=label)
+        notes = [
+            f"{self.role}: {column.name}: {column.n_marked:,} numbers with separators or signs, {column.example!r} is "
+            f"read as {column.number:g}"
+            for column in chosen
+            if column.n_marked
+        ]
+        notes += [
+            f"{self.role}: {column.name}: {len(column.bad):,} bad cells are treated as missing "
+            f"({list_some(dict.fromkeys(text for _, text in column.bad), 3, max_length=40)})"
+            for column in chosen
+            if column.bad
+        ]
+        return tuple(notes)
+
+    def check_formats(self, source: Mapping[str, NumberFormat], names: Iterable[str]) -> None:
+        """Raise InputError if numbers cannot be compared with those of the source, as :func:`check_formats` does."""
+        check_formats(source, self.formats, names, self.path, self.role)
+
+
+def load_table(
+    path: Path,
+    role: str,
+    *,
+    as_text: Collection[str] = (),
+    verbatim: str | None = None,
+    skip: Collection[str] = (),
+    expected: Mapping[str, NumberFormat] | None = None,
+) -> Table:
+    """Check and read a file, and read its text columns with mostly numbers or dates as such, except ``skip``.
+
+    ``as_text`` and ``verbatim`` are columns that stay text, as in :func:`pyspar.tables.read.read_table`.
+    """
+    check_input(path, role)
+    frame, notes = read_table(path, role, as_text=as_text, verbatim=verbatim)
+    skip = {*as_text, *skip, verbatim or ""}
+    frame, text, formats = convert_text_columns(frame, path, skip=skip, expected=expected)
+    return Table(path, role, frame, notes, text, formats)
 
 
 def convert_text_columns(
@@ -129,38 +194,6 @@ def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberF
         cells = read_cells(path, unclear, limit=_SAMPLE_ROWS)
         formats |= {name: infer_format(Counter(cells[name]), decimal_comma=False) for name in cells.columns}
     return formats
-
-
-def check_cells(
-    columns: Mapping[str, TextColumn],
-    used: Collection[str],
-    path: Path,
-    role: str,
-    policy: BadCells,
-    *,
-    label: str | None = None,
-) -> tuple[str, ...]:
-    """Raise InputError for bad cells in columns that are used, or return notes if they are imputed.
-
-    The notes also list numbers that were read without their separators and signs.
-    """
-    chosen = [column for name, column in columns.items() if name in used]
-    cells = [(column.name, row, text) for column in chosen for row, text in column.bad]
-    if cells and policy == "stop":
-        raise bad_cells_error(cells, path, role, label=label)
-    notes = [
-        f"{role}: {column.name}: {column.n_marked:,} numbers with separators or signs, {column.example!r} is read as "
-        f"{column.number:g}"
-        for column in chosen
-        if column.n_marked
-    ]
-    notes += [
-        f"{role}: {column.name}: {len(column.bad):,} bad cells are treated as missing "
-        f"({list_some(dict.fromkeys(text for _, text in column.bad), 3, max_length=40)})"
-        for column in chosen
-        if column.bad
-    ]
-    return tuple(notes)
 
 
 def check_formats(

@@ -17,8 +17,8 @@ from pyspar.tables.account import Correction, DataAccount
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.in_memory import load_files, read_groups
 from pyspar.tables.label_file import write_rows_to_label
-from pyspar.tables.request import Method, Request, check_path
-from pyspar.tables.write import report_write_errors, write_files
+from pyspar.tables.request import Method, Request
+from pyspar.tables.write import check_path, report_write_errors, write_files
 
 _MIN_LABELS = 3
 """As :class:`pyspar.TargetCorrection` requires."""

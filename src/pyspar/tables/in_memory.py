@@ -27,8 +27,8 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Fit, Imputed, Inputs, Writing, intervals_of
-from pyspar.tables.bad_cells import TextColumn, check_cells, check_formats, convert_text_columns
+from pyspar.tables.account import DataAccount, Fit, Imputed, Inputs
+from pyspar.tables.bad_cells import Table, load_table
 from pyspar.tables.columns import (
     Selection,
     build_encoder,
@@ -42,9 +42,9 @@ from pyspar.tables.columns import (
 )
 from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_words, date_format, date_like_form
 from pyspar.tables.label_file import add_labels
-from pyspar.tables.read import check_input, has_names, read_table
+from pyspar.tables.read import check_input, has_names
 from pyspar.tables.request import Request
-from pyspar.tables.write import write_predictions
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, write_predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,39 +77,28 @@ class MemoryTarget:
 
 def load_files(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
     """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
-    source_path, target_path, identity = request.source, request.target, request.identity
-    for path, role in ((source_path, "source"), (target_path, "target")):
+    for path, role in ((request.source, "source"), (request.target, "target")):
         check_input(path, role)
     progress.start("read", "reading the source")
-    read = _read(request, source_path, "source", as_text=request.categories)
+    read = _load(request, request.source, "source", as_text=request.categories)
     label = find_label(
-        list(read.frame.columns), source_path, request.label, lambda: _has_column(target_path, request.label)
+        list(read.frame.columns), request.source, request.label, lambda: _has_column(request.target, request.label)
     )
-    check_identity(identity, label)
+    check_identity(request.identity, label)
     source, y = _source_labels(read, label, request)
     selection = select_features(
-        source, label=label, identity=identity, features=request.features, drop=request.drop,
+        source, label=label, identity=request.identity, features=request.features, drop=request.drop,
         categories=request.categories, others=(request.groups, request.cost),
     )  # fmt: skip
-    source_notes = check_cells(read.text, selection.names, source_path, "source", request.bad_cells)
-    _check_numbers(source, selection.numeric, source_path, "source")
-
+    source_notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
+    _check_numbers(source, selection.numeric, request.source, "source")
     progress.finish("read")
+
     progress.start("read", "reading the target")
     formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
-    target_read = _read(request, target_path, "target", as_text=selection.categorical, expected=formats)
-    target = _rename_arrays(target_read.frame, target_path, source, source_path, label)
-    check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=identity)
-    _check_target(target, target_path, selection, source, identity=identity)
-    target_notes = check_cells(
-        target_read.text, {*selection.names, label}, target_path, "target", request.bad_cells, label=label
-    )
-    check_formats(formats, target_read.formats, formats, target_path)
-    labels, label_notes = _target_labels(target, target_path, label)
-    if request.labels is not None:
-        labels = add_labels(labels, request.labels, label, target, formats)
-
+    target, labels, target_notes, label_notes = _load_target(request, source, label, selection, formats)
     progress.finish("read")
+
     progress.start("encode", "encoding the columns")
     used = list(selection.names)
     encoder = build_encoder(source, selection).fit(source[used])
@@ -117,7 +106,7 @@ def load_files(request: Request, progress: Progress, *, fit_groups: bool = True)
     columns = list_raw_columns(encoder)
     X = _encode(encoder, source[used], columns, "source")
     Z = _encode(encoder, target[used], columns, "target")
-    known = {*source.columns, label, identity, request.groups, request.cost, *request.drop}
+    known = {*source.columns, label, request.identity, request.groups, request.cost, *request.drop}
     account = DataAccount(
         label=label,
         n_source=len(source),
@@ -131,16 +120,37 @@ def load_files(request: Request, progress: Progress, *, fit_groups: bool = True)
         unseen=find_unseen(encoder, target[used]) if selection.categorical else NO_UNSEEN_ROWS,
     )
     progress.finish("encode")
-    ids = None if identity is None else target[identity]
     empty = [
         f"{name}: missing in every target row; all rows were imputed with the same value"
         for name in used
         if target[name].isna().all()
     ]
-    notes = (*empty, *read.notes, *source_notes, *target_read.notes, *target_notes, *selection.notes, *label_notes)
-    target_rows = MemoryTarget(Z, labels, ids, target)
-    groups = read_groups(source, request.groups, source_path) if fit_groups else None
-    return Inputs(make_fit(X, y, groups), target_rows, columns, account, notes, lambda: encoder)
+    ids = None if request.identity is None else target[request.identity]
+    groups = read_groups(source, request.groups, request.source) if fit_groups else None
+    notes = (*empty, *source_notes, *target_notes, *selection.notes, *label_notes)
+    return Inputs(
+        make_fit(X, y, groups), MemoryTarget(Z, labels, ids, target), columns, account, notes, lambda: encoder
+    )
+
+
+def _load_target(
+    request: Request, source: pd.DataFrame, label: str, selection: Selection, formats: dict[str, NumberFormat]
+) -> tuple[pd.DataFrame, Any, tuple[str, ...], tuple[str, ...]]:
+    """Read the target and compare it with the source; return its rows, its labels, and notes about each.
+
+    ``formats`` are the formats of the numbers in the source.
+    """
+    path = request.target
+    read = _load(request, path, "target", as_text=selection.categorical, expected=formats)
+    target = _rename_arrays(read.frame, path, source, request.source, label)
+    check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=request.identity)
+    _check_target(target, path, selection, source, identity=request.identity)
+    notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
+    read.check_formats(formats, formats)
+    labels, label_notes = _target_labels(target, path, label)
+    if request.labels is not None:
+        labels = add_labels(labels, request.labels, label, target, formats)
+    return target, labels, (*read.notes, *notes), label_notes
 
 
 def make_fit(X: Any, y: Any, groups: Any) -> Fit:
@@ -174,29 +184,17 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
     return words
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """A file in memory, notes about how it was read, and the text columns that were read as numbers or dates."""
-
-    frame: pd.DataFrame
-    notes: tuple[str, ...]
-    text: dict[str, TextColumn]
-    formats: dict[str, NumberFormat]
-
-
-def _read(
+def _load(
     request: Request,
     path: Path,
     role: str,
     *,
     as_text: Collection[str],
     expected: Mapping[str, NumberFormat] | None = None,
-) -> _Read:
+) -> Table:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
-    frame, notes = read_table(path, role, as_text=as_text, verbatim=request.identity)
-    skip = {*as_text, *request.drop, request.identity or "", request.groups or ""}
-    frame, text, formats = convert_text_columns(frame, path, skip=skip, expected=expected)
-    return _Read(frame, notes, text, formats)
+    skip = {*request.drop, request.groups or ""}
+    return load_table(path, role, as_text=as_text, verbatim=request.identity, skip=skip, expected=expected)
 
 
 def _has_column(path: Path, name: str | None) -> bool:
@@ -206,7 +204,7 @@ def _has_column(path: Path, name: str | None) -> bool:
         return False
 
 
-def _source_labels(read: _Read, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
+def _source_labels(read: Table, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
     """Return the source and its labels, which must be numbers and not constant.
 
     Rows without a label are an error, or are left out on request.
@@ -215,7 +213,7 @@ def _source_labels(read: _Read, label: str, request: Request) -> tuple[pd.DataFr
     where = describe_file("source", path, label)
     if len(source) < 2:
         raise InputError(f"{describe_file('source', path)}: a fit needs at least two rows, got one")
-    check_cells(read.text, (label,), path, "source", request.bad_cells, label=label)
+    read.check_cells((label,), request.bad_cells, label=label)
     values = _numbers(
         source[label], path, "source", "the label must be numeric; correct the values, or choose another column"
     ).astype(np.float64)

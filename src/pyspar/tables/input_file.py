@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
@@ -21,10 +20,9 @@ from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches, read_ahead
-from pyspar.tables.bad_cells import TextColumn, check_cells, convert_text_columns
+from pyspar.tables.bad_cells import Table, load_table
 from pyspar.tables.columns import Ignored
 from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import check_input, read_table
 from pyspar.tables.request import BadCells, contains_moments
 from pyspar.tables.standardise import feature_names, select_moments
 
@@ -131,31 +129,30 @@ class InputFile:
 class LoadedFile(RowFile):
     """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
 
-    frame: pd.DataFrame
-    text: dict[str, TextColumn]
+    table: Table
 
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
         policy: BadCells = "impute" if plan.missing_features else "stop"
-        check_cells(self.text, plan.names, self.path, self.role, policy, label=plan.label)
-        n_bad = sum(len(self.text[name].bad) for name in plan.names if name in self.text)
-        X = self.frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
-        y = None if plan.label is None else as_numbers(self.frame[plan.label]).astype(np.float64)
-        ids = None if plan.identity is None else self.frame[plan.identity].to_numpy()
+        self.table.check_cells(plan.names, policy, label=plan.label)
+        frame, text = self.table.frame, self.table.text
+        n_bad = sum(len(text[name].bad) for name in plan.names if name in text)
+        X = frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
+        y = None if plan.label is None else as_numbers(frame[plan.label]).astype(np.float64)
+        ids = None if plan.identity is None else frame[plan.identity].to_numpy()
         yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, n_bad=n_bad)
 
 
 def load_rows(path: Path, role: str) -> LoadedFile:
     """Read a whole file into memory, as rows that are reduced like those of a stream."""
-    check_input(path, role)
-    frame, _ = read_table(path, role)
-    frame, text, _ = convert_text_columns(frame, path)
+    table = load_table(path, role)
+    frame, text = table.frame, table.text
     columns = []
     for name in frame.columns:
         dtype = frame[name].dtype
         numeric = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
         column = Column.of(name, dtype if numeric else None, str(dtype))
         columns.append(replace(column, style=text[name].style) if name in text else column)
-    return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, frame, text)
+    return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, table)
 
 
 def open_input(path: Path, role: str) -> InputFile:

@@ -32,7 +32,6 @@ from pyspar.reporting import Report
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.account import (
-    PREDICTIONS_ONLY,
     AdaptAccount,
     DataAccount,
     Expected,
@@ -40,7 +39,6 @@ from pyspar.tables.account import (
     InspectAccount,
     Scored,
     SummaryAccount,
-    Writing,
 )
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.correct import check_correction, correct_model, describe_correction, label_files
@@ -51,13 +49,17 @@ from pyspar.tables.request import (
     BadCells,
     Method,
     Request,
-    check_interval_level,
+)
+from pyspar.tables.streamed import choose_features, open_files
+from pyspar.tables.write import (
+    PREDICTIONS_ONLY,
+    Writing,
     check_outputs,
     check_path,
     check_reports,
+    report_write_errors,
+    write_files,
 )
-from pyspar.tables.streamed import choose_features, open_files
-from pyspar.tables.write import report_write_errors, write_files
 from pyspar.wording import describe_new_categories
 
 __all__ = ["Request", "Writing", "adapt_files", "inspect_files", "label_files", "predict_file", "summarize_file"]
@@ -85,12 +87,9 @@ def adapt_files(
     With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
     """
     request.check()
-    check_interval_level(writing.level)
     if use_target_labels:
         check_correction(request, method)
-    check_outputs(
-        output, save, inputs=(request.source, request.target), identity=request.identity, safe_csv=writing.safe_csv
-    )
+    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, writing=writing)
     if request.is_streamed:
         inputs = open_files(request, progress, method=method, output=output)
     else:

@@ -12,9 +12,9 @@ import pandas as pd
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
+from pyspar.tables.bad_cells import load_table
 from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import check_input, read_cells, read_table
+from pyspar.tables.read import read_cells
 from pyspar.tables.write import make_table_safe
 
 ROW, REASON = "row", "reason"
@@ -27,14 +27,13 @@ def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, format
     ``formats`` has the format of the source's labels.
     """
     n_rows = len(target)
-    check_input(path, "labels")
-    frame, _ = read_table(path, "labels")
+    table = load_table(path, "labels", expected=formats)
+    frame = table.frame
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    frame, text, own = convert_text_columns(frame, path, expected=formats)
-    check_formats(formats, own, (label,), path, "labels")
-    check_cells(text, (ROW, label), path, "labels", "stop", label=label)
+    table.check_formats(formats, (label,))
+    table.check_cells((ROW, label), label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))
     if wrong.size:

@@ -18,13 +18,11 @@ from pyspar.inspection.unseen_categories import describe_columns, find_unseen
 from pyspar.io.models import load
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.account import Writing
-from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
+from pyspar.tables.bad_cells import Table, load_table
 from pyspar.tables.encode import TableEncoder, as_numbers
-from pyspar.tables.read import check_input, read_table
-from pyspar.tables.request import BadCells, check_interval_level, check_outputs
-from pyspar.tables.write import report_write_errors, write_files, write_predictions
+from pyspar.tables.read import check_input
+from pyspar.tables.request import BadCells
+from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
 
 
 @dataclass(frozen=True)
@@ -50,24 +48,18 @@ def predict_file(
     progress: Progress = SILENT,
 ) -> PredictAccount:
     """Predict the rows of a file with a model that ``spar adapt --save`` or ``pyspar.save`` wrote."""
-    check_interval_level(writing.level)
-    check_outputs(output, None, inputs=(model_path, path), identity=identity, safe_csv=writing.safe_csv)
+    check_outputs(output, None, inputs=(model_path, path), identity=identity, writing=writing)
     check_input(path, "file")
     if model_path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
     model = load(model_path)
     progress.start("read", "reading the rows")
-    categorical, used = list_model_columns(model)
-    frame, notes = read_table(path, "file", as_text=categorical, verbatim=identity)
+    table, used, notes = load_rows_for(model, path, "file", identity=identity, label=label, bad_cells=bad_cells)
+    frame = table.frame
     for option, name in (("--id", identity), ("--label", label)):
         if name is not None and name not in frame.columns:
             where = describe_file("file", path)
             raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, frame.columns)}")
-    formats = get_formats(model)
-    frame, text, own = convert_text_columns(frame, path, skip={*categorical, identity or ""}, expected=formats)
-    check_formats(formats, own, [*used, *([] if label is None else [label])], path, "file")
-    used = used or [name for name in frame.columns if name not in (identity, label)]
-    notes += check_cells(text, {*used, label or ""}, path, "file", bad_cells, label=label)
     missing = [name for name in used if name in frame.columns and frame[name].isna().any()]
     if missing:
         cells = int(sum(frame[name].isna().sum() for name in missing))
@@ -91,29 +83,50 @@ def predict_file(
     return PredictAccount(len(prediction), level, errors, notes, output)
 
 
-def list_model_columns(model: Any) -> tuple[list[str], list[str]]:
-    """Return the categorical columns and all columns of a model with the preprocessing of ``spar adapt``."""
-    model = model.model if isinstance(model, TargetCorrection) else model
-    encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
+def load_rows_for(
+    model: Any,
+    path: Path,
+    role: str,
+    *,
+    identity: str | None = None,
+    label: str | None = None,
+    bad_cells: BadCells = "stop",
+) -> tuple[Table, list[str], tuple[str, ...]]:
+    """Read a file as the source of a model was read; return its rows, the columns that the model uses, and notes."""
+    pipeline = _without_correction(model)
+    encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
+    fitted = encoder if isinstance(encoder, TableEncoder) else pipeline
+    used = [str(name) for name in getattr(fitted, "feature_names_in_", ())]
+    steps = encoder.transformers_ if isinstance(encoder, TableEncoder) else ()
+    categorical = [name for step, _, names in steps if step.startswith("category") for name in names]
+    formats = dict(getattr(encoder, "formats_", {}))
+    table = load_table(path, role, as_text=categorical, verbatim=identity, expected=formats)
+    table.check_formats(formats, [*used, *([] if label is None else [label])])
+    used = used or [name for name in table.frame.columns if name not in (identity, label)]
+    notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
+    return table, used, (*table.notes, *notes)
+
+
+def find_label_of(model: Any) -> str | None:
+    """Return the label column of the source of a model of ``spar adapt``, which is stored with its formats, or None."""
+    pipeline = _without_correction(model)
+    encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
     if not isinstance(encoder, TableEncoder):
-        return [], [str(name) for name in getattr(model, "feature_names_in_", ())]
-    categorical = [name for step, _, names in encoder.transformers_ if step.startswith("category") for name in names]
-    return categorical, [str(name) for name in encoder.feature_names_in_]
+        return None
+    used = set(encoder.feature_names_in_)
+    return next((name for name in getattr(encoder, "formats_", {}) if name not in used), None)
 
 
-def get_formats(model: Any) -> dict[str, NumberFormat]:
-    """Return the formats of the numbers in the file that a model of ``spar adapt`` was fitted on, if it has them."""
-    model = model.model if isinstance(model, TargetCorrection) else model
-    encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
-    return dict(getattr(encoder, "formats_", {}))
+def _without_correction(model: Any) -> Any:
+    return model.model if isinstance(model, TargetCorrection) else model
 
 
 def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:
     """Return a note about rows with categories that do not occur in the source, if there are any."""
-    model = model.model if isinstance(model, TargetCorrection) else model
-    if not isinstance(model, Pipeline):
+    pipeline = _without_correction(model)
+    if not isinstance(pipeline, Pipeline):
         return ()
-    unseen = find_unseen(model[:-1], rows)
+    unseen = find_unseen(pipeline[:-1], rows)
     if not unseen.rows:
         return ()
     return (

@@ -22,11 +22,10 @@ from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.progress import Progress
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
-from pyspar.sources.files.predictions import prediction_file
 from pyspar.sources.files.rows import RowFile
 from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import PREDICTIONS_ONLY, DataAccount, Imputed, Inputs, Writing, intervals_of
+from pyspar.tables.account import DataAccount, Imputed, Inputs
 from pyspar.tables.bad_cells import check_formats
 from pyspar.tables.columns import (
     DROPPED,
@@ -53,6 +52,7 @@ from pyspar.tables.standardise import (
     select_moments,
     standardise,
 )
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, prediction_file
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,10 @@ from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of, suggest_column
-from pyspar.tables.bad_cells import check_cells, check_formats, convert_text_columns
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.predict import describe_unseen, get_formats, list_model_columns
-from pyspar.tables.read import INPUT_SUFFIXES, check_input, read_table
+from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
+from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
 from pyspar.wording import list_some
 
@@ -183,23 +182,14 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
 
 def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the rows of a file, read as ``spar predict`` reads them, their labels or None, and notes."""
-    check_input(path, "target")
-    categorical, used = list_model_columns(model)
-    frame, _ = read_table(path, "target", as_text=categorical, verbatim=request.identity)
-    formats = get_formats(model)
-    frame, text, own = convert_text_columns(frame, path, skip={*categorical, request.identity or ""}, expected=formats)
-    label = request.label or next((name for name in formats if name not in used), None)
+    label = request.label or find_label_of(model)
+    table, used, _ = load_rows_for(model, path, "target", identity=request.identity, label=label)
+    frame = table.frame
+    rows = frame[used] if set(used) <= set(frame.columns) else frame
     if label in used:
         raise InputError(f"--label {label!r} is a feature of the model; choose another column")
-    notes: tuple[str, ...] = ()
     if label not in frame.columns:
-        if request.label and request.model.suffix.lower() == ".skops":
-            notes = (f"no label column {request.label!r}; {suggest_column(request.label, frame.columns)}",)
-        label = None
-    names = used if label is None else [*used, label]
-    check_formats(formats, own, names, path)
-    check_cells(text, names, path, "target", "stop", label=label)
-    labels = None if label is None else as_numbers(frame[label]).astype(np.float64)
-    frame = frame if label is None else frame.drop(columns=label)
-    rows = frame[used] if used and set(used) <= set(frame.columns) else frame
-    return rows, None if labels is None or np.isnan(labels).all() else labels, notes
+        is_wrong = request.label is not None and request.model.suffix.lower() == ".skops"
+        return rows, None, (f"no label column {label!r}; {suggest_column(str(label), frame.columns)}",) * is_wrong
+    labels = as_numbers(frame[label]).astype(np.float64)
+    return rows, None if np.isnan(labels).all() else labels, ()

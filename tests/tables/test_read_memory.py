@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pyspar.tables import memory, request
-from pyspar.tables.memory import decoded_size
+from pyspar.tables import read
+from pyspar.tables.read import decoded_size, exceeds_memory
 from pyspar.tables.request import Request
 
 
@@ -29,9 +30,9 @@ def test_a_compressed_file_is_streamed_if_its_content_is_large(constant, tmp_pat
     truth = 1_600_000 if suffix == ".parquet" else len(constant.to_csv(index=False))
     assert size < truth / 20
     assert decoded_size(path) == pytest.approx(truth, rel=0.05)
-    monkeypatch.setattr(request, "free_memory", lambda: 20 * size)  # a quarter exceeds the file
+    monkeypatch.setattr(read, "free_memory", lambda: 20 * size)  # a quarter exceeds the file
     assert Request(path, path, "price").is_streamed
-    monkeypatch.setattr(request, "free_memory", lambda: 5 * truth)
+    monkeypatch.setattr(read, "free_memory", lambda: 5 * truth)
     assert not Request(path, path, "price").is_streamed
 
 
@@ -64,7 +65,7 @@ def test_a_lack_of_memory_is_not_reported_as_a_damaged_file(spar, constant, tmp_
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_the_limit_of_the_process_counts_as_free_memory():
     code = (
-        "import resource; from pyspar.tables.memory import free_memory; "
+        "import resource; from pyspar.tables.read import free_memory; "
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
         "resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1)); print(free_memory())"
     )
@@ -74,6 +75,20 @@ def test_the_limit_of_the_process_counts_as_free_memory():
 
 def test_the_limit_of_a_container_counts_as_free_memory(tmp_path, monkeypatch):
     files = {"memory.max": "5000\n", "memory.current": "3000\n"}
-    original = memory.Path.read_text
-    monkeypatch.setattr(memory.Path, "read_text", lambda path, *a, **k: files.get(path.name) or original(path, *a, **k))
-    assert memory.free_memory() == 2000
+    original = read.Path.read_text
+    monkeypatch.setattr(read.Path, "read_text", lambda path, *a, **k: files.get(path.name) or original(path, *a, **k))
+    assert read.free_memory() == 2000
+
+
+def test_the_free_memory_is_positive_or_unknown():
+    assert read.free_memory() is None or read.free_memory() > 0
+    assert not exceeds_memory(Path("no-such-file"))
+
+
+def test_an_unknown_free_memory_is_none(monkeypatch):
+    def fail(*_):
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", fail)
+    monkeypatch.setattr(read.os, "sysconf", fail)
+    assert read.free_memory() is None
