@@ -50,7 +50,8 @@ def any_model(names):
 
 def watch(names):
     assert names["alarms"] == [7, 8]
-    assert names["states"][0].relation_changed
+    assert names["labelled_states"][0].relation_changed
+    assert all(state.alarm for state in names["labelled_states"])
     assert all(error > state.limits[0] for error, state in zip(names["errors"], names["states"], strict=True))
     assert np.mean([error > 2 * state.limits[0] for error, state in zip(names["errors"], names["states"])]) > 0.5
 
