@@ -6,7 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from pyspar.errors import InputError, need
-from pyspar.integrations.head_repair import check_batches, check_options, get_batches, list_metrics, refuse_processes
+from pyspar.integrations.head_repair import (
+    check_batches,
+    check_options,
+    check_target_labels,
+    get_batches,
+    list_metrics,
+    refuse_processes,
+)
 from pyspar.nn import AdaptedHead, adapt_head
 from pyspar.nn.account import HeadAccount
 
@@ -53,7 +60,9 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
         self.metrics: dict[str, float] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse training in several processes before it starts."""
+        """Refuse target labels that do not match the target, and training in several processes, before it starts."""
+        if self.target is not None:
+            check_target_labels(self.options.get("target_labels"), get_batches(self.target, "target"))
         refuse_processes(
             "SpARTrainerCallback",
             args.world_size,
