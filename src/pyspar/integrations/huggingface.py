@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -85,8 +87,26 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
         if source is None:
             source = train_dataloader if eval_dataloader is None else eval_dataloader
         target = None if self.target is None else get_batches(self.target, "target")
-        adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
+        with _full_precision(model):
+            adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
         metrics = list_metrics(adapted)
         adapted.write_to(model)
         self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
         state.log_history.append({**metrics, "step": state.global_step, "epoch": state.epoch})
+
+
+@contextmanager
+def _full_precision(model: Any) -> Iterator[None]:
+    """Remove accelerate's autocast from ``forward`` inside a ``with`` block, which bf16=True and fp16=True add.
+
+    Features in bfloat16 lose most of their directions. ``autocast=`` of the callback selects mixed precision.
+    """
+    wrapped, original = vars(model).get("forward"), getattr(model, "_original_forward", None)
+    if wrapped is None or original is None:
+        yield
+        return
+    model.forward = original
+    try:
+        yield
+    finally:
+        model.forward = wrapped
