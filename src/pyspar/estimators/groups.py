@@ -107,7 +107,7 @@ def is_missing(value: Any) -> bool:
     >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
     (True, True, False, False)
     """
-    is_equal = value is not None and value == value
+    is_equal: Any = value is not None and value == value
     if hasattr(is_equal, "any"):
         is_equal = bool(is_equal.any())
     return not isinstance(is_equal, bool) or not is_equal
