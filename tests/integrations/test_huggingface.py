@@ -67,6 +67,24 @@ def test_without_an_evaluation_the_training_rows_are_the_source(tmp_path):
     assert callback.adapted.estimator.moments_.rows == 128
 
 
+def test_with_bf16_the_features_are_read_in_full_precision(tmp_path):
+    options = {"method": "spar", "labels_scale": "ignore"}
+    trainer, callback, target = train(tmp_path, options, eval_strategy="steps", bf16=True)
+    copied = transformers.BertForSequenceClassification(trainer.model.config)
+    copied.load_state_dict(trainer.model.state_dict())  # "spar" does not use the weights of the head
+    expected = adapt_head(copied, trainer.get_eval_dataloader(), target, **options)
+    assert callback.adapted.adaptation.x.rank == expected.adaptation.x.rank
+    torch.testing.assert_close(trainer.model.classifier.weight, expected.model.classifier.weight, rtol=1e-4, atol=1e-5)
+    assert "forward" in vars(trainer.model)  # accelerate's autocast is back
+
+
+def test_target_labels_that_do_not_match_stop_the_training_before_it_starts():
+    rows = torch.utils.data.DataLoader(torch.zeros(10, 3))
+    settings = transformers.TrainingArguments("unused", use_cpu=True)
+    with pytest.raises(ValueError, match=r"10 rows.* 9"):
+        SpARTrainerCallback(rows, target_labels=[1.0] * 9).on_train_begin(settings, None, None)
+
+
 def test_wrong_arguments_and_several_processes_are_refused_before_training():
     with pytest.raises(InputError, match="target is missing"):
         SpARTrainerCallback()

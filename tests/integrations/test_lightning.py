@@ -211,6 +211,48 @@ def test_wrong_arguments_are_refused_before_training(data):
         SpARCallback(data[2].dataset)
 
 
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ([torch.zeros(3, 5)], {}, "batch 0 of target_loader"),
+        ([torch.zeros(3, 4)], {"head": "tail"}, "'tail'"),
+        (None, {"target_labels": np.zeros(199)}, "200 rows.* 199"),
+    ],
+)
+def test_a_target_that_cannot_be_used_stops_the_fit_before_training(data, make_trainer, target, options, words):
+    train, valid, usual = data
+    model = make_network()
+    before = model.head.weight.detach().clone()
+    with pytest.raises(ValueError, match=words):
+        make_trainer(SpARCallback(usual if target is None else target, **options)).fit(model, train, valid)
+    assert torch.equal(model.head.weight, before)
+
+
+def test_an_iterator_is_read_once_and_a_shuffled_training_is_the_same_with_the_callback(data, make_trainer):
+    train, valid, target = data
+    train = DataLoader(train.dataset, 64, shuffle=True)
+    plain, repaired, third = make_network(), make_network(), make_network()
+    for model, callbacks in (
+        (plain, []),
+        (repaired, [SpARCallback(target)]),
+        (third, [SpARCallback(iter(list(target)))]),
+    ):
+        torch.manual_seed(1)
+        make_trainer(*callbacks, max_epochs=1).fit(model, train, valid)
+    assert torch.equal(repaired.body[0].weight, plain.body[0].weight)
+    assert torch.equal(repaired.head.weight, third.head.weight)
+
+
+def test_weight_averaging_after_the_repair_causes_a_warning(data, make_trainer):
+    train, valid, target = data
+    average = L.callbacks.StochasticWeightAveraging(swa_lrs=0.01)
+    with pytest.warns(SparWarning, match="put SpARCallback last"):
+        make_trainer(SpARCallback(target), average).fit(make_network(), train, valid)
+    model, callback = make_network(), SpARCallback(target)
+    make_trainer(L.callbacks.StochasticWeightAveraging(swa_lrs=0.01), callback).fit(model, train, valid)
+    assert callback._is_written(model)
+
+
 def test_several_processes_are_refused_at_the_start(data, make_trainer, monkeypatch):
     trainer = make_trainer(SpARCallback(data[2]))
     monkeypatch.setattr(type(trainer), "world_size", 2)

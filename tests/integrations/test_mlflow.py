@@ -71,3 +71,17 @@ def test_a_model_that_cannot_be_loaded_safely_is_not_logged(store, fitted):
 
 def _cube(x):
     return x**3
+
+
+def test_networks_are_referred_to_the_functions_for_networks(tmp_path):
+    torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+    from pyspar.nn import adapt_head
+
+    network = torch.nn.Linear(2, 1)
+    X = torch.randn(20, 2)
+    adapted = adapt_head(network, [(X, network(X).detach() + 0.01 * torch.randn(20, 1))], [X])
+    for model in (network, adapted):
+        with pytest.raises(InputError, match=r"mlflow\.pytorch\.log_model"):
+            save_model(model, tmp_path / "new")
+        with pytest.raises(InputError, match=r"mlflow\.pytorch\.log_model"):
+            log_model(model)

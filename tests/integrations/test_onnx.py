@@ -98,7 +98,11 @@ def test_a_repaired_network_is_exported_with_torch(tmp_path):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     X, Z = torch.randn(200, 4), 3 * torch.randn(50, 4)
-    adapted = adapt_head(model, [(X, X.sum(dim=1))], [Z], method="spar", labels_scale="ignore").model.eval()
+    result = adapt_head(model, [(X, X.sum(dim=1))], [Z], method="spar", labels_scale="ignore")
+    adapted = result.model.eval()
+    for network in (result, adapted):
+        with pytest.raises(InputError, match=r"torch\.onnx\.export"):
+            to_onnx(network, Z.numpy())
     rows = torch.export.Dim("rows")
     graph = torch.onnx.export(adapted, (Z[:2],), dynamo=True, dynamic_shapes=[{0: rows}], verbose=False).model_proto
     with torch.no_grad():

@@ -29,6 +29,7 @@ def test_the_expected_error_is_that_of_a_regressor_on_the_features(mlp, make_pro
         assert forecast.interval80 == pytest.approx(other.interval80, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the head corrected:pyspar.SparWarning")
 def test_target_labels_determine_the_expected_error_and_without_a_target_there_is_none(mlp, problem):
     model = mlp(bias=True)
     labels = {row: float(row % 7) for row in range(12)}
@@ -51,6 +52,7 @@ def test_the_new_head_is_written_into_the_given_model_in_its_dtype(mlp, problem,
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), adapted.model.parameters(), strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:the head corrected:pyspar.SparWarning")
 def test_a_head_without_bias_gets_one_if_the_new_head_has_one(mlp, problem):
     model = mlp()
     labels = np.where(np.arange(150) < 20, 5.0 + np.arange(150) % 3, np.nan)

@@ -238,6 +238,13 @@ def test_a_compiled_model_is_unwrapped(mlp, problem):
     torch.testing.assert_close(adapted.model.fc.weight, expected.model.fc.weight)
 
 
+def test_a_compiled_forward_method_is_refused_with_its_cause(mlp, problem):
+    model = mlp()
+    model.forward = torch.compile(model.forward, backend="eager")  # bound to the given model, not to a copy
+    with pytest.raises(InputError, match=r"torch\.compile"):
+        adapt_head(model, problem.source, problem.target)
+
+
 def test_compiled_submodules_and_modules_compiled_in_place_are_supported(mlp, problem):
     model = mlp()
     expected = adapt_head(model, problem.source, problem.target)

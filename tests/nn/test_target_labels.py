@@ -15,15 +15,15 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 
 class Drifting:
-    """A network, a source that it predicts well, and a target whose labels are larger by 2."""
+    """A network, a source that it predicts well, and a target whose labels are larger by 0.25, about a deviation."""
 
     def __init__(self, bias=True, outputs=1):
         torch.manual_seed(0)
         self.model = nn.Sequential(nn.Linear(4, 12), nn.Tanh(), nn.Linear(12, outputs, bias=bias)).double()
         X, self.Z = torch.randn(400, 4).double(), 1.5 * torch.randn(120, 4).double()
         with torch.no_grad():
-            self.source = [(X, self.model(X) + 0.1 * torch.randn(400, outputs).double())]
-            self.truth = (1.3 * self.model(self.Z) + 2.0 + 0.1 * torch.randn(120, outputs).double()).numpy()
+            self.source = [(X, self.model(X) + 0.05 * torch.randn(400, outputs).double())]
+            self.truth = (1.3 * self.model(self.Z) + 0.25 + 0.05 * torch.randn(120, outputs).double()).numpy()
             self.features = self.model[:-1](self.Z).numpy()
         self.known = np.arange(120) % 10 == 0
         self.labels = np.where(self.known[:, None], self.truth, np.nan)
@@ -84,7 +84,7 @@ def test_labels_may_be_a_mapping_from_row_positions():
         (np.full(120, np.nan), {}, r"0 sample.*minimum of 3"),
         ({200: 1.0}, {}, r"200"),
         (np.zeros((120, 2)), {}, r"1 output.* 2"),
-        (["high"] * 120, {}, r"y must contain numbers"),
+        (["high"] * 120, {}, r"target_labels must contain numbers"),
         (np.zeros(120), {"mask": lambda batch: None}, r"mask"),
     ],
 )
@@ -129,3 +129,37 @@ def test_an_outlier_among_the_labels_is_ignored_with_its_row():
     with pytest.warns(SparWarning, match="1e\\+06"):
         adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels)
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
+
+
+def test_labels_on_another_scale_than_the_predictions_are_refused():
+    case = Drifting()
+    raw = 150 + 30 * case.labels
+    with pytest.raises(InputError, match="target_labels are on another scale"):
+        adapt_head(case.model, case.source, case.target, target_labels=raw)
+    with pytest.warns(SparWarning, match="on the source"):
+        adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
+    assert adapted.account.is_worse[0]
+
+
+@pytest.mark.parametrize("kind", ["tensor", "gradient", "bfloat16", "one-element tensor", "one-element array"])
+def test_a_mapping_may_contain_tensors_and_arrays_and_loses_no_label(kind):
+    case = Drifting()
+    convert = {
+        "tensor": torch.tensor,
+        "gradient": lambda value: torch.tensor(value, requires_grad=True),
+        "bfloat16": lambda value: torch.tensor(value, dtype=torch.bfloat16),
+        "one-element tensor": lambda value: torch.tensor([value]),
+        "one-element array": lambda value: np.array([value]),
+    }[kind]
+    truth = {int(row): float(case.truth[row, 0]) for row in np.flatnonzero(case.known)}
+    some = {row: convert(label) if row % 20 else label for row, label in truth.items()}
+    assert TargetRows(some).read(120)[case.known, 0] == pytest.approx(list(truth.values()), rel=0.01)
+    assert adapt_head(case.model, case.source, case.target, target_labels=some).drift.n_labels == 12
+
+
+def test_messages_name_the_arguments_of_adapt_head():
+    case = Drifting()
+    for labels in (np.zeros(119), {200: 1.0}, {0: [1.0, 2.0], 1: 1.0}, ["high"] * 120, np.full(120, np.inf), 3.0):
+        with pytest.raises(ValueError, match="target_labels") as refused:
+            adapt_head(case.model, case.source, case.target, target_labels=labels)
+        assert "unlabelled=" not in str(refused.value)

@@ -102,11 +102,15 @@ def name_groups(groups: Any, n: int) -> list[str]:
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
 
-    >>> is_missing(None), is_missing(float("nan")), is_missing("")
-    (True, True, False)
+    An array or tensor is missing if all its entries are.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
+    (True, True, False, False)
     """
-    is_equal = value is not None and value == value
-    return not isinstance(is_equal, (bool, np.bool_)) or not is_equal
+    is_equal: Any = value is not None and value == value
+    if hasattr(is_equal, "any"):
+        is_equal = bool(is_equal.any())
+    return not isinstance(is_equal, bool) or not is_equal
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -98,34 +98,38 @@ MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 
 
-def read_labels(y: Any, rows: int, owner: str) -> tuple[Matrix, int]:
+def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix, int]:
     """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
 
-    ``y`` is an array with one entry per row, or a mapping from row positions to labels.
+    ``y`` is an array with one entry per row, or a mapping from row positions to labels. ``name`` is that of the
+    argument in messages.
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
     if isinstance(y, Mapping):
-        y = _from_mapping(y, rows)
-    refuse_dates("y", y)
+        y = _from_mapping(y, rows, name)
+    refuse_dates(name, y)
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
     if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) == 1:
         y = np.array([np.nan if is_missing(label) else label for label in y], dtype=object)
-    y = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name="y")
+    y = check_array(
+        y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name=name
+    )
     if y.ndim > 2 or y.ndim == 0:
-        raise ValueError(f"y must have one or two dimensions, got shape {y.shape}")
+        raise ValueError(f"{name} must have one or two dimensions, got shape {y.shape}")
     try:
         labels = y.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must contain numbers, or NaN where a label is unknown ({error})") from None
+        raise ValueError(f"{name} must contain numbers, or NaN where a label is unknown ({error})") from None
     if len(labels) != rows:
+        others = "if Z has only the labelled rows, pass the others as unlabelled=, or " if name == "y" else ""
         raise ValueError(
-            f"y must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; if Z "
-            "has only the labelled rows, pass the others as unlabelled=, or pass y as {row position: label}"
+            f"{name} must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; "
+            f"{others}pass {name} as {{row position: label}}"
         )
     if np.isinf(labels).any():
-        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+        raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
     return labels.reshape(rows, -1), y.ndim
 
 
@@ -276,20 +280,22 @@ def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:
     return TargetDrift(offset, slope, weights, test.p_value, drift.degrees)
 
 
-def _from_mapping(y: Mapping[Any, Any], rows: int) -> Matrix:
+def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Matrix:
     """Return labels by row position as an array."""
     positions = [p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows]
     if len(positions) < len(y):
         unknown = [p for p in y if p not in set(positions)]
-        raise ValueError(f"y must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
+        raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
     width = len(np.atleast_1d(next(iter(y.values())))) if y else 1
     several = bool(y) and np.ndim(next(iter(y.values()))) == 1
     labels = np.full((rows, width), np.nan)
     for position, label in y.items():
+        if not is_missing(label) and np.prod(np.shape(label), dtype=int) != width:
+            raise ValueError(f"{name} must have {width} label(s) per row, got {label!r} for row {position}")
         try:
             labels[position] = np.nan if is_missing(label) else label
         except (TypeError, ValueError) as error:
-            raise ValueError(f"y must contain numbers, got {label!r} for row {position} ({error})") from None
+            raise ValueError(f"{name} must contain numbers, got {label!r} for row {position} ({error})") from None
     return labels if several else labels[:, 0]
 
 

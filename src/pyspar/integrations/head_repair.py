@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, default_collate
 
 from pyspar.errors import InputError
 from pyspar.nn import AdaptedHead, adapt_head
-from pyspar.nn.batches import check_loader
+from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
+from pyspar.nn.find_head import find_head
+from pyspar.nn.models import check_model, copy_model, strip_wrapper_prefix, unwrap
+from pyspar.nn.running import prepare_runner
+from pyspar.nn.target_rows import TargetRows, check_order
 from pyspar.wording import list_some, suggest_name
 
 OPTIONS = frozenset(inspect.signature(adapt_head).parameters) - {"model", "source_loader", "target_loader"}
@@ -67,3 +74,39 @@ def list_metrics(adapted: AdaptedHead) -> dict[str, float]:
         for output, value in enumerate(values.tolist()):
             metrics[f"spar/{name}" + (f"_{output}" if len(values) > 1 else "")] = value
     return metrics
+
+
+def check_target_labels(labels: Any, target: Any) -> None:
+    """Raise ValueError before training for target labels that are no numbers or do not match the rows of a loader."""
+    if labels is not None:
+        check_order(target)
+        rows = TargetRows(labels)
+        if (count := _count_rows(target)) is not None:
+            rows.read(count)
+
+
+def try_first_batch(model: nn.Module, target: Any, options: Mapping[str, Any], transfer: Callable[[Any], Any]) -> None:
+    """Run a copy of a model on the first target batch, so that errors of the target stop a training before it starts.
+
+    An iterator is not read, because it can be read only once. The state of torch's generator is restored, so that the
+    training is the same as without this check. ``transfer`` moves a batch to the device of the model.
+    """
+    if hasattr(target, "__next__"):
+        return
+    check_model(model, options.get("autocast"))
+    copied = copy_model(unwrap(model))
+    names = ("inputs", "labels", "mask", "sample_weight")
+    reader = BatchReader.of(copied, *(options.get(name) for name in names))
+    with torch.random.fork_rng(devices=[]), prepare_runner(copied, options.get("autocast")) as run:
+        first, where = transfer(read_first_batch(target, "target_loader")[0]), "batch 0 of target_loader"
+        find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(options.get("head"), copied), where)
+
+
+def _count_rows(loader: Any) -> int | None:
+    """Return the number of rows of a DataLoader that yields each row of its dataset, or None if it is not known."""
+    if isinstance(loader, DataLoader) and loader.collate_fn is default_collate and loader.batch_size is not None:
+        try:
+            return None if loader.drop_last else len(loader.sampler)  # type: ignore[arg-type]
+        except TypeError:  # an iterable dataset has no length
+            return None
+    return None

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from pyspar.errors import InputError, need
-from pyspar.integrations.head_repair import check_batches, check_options, get_batches, list_metrics, refuse_processes
+from pyspar.integrations.head_repair import (
+    check_batches,
+    check_options,
+    check_target_labels,
+    get_batches,
+    list_metrics,
+    refuse_processes,
+)
 from pyspar.nn import AdaptedHead, adapt_head
 from pyspar.nn.account import HeadAccount
 
@@ -53,7 +62,9 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
         self.metrics: dict[str, float] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse training in several processes before it starts."""
+        """Refuse target labels that do not match the target, and training in several processes, before it starts."""
+        if self.target is not None:
+            check_target_labels(self.options.get("target_labels"), get_batches(self.target, "target"))
         refuse_processes(
             "SpARTrainerCallback",
             args.world_size,
@@ -76,8 +87,26 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
         if source is None:
             source = train_dataloader if eval_dataloader is None else eval_dataloader
         target = None if self.target is None else get_batches(self.target, "target")
-        adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
+        with _full_precision(model):
+            adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
         metrics = list_metrics(adapted)
         adapted.write_to(model)
         self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
         state.log_history.append({**metrics, "step": state.global_step, "epoch": state.epoch})
+
+
+@contextmanager
+def _full_precision(model: Any) -> Iterator[None]:
+    """Remove accelerate's autocast from ``forward`` inside a ``with`` block, which bf16=True and fp16=True add.
+
+    Features in bfloat16 lose most of their directions. ``autocast=`` of the callback selects mixed precision.
+    """
+    wrapped, original = vars(model).get("forward"), getattr(model, "_original_forward", None)
+    if wrapped is None or original is None:
+        yield
+        return
+    model.forward = original
+    try:
+        yield
+    finally:
+        model.forward = wrapped

@@ -20,7 +20,15 @@ from torch.utils.data import DataLoader
 
 from pyspar.errors import InputError, need, warn
 from pyspar.estimators.validation import check_choice
-from pyspar.integrations.head_repair import check_batches, check_options, get_batches, list_metrics, refuse_processes
+from pyspar.integrations.head_repair import (
+    check_batches,
+    check_options,
+    check_target_labels,
+    get_batches,
+    list_metrics,
+    refuse_processes,
+    try_first_batch,
+)
 from pyspar.nn import AdaptedHead, adapt_head
 from pyspar.nn.account import HeadAccount
 from pyspar.nn.models import unwrap
@@ -119,15 +127,25 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
                 "when='predict_start')]).predict(model, loader, ckpt_path=...) afterwards",
             )
 
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        if self.when == "fit_end" and self.target is not None:
+            target, model = get_batches(self.target, "target"), self._get_model(pl_module)
+            check_target_labels(self.options.get("target_labels"), target)
+            with _validation_stage(trainer), _convert_inputs(model, trainer.precision_plugin):
+                try_first_batch(model, target, self.options, trainer.strategy.batch_to_device)
+
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._loaders = trainer.val_dataloaders, trainer.train_dataloader  # the trainer drops them after fit
         if self.when == "fit_end":
-            # The model leaves its device before on_fit_end. Hooks must not treat the batches as training batches.
-            stage, trainer.validating = trainer.state.stage, True
-            try:
+            with _validation_stage(trainer):  # here, because the model leaves its device before on_fit_end
                 self._repair(trainer, pl_module, self.target)
-            finally:
-                trainer.state.stage = stage
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        if self.when == "fit_end":
+            self._warn_if_replaced(
+                pl_module,
+                "a callback after SpARCallback, such as StochasticWeightAveraging; put SpARCallback last in callbacks=",
+            )
 
     def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
         if self.when == "predict_start":
@@ -223,13 +241,14 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
             for name, value in self._written.items()
         )
 
-    def _warn_if_replaced(self, pl_module: Any) -> None:
+    def _warn_if_replaced(
+        self,
+        pl_module: Any,
+        cause: str = "other weights, such as those of a checkpoint; use SpARCallback(when='predict_start') to repair "
+        "the weights of the checkpoint, or pass ckpt_path=None",
+    ) -> None:
         if self._written and not self._is_written(self._get_model(pl_module)):
-            warn(
-                "the repaired head was replaced by other weights, such as those of a checkpoint; use "
-                "SpARCallback(when='predict_start') to repair the weights of the checkpoint, or pass ckpt_path=None",
-                stacklevel=2,
-            )
+            warn(f"the repaired head was replaced by {cause}", stacklevel=2)
 
 
 class _TransferredBatches:
@@ -248,6 +267,16 @@ class _TransferredBatches:
         except TypeError:  # an iterable without a length
             return 0
         return length if self._stop is None else min(length, self._stop)
+
+
+@contextmanager
+def _validation_stage(trainer: Any) -> Iterator[None]:
+    """Let hooks treat batches as those of a validation inside a ``with`` block, not as training batches."""
+    stage, trainer.validating = trainer.state.stage, True
+    try:
+        yield
+    finally:
+        trainer.state.stage = stage
 
 
 @contextmanager

@@ -37,6 +37,7 @@ def log_model(model: Any, name: str = "model", *, report: Report | None = None, 
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / MODEL_FILE
+        _refuse_network(model)
         save(model, path)  # an unfitted or untrusted model is refused here, before anything is logged
         info = _pyfunc.log_model(name=name, **_describe(path), **options)
         if report is not None:
@@ -50,6 +51,7 @@ def save_model(model: Any, path: Any, **options: Any) -> None:
     """Write a fitted model to a new folder in MLflow's format, with options of ``mlflow.pyfunc.save_model``."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / MODEL_FILE
+        _refuse_network(model)
         save(model, file)
         _pyfunc.save_model(str(path), **_describe(file), **options)
 
@@ -70,6 +72,14 @@ def load_model(uri: Any) -> Any:
     if len(files) != 1:
         raise InputError(f"{str(uri)!r} must contain one {MODEL_FILE}, got {len(files)}; log the model with log_model")
     return load(files[0])
+
+
+def _refuse_network(model: Any) -> None:
+    if hasattr(model, "state_dict") or hasattr(model, "write_to"):  # recognised without torch
+        raise InputError(
+            f"a network cannot be a skops file, got {type(model).__name__}; use "
+            'mlflow.pytorch.log_model(adapted.model.eval(), name="model", input_example=...)'
+        )
 
 
 def _load_pyfunc(path: str) -> Any:

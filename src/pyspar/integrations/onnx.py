@@ -57,6 +57,11 @@ def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
     >>> [node.name for node in graph.graph.input], [node.name for node in graph.graph.output]
     (['X'], ['variable'])
     """
+    if hasattr(model, "state_dict") or hasattr(model, "write_to"):  # recognised without torch
+        raise InputError(
+            f"to_onnx exports fitted estimators, got {type(model).__name__}; export a network with "
+            "torch.onnx.export(adapted.model.eval(), (inputs,), dynamo=True)"
+        )
     check_is_fitted(model)
     register_converters()
     if X is None and "initial_types" not in options:

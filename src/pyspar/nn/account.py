@@ -27,6 +27,10 @@ MIN_CORRELATION = 0.7
 """Labels and predictions with a smaller correlation are not linearly related."""
 MAX_SOURCE_LOSS = 1.1
 """The largest ratio of the adapted to the trained head's error on the source without a warning."""
+MAX_TARGET_DISTANCE = 5.0
+"""The largest distance of target labels from the predictions, in standard deviations of the source labels or of the
+predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
+usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -79,6 +83,22 @@ class HeadAccount:
         return "RMSE on the source: " + ", ".join(
             f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
         )
+
+    def warn_of_correction(self) -> None:
+        """Warn of a head that target labels made worse on the source than a constant.
+
+        A larger error on the source is expected if the relation between features and label differs on the target.
+        """
+        limit = np.maximum(MAX_ERROR * self.label_spread, MAX_SOURCE_LOSS * self.trained)
+        for output in np.flatnonzero(self.adapted > limit).tolist():
+            warnings.warn(
+                f"the head corrected with target_labels has an RMSE of {format_number(self.adapted[output])} on the "
+                f"source{_name_output(output, self.trained)}, trained {format_number(self.trained[output])}, where the "
+                f"labels have a standard deviation of {format_number(self.label_spread[output])}; use it for this "
+                "target only, and check that target_labels are on the scale that the model predicts",
+                SparWarning,
+                stacklevel=3,
+            )
 
     def warn(self) -> None:
         """Warn of a head that became constant on the target, or worse on the source."""
@@ -142,6 +162,28 @@ def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
             f"{format_number(spread[output])}{line}; pass labels=, a function of the batch that returns labels as the "
             "model predicts them, for example standardised, or labels_scale='ignore' if the head was never trained"
         )
+
+
+def check_target_label_scale(
+    source: Moments, target: Moments, coef: Matrix, intercept: Vector, features: Matrix, labels: Matrix
+) -> None:
+    """Raise InputError if target labels, NaN where unknown, are far from the predictions of the trained head.
+
+    The median distance is compared, so that one wrong label is left to the check for outliers.
+    """
+    if labels.shape[1] != len(coef):
+        return  # the correction reports the shape
+    distance = np.abs(labels - (features @ coef.T + intercept))
+    scale = np.maximum(_label_spread(source), _prediction_spread(target, coef))
+    for output in np.flatnonzero(np.isfinite(distance).any(axis=0) & (scale > 0.0)).tolist():
+        median = float(np.nanmedian(distance[:, output]))
+        if median > MAX_TARGET_DISTANCE * scale[output]:
+            raise InputError(
+                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: their "
+                f"median distance is {format_number(median)}, but source labels and predictions have a standard "
+                f"deviation of at most {format_number(scale[output])}; pass target_labels as the model predicts them, "
+                "for example standardised (labels= is not applied to them), or labels_scale='ignore'"
+            )
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

@@ -65,7 +65,14 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
         raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
     if head is None:
         if not traces:
-            raise InputError(f"{where}: {model} ran none of its linear layers: {list_some(names)}")
+            compiled = (
+                "; it holds a function compiled by torch.compile, which a copy of the model cannot use: pass the model "
+                "before compilation, or the result of torch.compile(model)"
+            )
+            raise InputError(
+                f"{where}: {model} ran none of its linear layers: {list_some(names)}"
+                + (compiled if run.is_compiled else "")
+            )
         head = _select_layer(model, forward, layers, traces, outputs)
     reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
     if reason:

@@ -25,7 +25,7 @@ from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, cor
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
-from pyspar.nn.account import HeadAccount, check_label_scale, compare_heads
+from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
 from pyspar.nn.features import moments_of_features
 from pyspar.nn.find_head import describe_layer, find_head
@@ -174,9 +174,10 @@ def adapt_head(
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
-        label}``. The head is adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`,
-        with the head's inputs as features. A head without bias gets one. ``target_loader`` must not shuffle, and the
-        head must have one input row per label.
+        label}``. They must be on the scale that the model predicts; ``labels`` is not applied to them. The head is
+        adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`, with the head's inputs
+        as features. A head without bias gets one. ``target_loader`` must not shuffle, and the head must have one input
+        row per label.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
@@ -201,7 +202,8 @@ def adapt_head(
     labels_scale : {"check", "ignore"}, default "check"
         "check" refuses source labels on another scale than the predictions: the model's error on the source exceeds 1.5
         standard deviations of the labels, or labels and predictions are linearly related by a factor above 5 or below
-        0.2. "ignore" accepts them, for example for an untrained head.
+        0.2. It also refuses target labels whose median distance from the predictions exceeds 5 standard deviations of
+        the source labels and of the predictions. "ignore" accepts them, for example for an untrained head.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
@@ -215,7 +217,8 @@ def adapt_head(
     -----
     SparWarning
         If the new head predicts a constant on the target, or if its error on the source is more than 10 % larger than
-        that of the given head.
+        that of the given head. After a correction with target labels, if its error on the source also exceeds 1.5
+        standard deviations of the source labels.
 
     Notes
     -----
@@ -275,6 +278,9 @@ def adapt_head(
                 run, name, iter(target_loader), reader, "target",
                 ndim=ndim, keep=keep, progress=reporter, total=length_hint(target_loader) or None,
             )  # fmt: skip
+    selected = None if keep is None else keep.select()
+    if selected is not None and z is not None and labels_scale == "check":
+        check_target_label_scale(x, z, *trained, *selected[:2])
     with use_device_of(layer.weight):
         new = fit_head(
             x,
@@ -288,9 +294,10 @@ def adapt_head(
         )
         account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
         account.warn()
-        if keep is not None:
-            new = correct_head(new, *keep.select())
+        if selected is not None:
+            new = correct_head(new, *selected)
             account = account.replace_head(x, z, new)
+            account.warn_of_correction()
     write_weights(new.coef, new.intercept, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
     several = len(new.coef) > 1

@@ -17,6 +17,8 @@ from pyspar.estimators.target_labels import read_labels
 MAX_UNLABELLED = 5000
 """The number of unlabelled rows that are kept. They determine means and spreads of the target's features only."""
 
+ARGUMENT = "target_labels"
+
 
 class TargetRows:
     """The target rows for a correction with labels, in the order of a loader.
@@ -28,13 +30,15 @@ class TargetRows:
     """
 
     def __init__(self, labels: Any) -> None:
-        self._labels = labels
         if isinstance(labels, Mapping):
+            labels = {row: _to_numpy(label) for row, label in labels.items()}
             self._known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
         else:
             # The number of rows is known only after the loader was read, so lengths are checked then.
-            values = read_labels(labels, len(labels), "adapt_head")[0]
+            labels = _to_numpy(labels)
+            values = read_labels(labels, np.shape(labels)[0] if np.ndim(labels) else 1, "adapt_head", ARGUMENT)[0]
             self._known = np.flatnonzero(np.isfinite(values).any(axis=1))
+        self._labels = labels
         self._rng = np.random.default_rng(0)
         self._labelled: list[Matrix] = []
         self._positions: list[NDArray[np.int64]] = []
@@ -56,9 +60,13 @@ class TargetRows:
         if len(self._keys) > 2 * MAX_UNLABELLED:
             self._reduce()
 
+    def read(self, rows: int) -> Matrix:
+        """Return the labels of shape (rows, K), NaN where unknown; raise ValueError if they do not match the rows."""
+        return read_labels(self._labels, rows, "adapt_head", ARGUMENT)[0]
+
     def select(self) -> tuple[Matrix, Matrix, Vector]:
         """Return features, labels and counts of the rows that were kept; a count stands for several rows."""
-        labels, _ = read_labels(self._labels, self.rows, "adapt_head")
+        labels = self.read(self.rows)
         self._reduce()
         positions = np.concatenate(self._positions)
         unlabelled = len(self._others)
@@ -73,6 +81,11 @@ class TargetRows:
         if len(self._keys) > MAX_UNLABELLED:
             kept = np.argpartition(self._keys, MAX_UNLABELLED)[:MAX_UNLABELLED]
             self._others, self._keys = self._others[kept], self._keys[kept]
+
+
+def _to_numpy(values: Any) -> Any:
+    """Return a tensor as an array; numpy does not read tensors of a GPU, with gradients or in bfloat16."""
+    return values.detach().to("cpu", torch.float64).numpy() if isinstance(values, Tensor) else values
 
 
 def check_order(target_loader: Any) -> None:
