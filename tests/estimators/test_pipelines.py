@@ -100,8 +100,9 @@ def test_an_unfitted_pipeline_raises(shift):
 
 @pytest.mark.parametrize("thing", [SpARRegressor(), None, "pipe", StandardScaler()])
 def test_an_object_that_is_not_a_pipeline_raises(shift, thing):
-    with pytest.raises(TypeError, match=f"pipe .*{type(thing).__name__}$"):
+    with pytest.raises(TypeError, match=f"pipe .*{type(thing).__name__}") as error:
         adapt_pipeline(thing, shift.Z)
+    assert ("model.adapted(Z)" in str(error.value)) == isinstance(thing, SpARRegressor)
 
 
 def test_moments_cannot_pass_through_earlier_steps(shift, pipe):

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.estimators.experience import rmse_factors, rmse_interval
@@ -103,3 +103,9 @@ def test_unusable_input_is_refused(rng, change, value):
     model = LinearRegression().fit(X, y)
     with pytest.raises((InputError, ValueError), match=value):
         forecast_regressor(model, X, **{"source": (X, y), **change})
+
+
+def test_a_pipeline_without_a_regressor_is_refused(rng):
+    X = rng.normal(size=(40, 2))
+    with pytest.raises(TypeError, match=r"Pipeline.*predict"):
+        forecast_regressor(make_pipeline(StandardScaler()).fit(X), X, source=(X, X[:, 0]))

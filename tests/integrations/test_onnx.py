@@ -55,6 +55,15 @@ def test_the_graph_predicts_what_the_model_predicts(shift, dtype):
         assert np.abs(output - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max()), name
 
 
+def test_float32_keeps_the_digits_of_columns_with_large_means(shift):
+    """The products of means near 1e6 and opposite weights cancel, which costs digits unless the mean is subtracted."""
+    X, Z = shift.X + 2.0**20, shift.Z + 2.0**20
+    for model in (BayesSpARRegressor().fit(X, shift.y).adapt(Z), SpARRegressor(fit_intercept=False).fit(X, shift.y)):
+        rows = Z.astype(np.float32)
+        expected = model.predict(rows.astype(np.float64))
+        assert np.abs(run(to_onnx(model, rows[:1]), rows)[:, 0] - expected).max() < 1e-5 * np.abs(expected).max()
+
+
 def test_a_later_adaptation_is_not_part_of_an_exported_graph(shift):
     model = SpARRegressor().fit(shift.X, shift.y)
     before = run(to_onnx(model, shift.X), shift.Z)

@@ -12,7 +12,7 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
 from pyspar.tables import input_file
-from pyspar.tables.jobs import Request, adapt_files, predict_file
+from pyspar.tables.jobs import Request, adapt_files, predict_file, summarize_file
 from pyspar.tables.watching import WatchRequest, watch_files
 from pyspar.tables.write import Writing
 
@@ -147,3 +147,82 @@ def test_mixed_decimal_marks_are_bad_cells_and_no_free_text(tmp_path, stream):
     paths = [write_lines(tmp_path / name, cells) for name in ("s.csv", "t.csv")]
     with pytest.raises(InputError, match=r"30 bad cells.*'0.25' in column 'a', row 2 "):
         adapt_files(Request(*paths, "y", stream=stream))
+
+
+@STREAM
+@pytest.mark.parametrize("column", ["a", "y"])
+def test_thousands_marks_that_differ_and_that_no_cell_explains_are_refused(tmp_path, stream, column):
+    """'3,447' in one file and '2.752' in the other are a thousand times apart with either decimal mark."""
+    rng = np.random.default_rng(0)
+    paths = {name: tmp_path / f"{name}.tsv" for name in ("source", "same", "other")}
+    for name, path in paths.items():
+        area = rng.integers(1300, 4000, 40)
+        table = pd.DataFrame({"a": area, "b": rng.integers(1, 8, 40), "y": area + rng.integers(0, 300, 40)})
+        cells = [f"{value:,}" for value in table[column]]
+        table[column] = [cell.replace(",", ".") if name == "other" else cell for cell in cells]
+        table.to_csv(path, index=False, sep="\t")
+    model = tmp_path / "m.skops"
+    adapt_files(Request(paths["source"], paths["same"], "y", stream=stream), save=model)
+    assert predict(model, paths["same"], tmp_path, label="y").shape == (40,)
+    for pair in (("source", "other"), ("other", "source")):
+        with pytest.raises(InputError, match=rf"'{column}'.*'\d[.,]\d{{3}}'.*'\d[.,]\d{{3}}'"):
+            adapt_files(Request(*(paths[name] for name in pair), "y", stream=stream))
+    with pytest.raises(InputError, match=rf"'{column}'") as error:
+        predict(model, paths["other"], tmp_path, label="y")
+    assert "--drop" not in str(error.value)
+    assert ("leave out --label" in str(error.value)) == (column == "y")
+    if column == "a":
+        accounts = list(watch_files(WatchRequest(model, (paths["same"], paths["other"]), once=True)))
+        assert [bool(account.error) for account in accounts] == [False, True]
+        assert "--drop" not in accounts[1].error
+
+
+def test_bad_cells_in_predict_and_watch_name_only_their_options(tables, tmp_path):
+    source, target = write(tables[0], tmp_path / "s.csv"), write(tables[1], tmp_path / "t.csv")
+    bad, model = tmp_path / "bad.csv", tmp_path / "m.skops"
+    adapt_files(Request(source, target, "y"), save=model)
+    tables[1].astype(str).replace({"a": {str(tables[1]["a"][3]): "four"}}).to_csv(bad, index=False)
+    with pytest.raises(InputError, match=r"'four'.*--bad-cells impute") as error:
+        predict(model, bad, tmp_path)
+    assert "--drop" not in str(error.value)
+    assert "--category" not in str(error.value)
+    accounts = list(watch_files(WatchRequest(model, (target, bad), once=True)))
+    assert "'four'" in accounts[1].error
+    assert "--" not in accounts[1].error
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ({}, {"sign": "%"}),
+        ({"sign": "%"}, {}),
+        ({"sign": "$"}, {"sign": "€"}),
+        ({"form": "{:.3f}"}, {"comma": True, "form": "{:.1f}"}),
+    ],
+)
+def test_a_summary_stores_the_formats_and_saves_them_with_the_model(tables, tmp_path, source, target):
+    rows, other = write(tables[0], tmp_path / "s.csv", **source), write(tables[1], tmp_path / "t.csv", **target)
+    same, model = write(tables[1], tmp_path / "same.csv", **source), tmp_path / "m.skops"
+    account = summarize_file(rows, tmp_path / "s.npz", label="y")
+    assert [note.split(": ")[1] for note in account.notes] == (["a"] if "sign" in source else [])
+    adapt_files(Request(rows, same, "y", stream=True), output=tmp_path / "a.npy")
+    adapt_files(Request(tmp_path / "s.npz", same, None), output=tmp_path / "b.npy", save=model)
+    np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-9)
+    summarize_file(other, tmp_path / "t.npz", label="y")
+    for file in (other, tmp_path / "t.npz"):
+        with pytest.raises(InputError, match="column 'a'"):
+            adapt_files(Request(tmp_path / "s.npz", file, None))
+    assert predict(model, same, tmp_path).shape == (30,)
+    with pytest.raises(InputError, match="column 'a'"):
+        predict(model, other, tmp_path)
+
+
+def test_a_summary_contains_no_cell_of_the_file(tmp_path):
+    cells = [f"{1 + row % 9},{100 + row}" for row in range(40)]
+    paths = [write_lines(tmp_path / name, cells, "\t") for name in ("s.tsv", "t.tsv")]
+    write_lines(paths[1], [cell.replace(",", ".") for cell in cells], "\t")
+    summarize_file(paths[0], tmp_path / "s.npz", label="y")
+    with np.load(tmp_path / "s.npz") as file:
+        assert file["formats"].tolist() == [["a", ".", "", "", ","], ["b", ".", "", "", ""], ["y", ".", "", "", ""]]
+    with pytest.raises(InputError, match=r"'a'.*'9,999'"):
+        adapt_files(Request(tmp_path / "s.npz", paths[1], None))

@@ -73,6 +73,7 @@ def describe_summary(account: SummaryAccount) -> dict[str, Any]:
             "features": account.features,
             "label": account.label,
             "ignored": [{"column": column.column, "reason": column.reason} for column in account.ignored],
+            "notes": account.notes,
             "bytes_read": account.n_bytes_in,
             "bytes_written": account.n_bytes_out,
             "output": account.output,

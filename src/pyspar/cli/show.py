@@ -96,6 +96,7 @@ def print_summary(account: SummaryAccount) -> None:
     label = "no label (a target)" if account.label is None else f"label {account.label!r}"
     lines.add("features", f"{account.features:,} numeric; {label}")
     lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in account.ignored])
+    lines.add_all("note", list(account.notes))
     sizes = f"{filesize.decimal(account.n_bytes_out)} from {filesize.decimal(account.n_bytes_in)} of rows"
     lines.add("wrote", f"{account.output} ({sizes}); adapt and inspect accept it in place of the rows")
     lines.show()

@@ -65,7 +65,8 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     (20,)
     """
     if not isinstance(pipe, _CONTAINERS):
-        raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}")
+        fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
+        raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}{fix}")
     layers = list_layers(pipe)
     if not hasattr(layers[-1], "adapted"):
         step = f"{layers[-2].steps[-1][0]!r} " if isinstance(layers[-2], Pipeline) else ""

@@ -87,6 +87,11 @@ def forecast_regressor(
         The group of each source row. Rows of one group are never in both parts of a split.
     progress : Progress
     """
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"the model must be a fitted regressor, got {type(model).__name__} without predict; end a pipeline with a "
+            "regressor"
+        )
     check_is_fitted(model)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise InputError(f"source must be a pair (X, y) of rows and labels, got {type(source).__name__}")

@@ -85,10 +85,19 @@ def _set_shape(operator: Any) -> None:
 
 
 def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
+    """Convert ``(X - mean) @ weights + offset``, in which columns with large means keep their digits in float32."""
     model: MomentsRegressor = operator.raw_operator
-    opset = container.target_opset
-    linear = _subgraphs.OnnxSubEstimator(model.to_linear_regression(), operator.inputs[0], op_version=opset)
-    _operators.OnnxIdentity(linear, op_version=opset, output_names=operator.outputs[:1]).add_to(scope, container)
+    dtype = _types.guess_numpy_type(operator.outputs[0].type)
+    weights = np.atleast_2d(model.coef_).T
+    mean = model.moments_.mean[: len(weights)].astype(dtype)
+    offset = np.atleast_1d(model.intercept_) + mean.astype(np.float64) @ weights
+
+    def add(name: str, *inputs: Any, **settings: Any) -> Any:
+        return getattr(_operators, f"Onnx{name}")(*inputs, op_version=container.target_opset, **settings)
+
+    rows = add("Cast", operator.inputs[0], to=_helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    product = add("MatMul", add("Sub", rows, mean[None]), weights.astype(dtype))
+    add("Add", product, offset[None].astype(dtype), output_names=operator.outputs[:1]).add_to(scope, container)
 
 
 def _convert_correction(scope: Any, operator: Any, container: Any) -> None:

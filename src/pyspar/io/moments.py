@@ -7,11 +7,12 @@ size, and the shapes against each other. Reading a file therefore allocates no m
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZipFile, ZipInfo, is_zipfile
 
 import numpy as np
@@ -33,12 +34,45 @@ _DTYPE_KINDS = {  # U: text, f: floats of 8 bytes, i and u: integers
     "blur": "fiu",
     "names": "U",
     "outputs": "U",
+    "formats": "U",
 }
-_REQUIRED = tuple(key for key in _DTYPE_KINDS if key != "outputs")
+_REQUIRED = tuple(key for key in _DTYPE_KINDS if key not in ("outputs", "formats"))
+_DIMENSIONS = {"root": 2, "eps": 1, "names": 1, "outputs": 1, "formats": 2}
 
 
-def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Sequence[str] = ()) -> None:
-    """Write Moments atomically; ``outputs`` are the names of the labels, which Moments do not contain."""
+class ColumnFormat(NamedTuple):
+    """How the numbers of a column were written, without any cell of it.
+
+    ``decimal`` is the decimal mark, a comma or a point. ``sign`` is '%', a currency sign, or ''. ``proven`` is 'yes' if
+    a cell can only be read with this decimal mark, otherwise ''. ``ambiguous`` is the mark in cells that are other
+    numbers with the other decimal mark, or ''.
+    """
+
+    name: str
+    decimal: str
+    sign: str
+    proven: str
+    ambiguous: str
+
+    @property
+    def is_valid(self) -> bool:
+        is_sign = self.sign in ("", "%") or (len(self.sign) == 1 and unicodedata.category(self.sign) == "Sc")
+        return (
+            self.decimal in (",", ".") and is_sign and self.proven in ("", "yes") and self.ambiguous in ("", ",", ".")
+        )
+
+
+def write_moments(
+    moments: Moments,
+    path: str | os.PathLike[str],
+    outputs: Sequence[str] = (),
+    formats: Sequence[ColumnFormat] = (),
+) -> None:
+    """Write Moments atomically.
+
+    ``outputs`` are the names of the labels, and ``formats`` are the formats of features and labels in the file of rows.
+    Moments contain neither.
+    """
     repeated = _find_repeated(moments.names)
     if repeated:
         raise InputError(f"feature names must be unique, got {repeated[:3]} more than once; rename them")
@@ -46,7 +80,10 @@ def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Seque
     entries: dict[str, Any] = {
         key: np.array(texts[key], dtype=np.str_) if key in texts else np.asarray(getattr(moments, key))
         for key in _DTYPE_KINDS
+        if key != "formats"
     }
+    if formats:
+        entries["formats"] = np.array(formats, dtype=np.str_)
     with whole_file(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **entries)
 
@@ -78,6 +115,7 @@ def read_moments(path: str | os.PathLike[str]) -> Moments:
         problem = _check_numbers(scalars, shapes["root"]) or _check_names(names, int(scalars["n_features"]))
         root = None if problem else np.asarray(read_entry(archive, entries["root"]), dtype=np.float64)
         problem = problem or _check_root(root, float(scalars["weight"]))
+        _read_formats(archive, entries, where)
     if problem or root is None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
     n_features, rows = int(scalars["n_features"]), int(scalars["rows"])
@@ -89,6 +127,27 @@ def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the names of the labels in a file of Moments; empty if the file has none."""
     with _open_entries(path) as (archive, entries):
         return _to_texts(read_entry(archive, entries["outputs"])) if "outputs" in entries else ()
+
+
+def read_formats(path: str | os.PathLike[str]) -> tuple[ColumnFormat, ...]:
+    """Return the formats of the columns in a file of Moments; empty if the file has none."""
+    with _open_entries(path) as (archive, entries):
+        return _read_formats(archive, entries, repr(str(path)))
+
+
+def _read_formats(archive: ZipFile, entries: dict[str, ZipInfo], where: str) -> tuple[ColumnFormat, ...]:
+    if "formats" not in entries:
+        return ()
+    problem, width = "", read_array_header(archive, entries["formats"], where)[0][1]
+    if width == len(ColumnFormat._fields):
+        formats = tuple(ColumnFormat(*_to_texts(row)) for row in read_entry(archive, entries["formats"]))
+        invalid = [tuple(column) for column in formats if not column.is_valid]
+        repeated = _find_repeated([column.name for column in formats])
+        if not invalid and not repeated:
+            return formats
+        problem = f"the format {invalid[0]}" if invalid else f"several formats of the columns {repeated[:3]}"
+    problem = problem or f"formats of {width} fields instead of {len(ColumnFormat._fields)}"
+    raise InputError(f"{where} is not a valid file of Moments: it has {problem}; write the file again")
 
 
 @contextmanager
@@ -107,7 +166,7 @@ def _open_entries(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, dict[
                 raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
             for key, info in entries.items():
                 shape, dtype = read_array_header(archive, info, where)
-                dimensions = {"root": 2, "eps": 1, "names": 1, "outputs": 1}.get(key, 0)
+                dimensions = _DIMENSIONS.get(key, 0)
                 is_valid = dtype.kind in _DTYPE_KINDS[key] and (dtype.kind != "f" or dtype.itemsize == 8)
                 if not is_valid or len(shape) != dimensions:
                     raise InputError(

@@ -132,6 +132,7 @@ class SummaryAccount:
     n_bytes_in: int
     n_bytes_out: int
     ignored: tuple[Ignored, ...]
+    notes: tuple[str, ...]
     output: Path
 
 

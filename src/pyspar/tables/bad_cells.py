@@ -92,9 +92,11 @@ class Table:
         ]
         return tuple(notes)
 
-    def check_formats(self, source: Mapping[str, NumberFormat], names: Iterable[str]) -> None:
+    def check_formats(
+        self, source: Mapping[str, NumberFormat], names: Iterable[str], *, label: str | None = None
+    ) -> None:
         """Raise InputError if numbers cannot be compared with those of the source, as :func:`check_formats` does."""
-        check_formats(source, self.formats, names, self.path, self.role)
+        check_formats(source, self.formats, names, self.path, self.role, label)
 
 
 def load_table(
@@ -202,28 +204,38 @@ def check_formats(
     names: Iterable[str],
     path: Path,
     role: str = "target",
+    label: str | None = None,
 ) -> None:
     """Raise InputError if the numbers of a column cannot be compared with those of the source.
 
-    These are percent signs in one file only, different currencies, and different decimal marks of which one is a guess.
+    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
+    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
     """
     for name in names:
         if name not in source or name not in target:
             continue
         ours, theirs = source[name], target[name]
         where, fix = describe_file(role, path, name), "write the column in the same way in both files"
-        fix += "" if role == "labels" else f", or {suggest_drop([name])}"
+        fix += _suggest_ignoring(name, role, label)
         if ours.percent != theirs.percent:
             place = f"the {role}" if theirs.percent else "the source"
             raise InputError(f"{where}: percent signs only in {place}; {fix}")
         if ours.currency and theirs.currency and ours.currency != theirs.currency:
             raise InputError(f"{where}: the currency is {theirs.currency}, in the source {ours.currency}; {fix}")
         has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
-        if ours.decimal_comma != theirs.decimal_comma and has_guess:
+        are_guesses = ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
+        if are_guesses or (ours.decimal_comma != theirs.decimal_comma and has_guess):
             raise InputError(
                 f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so that one of them may "
                 f"be read a thousand times too large or too small; {fix}"
             )
+
+
+def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
+    """Return how the command that reads a file of this role can ignore a column, or '' if it cannot."""
+    if name == label:
+        return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
+    return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
 
 
 def _describe_mark(style: NumberFormat) -> str:

@@ -146,7 +146,7 @@ def _load_target(
     check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=request.identity)
     _check_target(target, path, selection, source, identity=request.identity)
     notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
-    read.check_formats(formats, formats)
+    read.check_formats(formats, formats, label=label)
     labels, label_notes = _target_labels(target, path, label)
     if request.labels is not None:
         labels = add_labels(labels, request.labels, label, target, formats)

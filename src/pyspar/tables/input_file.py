@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.io.moments import read_moments, read_outputs
+from pyspar.io.moments import ColumnFormat, read_formats, read_moments, read_outputs
 from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import describe_file, suffix_of
@@ -38,12 +38,13 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class InputFile:
-    """An open file of rows or of Moments, and the names of the outputs of its Moments."""
+    """An open file of rows or of Moments. Moments have the names of their outputs, and stored formats of columns."""
 
     path: Path
     role: str
     content: RowFile | Moments
     outputs: tuple[str, ...] = ()
+    stored: tuple[ColumnFormat, ...] = ()
 
     @property
     def rows(self) -> RowFile | None:
@@ -61,7 +62,9 @@ class InputFile:
     @property
     def formats(self) -> dict[str, NumberFormat]:
         """The formats of columns that are read as numbers."""
-        columns = () if self.rows is None else self.rows.columns
+        if self.rows is None:
+            return {column.name: _restore_format(column) for column in self.stored}
+        columns = self.rows.columns
         return {column.name: column.style or column.written for column in columns if column.dtype is not None}
 
     @property
@@ -158,10 +161,37 @@ def load_rows(path: Path, role: str) -> LoadedFile:
 def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
     if contains_moments(path):
-        return InputFile(path, role, read_moments(path), read_outputs(path))
+        return InputFile(path, role, read_moments(path), read_outputs(path), read_formats(path))
     if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
         return InputFile(path, role, load_rows(path, role))
     return InputFile(path, role, open_rows(path, role=role))
+
+
+def store_formats(file: InputFile, names: Sequence[str]) -> list[ColumnFormat]:
+    """Return the formats of some columns for a file of Moments."""
+    return [
+        ColumnFormat(
+            name,
+            "," if style.decimal_comma else ".",
+            "%" if style.percent else style.currency,
+            "yes" if style.proof else "",
+            style.ambiguous_mark,
+        )
+        for name, style in file.formats.items()
+        if name in names
+    ]
+
+
+def _restore_format(column: ColumnFormat) -> NumberFormat:
+    """Return a stored format. In place of cells of the column it has examples, in which 9 stands for a digit."""
+    percent = column.sign == "%"
+    return NumberFormat(
+        column.decimal == ",",
+        percent,
+        "" if percent else column.sign,
+        f"9{column.decimal}9" if column.proven else "",
+        f"9{column.ambiguous}999" if column.ambiguous else "",
+    )
 
 
 def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:

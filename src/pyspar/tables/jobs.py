@@ -43,14 +43,14 @@ from pyspar.tables.account import (
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.correct import check_correction, correct_model, describe_correction, label_files
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.input_file import open_input
+from pyspar.tables.input_file import open_input, store_formats
 from pyspar.tables.predict import predict_file
 from pyspar.tables.request import (
     BadCells,
     Method,
     Request,
 )
-from pyspar.tables.streamed import choose_features, open_files
+from pyspar.tables.streamed import choose_features, describe_number_text, open_files
 from pyspar.tables.write import (
     PREDICTIONS_ONLY,
     Writing,
@@ -205,9 +205,10 @@ def summarize_file(
     if bad_cells == "impute":
         names, means, empty = source.measure_means(names, progress)
         ignored += empty
-    moments = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled).moments
+    read = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled)
+    moments, outputs = read.moments, () if label is None else (label,)
     with report_write_errors(output):
-        write_moments(moments, output, outputs=() if label is None else (label,))
+        write_moments(moments, output, outputs, store_formats(source, [*names, *outputs]))
     return SummaryAccount(
         rows=moments.rows,
         features=moments.n_features,
@@ -215,6 +216,7 @@ def summarize_file(
         n_bytes_in=rows.n_bytes,
         n_bytes_out=output.stat().st_size,
         ignored=tuple(ignored),
+        notes=(*describe_number_text(source, [*names, *outputs]), *read.notes),
         output=output,
     )
 

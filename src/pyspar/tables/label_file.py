@@ -32,7 +32,7 @@ def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, format
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    table.check_formats(formats, (label,))
+    table.check_formats(formats, (label,), label=label)
     table.check_cells((ROW, label), label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))

@@ -92,7 +92,10 @@ def load_rows_for(
     label: str | None = None,
     bad_cells: BadCells = "stop",
 ) -> tuple[Table, list[str], tuple[str, ...]]:
-    """Read a file as the source of a model was read; return its rows, the columns that the model uses, and notes."""
+    """Read a file as the source of a model was read; return its rows, the columns that the model uses, and notes.
+
+    The ``role`` is "file" for ``spar predict`` and "batch" for ``spar watch``; error messages name its options only.
+    """
     pipeline = _without_correction(model)
     encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
     fitted = encoder if isinstance(encoder, TableEncoder) else pipeline
@@ -101,7 +104,7 @@ def load_rows_for(
     categorical = [name for step, _, names in steps if step.startswith("category") for name in names]
     formats = dict(getattr(encoder, "formats_", {}))
     table = load_table(path, role, as_text=categorical, verbatim=identity, expected=formats)
-    table.check_formats(formats, [*used, *([] if label is None else [label])])
+    table.check_formats(formats, [*used, *([] if label is None else [label])], label=label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
     return table, used, (*table.notes, *notes)

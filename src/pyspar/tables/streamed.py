@@ -177,7 +177,7 @@ def _check_columns(
     check_features(target.names, features, target.where)
     if target.rows is not None:
         target.rows.read(features, identity=identity)  # checks the types of the columns and reads no rows yet
-        check_formats(source.formats, target.formats, [*features, label], target.path)
+    check_formats(source.formats, target.formats, [*features, label], target.path, label=label)
     return features, ignored
 
 
@@ -288,6 +288,16 @@ def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> st
     return "no values in the first rows" if column.type_name == "null" else None
 
 
+def describe_number_text(file: InputFile, names: Sequence[str]) -> list[str]:
+    """Return notes about the text columns of a file of rows that are read as numbers."""
+    styles = {name: file.rows.column(name).style for name in names} if file.rows is not None else {}
+    return [
+        f"{file.role}: {name}: text that is read as numbers" + (", 50% is read as 0.5" if style.percent else "")
+        for name, style in styles.items()
+        if style is not None
+    ]
+
+
 def _list_notes(
     request: Request, source: InputFile, target: InputFile, label: str, features: Sequence[str]
 ) -> tuple[str, ...]:
@@ -301,12 +311,8 @@ def _list_notes(
     for file in row_files:
         if isinstance(file.content, DelimitedFile):
             notes += describe_separator(file.path, file.role, file.content.separator)
-    notes += [
-        f"{file.role}: {name}: text that is read as numbers"
-        for file in row_files
-        for name in features
-        if file.rows is not None and file.rows.column(name).style is not None
-    ]
+    for file in row_files:
+        notes += describe_number_text(file, features)
     notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]
     if target.rows is not None and label in target.names and label not in target.rows.numeric:
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")

@@ -183,7 +183,7 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
 def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the rows of a file, read as ``spar predict`` reads them, their labels or None, and notes."""
     label = request.label or find_label_of(model)
-    table, used, _ = load_rows_for(model, path, "target", identity=request.identity, label=label)
+    table, used, _ = load_rows_for(model, path, "batch", identity=request.identity, label=label)
     frame = table.frame
     rows = frame[used] if set(used) <= set(frame.columns) else frame
     if label in used:

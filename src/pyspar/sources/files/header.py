@@ -149,7 +149,8 @@ def bad_cells_error(
 ) -> InputError:
     """Return an InputError that names bad cells, which are column, row and text, and the cures.
 
-    A bad cell in the column ``label`` of a source can only be ignored with its row.
+    A bad cell in the column ``label`` of a source can only be ignored with its row. The commands that read a "file", a
+    "batch" or "labels" have fewer options than those that read a source and a target.
     """
     names = list(dict.fromkeys(name for name, _, _ in cells))
     listed = "; ".join(
@@ -158,7 +159,11 @@ def bad_cells_error(
     more = f"; and {len(cells) - _MAX_CELLS:,} more" if len(cells) > _MAX_CELLS else ""
     count = "1 bad cell" if len(cells) == 1 else f"{len(cells):,} bad cells"
     fix = "correct the file, or pass --bad-cells impute"
-    if label in names:
+    if role in ("batch", "labels"):
+        fix = "correct the file"
+    elif role == "file":
+        fix += " to treat such cells as missing" + (", or leave out --label" if label in names else "")
+    elif label in names:
         fix += " --drop-unlabelled to ignore such rows" if role == "source" else " to treat such cells as missing"
     else:
         name = shlex.quote(names[0])

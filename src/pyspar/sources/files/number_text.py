@@ -53,6 +53,11 @@ class NumberFormat:
         """Whether cells would be other numbers with the other decimal mark, and no cell excludes it."""
         return bool(self.ambiguous) and not self.proof
 
+    @property
+    def ambiguous_mark(self) -> str:
+        """The comma or point of the ambiguous cell, or '' without one."""
+        return next((mark for mark in ",." if mark in str(self.ambiguous)), "")
+
 
 PLAIN = NumberFormat()
 """A decimal point, no percent sign, no currency."""
