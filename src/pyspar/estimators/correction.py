@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -43,8 +44,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
         one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
         receives if ``model`` is a Pipeline of several steps, and otherwise the columns of the rows. In data frames,
-        numbers and booleans are used unchanged (missing ones are imputed by the mean), dates and durations are ignored,
-        and other columns are one-hot encoded as text. Features are always standardised by the target.
+        numbers and booleans are used unchanged, dates and durations are ignored, and other columns are one-hot encoded
+        as text. In both cases, missing numbers are imputed by the mean of the target. Features are always standardised
+        by the target.
 
     Attributes
     ----------
@@ -236,5 +238,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if isinstance(self.model, BaseEstimator):
-            tags.input_tags.allow_nan = get_tags(self.model).input_tags.allow_nan
+            is_pipeline = isinstance(self.model, Pipeline)  # its tag is always False; its predict refuses NaN
+            tags.input_tags.allow_nan = is_pipeline or get_tags(self.model).input_tags.allow_nan
         return tags

@@ -62,7 +62,9 @@ def count_rows(Z: Any) -> int:
 def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
     if features is None and isinstance(model, Pipeline) and len(model.steps) > 1:
-        return model[:-1]
+        steps = model[:-1]
+        impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(_stack(blocks)))
+        return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
     if features is not None and _is_fitted(features):
         return features
     return clone(_encode_columns(blocks[0]) if features is None else features).fit(_stack(blocks))
