@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import Drift
-from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame
+from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame, name_regressor
 from pyspar.estimators.source_belief import predict_if_known
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -207,7 +207,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             Z = self._read(Z)
             before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
             drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
-        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in drifts]
+        forecasts = [forecast_error(drift, name_regressor(self.model)) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:

@@ -52,6 +52,13 @@ def check_model(model: Any) -> None:
         check_is_fitted(model)
 
 
+def name_regressor(model: Any) -> str:
+    """Return the class name of a model, or that of the last step of a pipeline."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return type(model).__name__
+
+
 def count_rows(Z: Any) -> int:
     """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
     if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
