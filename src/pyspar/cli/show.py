@@ -23,6 +23,7 @@ from pyspar.wording import (
 
 if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
+    from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
     from pyspar.tables.correct import LabelAccount
@@ -78,6 +79,7 @@ def print_adapt(account: AdaptAccount) -> None:
             f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
             "in the source, so the labels carry no information about them",
         )
+    lines.add_all("findings", [_describe_finding(finding) for finding in account.findings])
     _add_notes(lines, account.data, account.notes)
     if account.output is not None:
         lines.add("wrote", f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})")
@@ -116,9 +118,7 @@ def print_inspect(account: InspectAccount) -> None:
         count = _count_noun(len(output.directions), "target direction")
         lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
-    lines.add_all(
-        "findings", [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in findings]
-    )
+    lines.add_all("findings", [_describe_finding(finding) for finding in findings])
     _add_notes(lines, account.data, account.notes)
     for path in account.written:
         lines.add("wrote", str(path))
@@ -170,6 +170,10 @@ def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step
         if text:
             lines.add(label, text)
     lines.add("next step", next_step or judged.next_step)
+
+
+def _describe_finding(finding: Finding) -> str:
+    return f"{finding.code} {finding.severity}: {finding.text} {finding.advice}"
 
 
 def _describe_separation(inspection: Inspection) -> str:

@@ -227,7 +227,7 @@ def derive_label_findings(
     """
     yield describe_judgement(judgement)
     if absurd is not None:
-        yield _describe_absurd(absurd, name_weights(judgement.recommended))
+        yield describe_absurd(absurd, name_weights(judgement.recommended))
     if judgement.increases_error:
         yield _describe_cost(judgement)
     if has_rule and (tied := _count_ties(directions)):
@@ -277,7 +277,8 @@ def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
-def _describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
+def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
+    """Return the finding about implausible predictions of the named weights."""
     share = absurd.n_absurd / absurd.n_rows
     verb = "is" if absurd.n_absurd == 1 else "are"
     worst = "row" if len(absurd.rows) == 1 else "rows"
