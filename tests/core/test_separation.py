@@ -114,3 +114,11 @@ def test_a_column_that_is_constant_in_both_and_differs_separates_all_rows(rng):
 def test_few_rows_are_no_evidence(rng):
     one = separation(rng.normal(size=(2, 3)), rng.normal(size=(1, 3)) + 100.0)
     assert (one.auc, one.p_value, one.found) == (0.5, 1.0, False)
+
+
+@pytest.mark.parametrize(("n", "m", "d"), [(50, 50, 5), (30, 300, 3), (200, 200, 10), (100, 1000, 10), (500, 5000, 10)])
+def test_a_column_that_varies_twenty_times_as_much_or_as_little_is_found(rng, n, m, d):
+    for factor in (20.0, 1.0 / 20.0):
+        X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+        Z[:, 0] *= factor
+        assert separation(X, Z).found

@@ -56,6 +56,8 @@ def test_the_factor_of_rows_is_interpolated_between_the_levels_of_the_file():
         ("no-shift", {"separation": MATCHED, "expected": 1.0}),
         ("unverified", {"separation": NEAR, "expected": 1.05}),
         ("hurts", {"separation": FAR, "expected": 1.2}),
+        ("no-shift", {"separation": NONE, "expected": 1.2}),
+        ("hurts", {"separation": NONE, "expected": 2.0}),
         ("unknown", {"separation": FAR, "expected": 1.2, "outside": 0.2}),
         ("unknown", {"separation": NONE, "expected": 1.0, "unseen": True}),
         ("unknown", {"separation": NEAR, "expected": float("inf")}),

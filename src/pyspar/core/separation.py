@@ -13,9 +13,11 @@ components as rows are used. With many features this test has little power if on
 difference of the mean of a single column is tested as well, by the same formula with k = 1 and Bonferroni's correction.
 
 **Spreads.** The difference of the target's and the source's variance along each component and each column, divided by
-their pooled variance, has the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. The largest one is compared with
-the normal distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot be computed from Moments. It
-is assumed to be large (``KURTOSIS_GROWTH``), because rare categories have a large kurtosis.
+their pooled variance, has the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. The difference cannot exceed (N +
+M) / M, so with few source rows no growth would be significant. Half the logarithm of the ratio of the variances is used
+where it is larger: it has no bound, and the half makes false alarms rare. The largest one is compared with the normal
+distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot be computed from Moments. It is assumed
+to be large (``KURTOSIS_GROWTH``), because rare categories have a large kurtosis.
 
 A shift is found if one of the three tests rejects at a third of the level.
 
@@ -163,7 +165,11 @@ def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> fl
         for root, count in zip(columns, (n, m), strict=True)
     )
     pooled = (n * source + m * target) / (n + m)
+    vary = (source > 0.0) & (target > 0.0)
+    source_log, target_log = (np.log(np.where(vary, variance, 1.0)) for variance in (source, target))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = np.where(pooled > 0.0, np.abs(target - source) / pooled, 0.0)
+    changes = np.maximum(differences, np.abs(target_log - source_log) / 2.0)[pooled > 0.0]
     kurtosis = KURTOSIS_GROWTH * np.sqrt(min(n, m))
     error = np.sqrt((kurtosis - 1.0) * (1.0 / n + 1.0 / m))
-    differences = np.abs(target - source)[pooled > 0.0] / pooled[pooled > 0.0]
-    return float(min(1.0, 2.0 * differences.size * ndtr(-differences.max(initial=0.0) / error)))
+    return float(min(1.0, 2.0 * changes.size * ndtr(-changes.max(initial=0.0) / error)))

@@ -37,7 +37,8 @@ def describe_data(story: Story) -> str:
         [
             "Traffic deaths per 100,000 people in 48 US states",
             f"  source: {story.n_source} rows, 1980 to 1995, with the deaths",
-            f"  target: {story.n_target} rows, 1996 to 2004; the deaths are not used until the last table",
+            f"  target: {story.n_target} rows, 1996 to 2004; {len(story.labelled)} labels used in step 4, "
+            "the rest at the end",
             f"  {story.n_columns} columns: speed limits, seat-belt and alcohol laws, miles driven, ...",
             _wrap(
                 f"The shift: {story.fast_target} target rows have a speed limit of 70 mph or more. In the source, "

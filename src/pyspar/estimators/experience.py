@@ -88,8 +88,8 @@ def judge_outcome(
     -------
     {"unknown", "no-shift", "hurts", "unverified"}
         "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot
-        be computed. "no-shift" if source and target rows cannot be distinguished. "hurts" if the expected error
-        exceeds 1.1 times the error at home. "unverified" otherwise: a shift was found, the error is not expected to
+        be computed. "hurts" if the expected error exceeds 1.1 times the error at home, or 1.3 times if no shift was
+        found. "no-shift" if source and target rows cannot be distinguished. "unverified" otherwise: a shift was found, the error is not expected to
         increase much, and only labels can verify that.
 
     Examples
@@ -99,9 +99,9 @@ def judge_outcome(
     """
     if unseen or not outside <= OUTSIDE_LIMIT or not (np.isfinite(expected) and np.isfinite(home)):
         return "unknown"
-    if not separation.found:
-        return "no-shift"
-    return "hurts" if expected > HURTS_RATIO * home else "unverified"
+    if expected > HURTS_RATIO * home and (separation.found or expected > EXCESS * home):
+        return "hurts"
+    return "unverified" if separation.found else "no-shift"
 
 
 def separation_class(separation: Separation) -> str:
