@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs package reproduce clean
+.PHONY: help demo test slow lint format bench peers evidence evidence-peers labels labels-peers networks trust faults docs package reproduce clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -38,8 +38,11 @@ demo: $(VENV)/.demo  ## forecast, repair and correct on real data with a natural
 	@$(BIN)/spar demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.
-test: lint  ## lint, type-check and run every test
+test: lint  ## lint, type-check and run the tests; make slow runs the others
 	$(ONE_THREAD) SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2
+
+slow: $(VENV)/.dev  ## the slow tests: examples of the gallery, pages with heavy libraries, long runs
+	$(ONE_THREAD) SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 -m slow
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -71,7 +71,14 @@ def page_id(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=page_id)
+SLOW_PAGES = {"huggingface.md", "mlflow.md", "onnx.md"}  # most of their time is the import of the library
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.name in SLOW_PAGES)) for page in PAGES_WITH_CODE],
+    ids=page_id,
+)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, spar, request):
     """``pytest --update-golden`` writes the output into the page."""
     monkeypatch.chdir(tmp_path)

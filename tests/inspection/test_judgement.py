@@ -54,7 +54,7 @@ CASES = [
     (judge(1.0, OLS=5.0, Bayes_SpAR=7.0), "hurts", "serious", "OLS", {"SPAR001", "SPAR012"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.0), "unverified", "warning", "Bayes-SpAR", {"SPAR015"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.5), "unverified", "warning", "OLS", {"SPAR015", "SPAR012"}),
-    (judge(1.0, OLS=5.0, Bayes_SpAR=2.0, separation=NO_SHIFT), "no-shift", "info", "Bayes-SpAR", {"SPAR002"}),
+    (judge(1.0, OLS=5.0, Bayes_SpAR=1.2, separation=NO_SHIFT), "no-shift", "info", "Bayes-SpAR", {"SPAR002"}),
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=MATCHED), "no-shift", "info", "Bayes-SpAR", {"SPAR002"}),
     (judge(1.0, OLS=np.inf, Bayes_SpAR=np.inf), "unknown", "serious", "Bayes-SpAR", {"SPAR016"}),
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, gap="all rows are new"), "unknown", "serious", "Bayes-SpAR", {"SPAR016"}),

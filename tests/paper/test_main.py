@@ -56,6 +56,7 @@ def group_is_gone(group):
     return False
 
 
+@pytest.mark.slow
 def test_a_suite_that_is_killed_at_random_times_ends_with_the_same_files(mini, tmp_path):
     start_time = time.monotonic()
     reproduce(read_suite("alpha"), mini)
@@ -81,6 +82,7 @@ def test_ctrl_c_ends_the_child_processes_too(tmp_path):
     assert group_is_gone(process.pid)
 
 
+@pytest.mark.slow
 @needs_process_groups
 def test_ctrl_c_ends_the_wait_for_another_process(mini):
     spec = mini.specs(make_miniature(read_suite("alpha")))[0]

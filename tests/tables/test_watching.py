@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pyspar import InputError
@@ -102,8 +104,6 @@ def test_other_files_in_a_folder_are_ignored(tmp_path):
 
 @pytest.mark.parametrize(("limit", "code"), [("25", 3), ("1e9", 0)])
 def test_the_exit_code_of_the_command_is_that_of_the_last_batch(spar, folder, limit, code):
-    import json
-
     result = spar("watch", folder / "model.skops", folder / "inbox", "--once", "--json", "--limit", limit)
     assert result.exit_code == code, result.output
     lines = [json.loads(line) for line in result.stdout.splitlines()]
@@ -111,3 +111,65 @@ def test_the_exit_code_of_the_command_is_that_of_the_last_batch(spar, folder, li
     text = spar("watch", folder / "model.skops", folder / "inbox", "--once", "--limit", limit).stdout
     assert ("ALARM    b.csv" in text) == (code == 3)
     assert spar("watch", folder / "none.skops", folder / "inbox", "--once").exit_code == 2
+
+
+@pytest.fixture
+def labelled(folder, source):
+    """The folder, with three batches that have the features of the source: without harm, with harm, without labels."""
+    (folder / "labelled").mkdir()
+    batch = source[:60]
+    batch.to_csv(folder / "labelled" / "a.csv", index=False)
+    batch.assign(price=batch["price"] + 100.0).to_csv(folder / "labelled" / "b.csv", index=False)
+    batch.assign(price=np.nan).to_csv(folder / "labelled" / "c.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["model", "source"])
+def test_labels_in_a_batch_measure_the_error_and_raise_the_alarm(spar, labelled, kind):
+    model = ["model.skops"] if kind == "model" else ["source.csv", "--label", "price", "--id", "home"]
+    options = [labelled / "labelled", "--once", "--limit", "40", *model[1:]]
+    result = spar("watch", labelled / model[0], *options, "--json")
+    assert result.exit_code == 0, result.output  # the last batch has no labels
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["alarm"] for line in lines] == [False, True, False]
+    assert [line["measured_labels"] for line in lines] == [60, 60, 0]
+    assert lines[0]["measured"] < 40 < lines[1]["measured_interval95"][0] < lines[1]["measured"]
+    assert lines[1]["measured"] == pytest.approx(np.hypot(100.0, lines[0]["measured"]), rel=0.1)
+    assert [line["relation_changed"] for line in lines] == [False, True, True]
+    assert [line["labels"] for line in lines] == [60, 120, 120]
+    assert lines[2]["measured"] is lines[2]["measured_interval95"] is None
+    (labelled / "labelled" / "c.csv").unlink()
+    result = spar("watch", labelled / model[0], *options)
+    assert result.exit_code == 3
+    assert f"{lines[1]['measured']:.4g}" in result.stdout
+
+
+def test_a_label_column_that_is_missing_or_a_feature_is_reported(labelled):
+    request = {"model": labelled / "model.skops", "paths": (labelled / "labelled" / "a.csv",), "once": True}
+    (account,) = watch_files(WatchRequest(**request, label="pirce"))
+    assert account.state.labels == 0
+    assert "'price'" in account.notes[0]
+    (account,) = watch_files(WatchRequest(**request, label="area"))
+    assert account.state is None
+    assert "'area'" in account.error
+
+
+def test_a_limit_between_the_interval_and_the_expected_error_is_above_the_limit(spar, folder):
+    (account,) = watch_files(WatchRequest(folder / "model.skops", (folder / "inbox" / "a.csv",), once=True))
+    forecast = account.state.adapted[0]
+    limit = (forecast.interval95[0] + forecast.rmse) / 2
+    options = [folder / "model.skops", folder / "inbox" / "a.csv", "--once"]
+    result = spar("watch", *options, "--limit", limit, "--json")
+    first = json.loads(result.stdout)
+    assert (result.exit_code, first["alarm"], first["above_limit"]) == (0, False, True)
+    assert f"{limit:.4g}" in first["notes"][0]  # the limit is below the error at home
+    assert "not certain" in spar("watch", *options, "--limit", limit).stdout
+
+
+def test_a_model_that_is_corrected_by_target_labels_is_refused(spar, labelled):
+    request = Request(labelled / "source.csv", labelled / "labelled" / "b.csv", "price", identity="home")
+    adapt_files(request, save=labelled / "corrected.skops", use_target_labels=True)
+    result = spar("watch", labelled / "corrected.skops", labelled / "inbox", "--once")
+    assert result.exit_code == 2
+    assert "corrected.skops" in result.stderr
+    assert "without --use-target-labels" in result.stderr

@@ -29,14 +29,22 @@ def watch(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL_OR_SOURCE", help="A .skops file of spar adapt --save, or labelled rows.", show_default=False
+            metavar="MODEL_OR_SOURCE",
+            help="A .skops file of spar adapt --save, saved without --use-target-labels, or labelled rows.",
+            show_default=False,
         ),
     ],
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="FOLDER_OR_FILES", help="The target: each file is one batch.", show_default=False),
     ],
-    label: Annotated[str | None, typer.Option(help="The label column of the source.", show_default=False)] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="The label column of the source, and of batches with labels. The default is the label of the model.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[
         float | None,
         typer.Option(help="The largest tolerable RMSE. The default is the error at home.", show_default=False),
@@ -51,7 +59,8 @@ def watch(
 ) -> None:
     """Watch a target that arrives in files, and raise an alarm if the error is too large.
 
-    There is an alarm if the lower end of the 95 % interval of the RMSE exceeds the limit.
+    There is an alarm if the lower end of the 95 % interval of the RMSE exceeds the limit. Labels in a batch measure the
+    RMSE; otherwise it is a forecast.
     """
     is_alarm, failed = False, False
     with handle_errors(debug=debug, stopped="stopped"):
@@ -81,9 +90,9 @@ def _print_batch(account: WatchAccount, *, as_json: bool) -> None:
         console.print(Text(printable(f"error: {account.path.name}: {account.error}")))
         return
     after = state.adapted[0]
-    mark = "ALARM" if state.alarm else "no alarm"
     text = (
-        f"{mark:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
+        f"{state.verdict:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
         f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, {state.rows:,.0f} rows"
     )
-    console.print(Text(printable("; ".join([text, *account.notes])), style="red" if state.alarm else ""))
+    text = "; ".join(filter(None, [text, state.describe_labels(), *account.notes]))
+    console.print(Text(printable(text), style="red" if state.alarm else "yellow" if state.above_limit else ""))

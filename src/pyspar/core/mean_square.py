@@ -70,7 +70,7 @@ class SquaredErrors:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a central interval of the RMSE on all rows, if these rows were drawn at random from them."""
-        with_one_more = self + SquaredErrors(1, self.largest, self.largest**2, self.largest)
+        with_one_more = self + SquaredErrors(1, self.largest, self.largest * self.largest, self.largest)
         high = with_one_more.rmse * rmse_factor(self.n, with_one_more.variation, (1.0 - level) / 2.0)
         return self.rmse * rmse_factor(self.n, self.variation, (1.0 + level) / 2.0), high
 

@@ -87,10 +87,10 @@ def judge_outcome(
     Returns
     -------
     {"unknown", "no-shift", "hurts", "unverified"}
-        "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot
-        be computed. "hurts" if the expected error exceeds 1.1 times the error at home, or 1.3 times if no shift was
-        found. "no-shift" if source and target rows cannot be distinguished. "unverified" otherwise: a shift was found, the error is not expected to
-        increase much, and only labels can verify that.
+        "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot be
+        computed. "hurts" if the expected error exceeds 1.1 times the error at home, or 1.3 times if no shift was found.
+        "no-shift" if source and target rows cannot be distinguished. "unverified" otherwise: a shift was found, the
+        error is not expected to increase much, and only labels can verify that.
 
     Examples
     --------

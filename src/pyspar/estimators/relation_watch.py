@@ -50,16 +50,20 @@ class RelationWatch:
         """The reciprocal of the largest evidence so far."""
         return float(np.exp(-self._largest))
 
-    def add(self, Z: Any, y: Any) -> Self:
-        """Return a watch with the labels of more rows; NaN where unknown."""
+    def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
+        """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
         rows = self._estimator._rows(Z)
         labels, _ = read_labels(y, len(rows), "TargetWatch.update")
         if labels.shape[1] != self._labels.shape[1]:
             raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
         known = np.isfinite(labels).any(axis=1)
+        return rows[known], labels[known]
+
+    def add(self, rows: Matrix, labels: Matrix) -> Self:
+        """Return a watch with the labels of more rows, as ``read`` returns them."""
         new = copy.copy(self)
-        new._rows, new._labels = np.vstack([self._rows, rows[known]]), np.vstack([self._labels, labels[known]])
-        if known.any():
+        new._rows, new._labels = np.vstack([self._rows, rows]), np.vstack([self._labels, labels])
+        if len(rows):
             new._largest = max(self._largest, new._log_evidence())
         return new
 

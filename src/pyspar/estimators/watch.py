@@ -2,8 +2,8 @@
 
 Each batch is added to the moments of the recent target. The regressor is adapted to these moments, which needs no
 other rows. The watch raises an alarm if the lower end of the calibrated 95 % interval of the RMSE exceeds a limit, by
-default the error at home. Labels that arrive later are compared with the source by a test that is valid after every
-batch.
+default the error at home. Labels, if there are any, measure the RMSE, and are compared with the source by a test that
+is valid after every batch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from pyspar.core.arrays import Matrix
 from pyspar.core.forecast import Forecast
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.estimators.base import AdaptableRegressor, refuse_corrected
+from pyspar.errors import warn
+from pyspar.estimators.base import AdaptableRegressor, refuse_corrected, weights_of
 from pyspar.estimators.pipelines import find_regressor, list_layers, replace_regressor
 from pyspar.estimators.relation_watch import RELATION_LEVEL, RelationWatch
 from pyspar.estimators.validation import is_number, target_moments
 from pyspar.wording import format_interval, format_number
+
+MIN_LABELS = 10
+"""Fewer labels do not prevent the alarm of a forecast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +50,25 @@ class WatchState:
         adapting.
     alarm : bool
         Whether the lower end of the 95 % interval of the adapted regressor's RMSE exceeds the limit, for any output.
+        Labels come first. There is an alarm if the lower end of the interval of the measured RMSE exceeds the limit,
+        and none if its upper end does not exceed the limit, with at least 10 labels. Otherwise the forecast decides.
+    above_limit : bool
+        Whether the RMSE exceeds the limit, for any output. This is the measured RMSE with at least 10 labels, otherwise
+        the larger of the measured and the expected RMSE. Without an alarm it is not certain.
     limits : tuple of float
         The limit of each output.
     estimator : the regressor or pipeline, adapted to the recent target
+    measured : tuple of SquaredErrors
+        The errors of the adapted regressor on the labelled rows among the recent batches, per output: ``n``, ``rmse``
+        and ``interval()``, which contains the RMSE on all rows with probability 95 % if the labelled rows were drawn at
+        random. ``n`` is 0 without labels. With ``decay`` these are the labels of the latest batch.
     labels : int
-        The number of labelled rows so far.
+        The number of labelled rows since the start of the watch.
     relation_p_value : float
-        For the hypothesis that features and labels have the same linear relation as in the source, from all labels so
-        far. It is valid at any time: without a change it falls below 0.05 in at most 5 % of all watches, regardless of
-        how often it is checked. It assumes normal noise, and never increases.
+        For the hypothesis that features and labels have the same linear relation as in the source, from all labels
+        since the start of the watch; it does not follow ``window`` or ``decay``. It is valid at any time: without a
+        change it falls below 0.05 in at most 5 % of all watches, regardless of how often it is checked. It assumes
+        normal noise, and never increases. After a correction of the model, create a new watch.
     relation_changed : bool
         Whether ``relation_p_value`` is at most 0.05.
     """
@@ -64,6 +80,8 @@ class WatchState:
     alarm: bool
     limits: tuple[float, ...]
     estimator: Any
+    above_limit: bool = False
+    measured: tuple[SquaredErrors, ...] = ()
     labels: int = 0
     relation_p_value: float = 1.0
 
@@ -71,21 +89,37 @@ class WatchState:
     def relation_changed(self) -> bool:
         return self.relation_p_value <= RELATION_LEVEL
 
+    @property
+    def verdict(self) -> str:
+        """The verdict as text: "ALARM", "above the limit, not certain" or "no alarm"."""
+        return "ALARM" if self.alarm else "above the limit, not certain" if self.above_limit else "no alarm"
+
+    def describe_labels(self) -> str:
+        """Return the measured RMSE and the test of the relation as text, which is empty without labels."""
+        if not self.labels:
+            return ""
+        parts = [
+            f"measured RMSE {format_number(errors.rmse)} (95 %: {format_interval(errors.interval())}) on "
+            f"{errors.n:,} labels"
+            for errors in self.measured
+            if errors.n
+        ]
+        relation = "changed" if self.relation_changed else "no change found"
+        p_value = format_number(self.relation_p_value, 2)
+        return ", ".join([*parts, f"relation from {self.labels:,} labels: {relation} (p = {p_value})"])
+
     def __repr__(self) -> str:
         errors = ", ".join(
             f"{format_number(after.rmse)} (95 %: {format_interval(after.interval95)}; limit {format_number(limit)}; "
             f"{format_number(before.rmse)} without adapting)"
             for after, before, limit in zip(self.adapted, self.before, self.limits)
         )
-        text = f"batch {self.batch}: {'ALARM, ' if self.alarm else ''}expected RMSE {errors} on {self.rows:,.0f} rows"
-        if self.labels:
-            relation = "changed" if self.relation_changed else "no change found"
-            text += f"; {self.labels:,} labels: {relation} (p = {format_number(self.relation_p_value, 2)})"
-        return text
+        text = f"batch {self.batch}: {self.verdict}; expected RMSE {errors} on {self.rows:,.0f} rows"
+        return "; ".join(filter(None, [text, self.describe_labels()]))
 
 
 class TargetWatch:
-    """Adapt a fitted regressor to unlabelled batches, and raise an alarm if its expected error is too large.
+    """Adapt a fitted regressor to batches, and raise an alarm if its expected or measured error is too large.
 
     Parameters
     ----------
@@ -93,10 +127,11 @@ class TargetWatch:
         It is not changed.
     limit : float, optional
         The watch raises an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds
-        the limit. The default is the error at home (``home_rmse``) of each output. A shift that does not change the
-        features raises no alarm; only labels show it.
+        the limit. The default is the error at home (``home_rmse``) of each output; a lower limit causes a warning. A
+        shift that does not change the features raises an alarm only if labels are passed.
     window : int, optional
-        The number of recent batches to use.
+        The number of recent batches to use, for the forecast and for the measured error. The test of the relation uses
+        all labels since the start of the watch.
     decay : float in (0, 1), optional
         The factor by which the weights of earlier batches are multiplied at each new batch. Pass either this or
         ``window``.
@@ -121,7 +156,10 @@ class TargetWatch:
         if limit is not None and (not is_number(limit) or not 0.0 < float(limit) < np.inf):
             raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
         if (window is None) == (decay is None):
-            raise ValueError("pass either window, a number of batches, or decay, the factor for earlier batches")
+            raise ValueError(
+                "pass either window, a number of batches, or decay, the factor for earlier batches; window=1 judges "
+                "each batch alone"
+            )
         if window is not None and (not isinstance(window, Integral) or not is_number(window) or window < 1):
             raise ValueError(f"window must be an integer of at least 1, got {window!r}")
         if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
@@ -129,19 +167,30 @@ class TargetWatch:
         self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
+        if any(limit < home for limit, home in zip(self._limits, homes)):
+            pairs = zip(self._limits, homes)
+            texts = [f"{format_number(low)} < {format_number(home)}" for low, home in pairs if low < home]
+            warn(
+                f"the limit is below the error at home ({', '.join(texts)}), so that rows without a shift exceed it; "
+                "choose a limit above home_rmse()",
+                stacklevel=2,
+            )
         self._decay = None if decay is None else float(decay)
         self._recent: deque[Moments] = deque(maxlen=1 if window is None else int(window))
+        self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)
         self._batches = 0
         self._relation = RelationWatch(regressor)
 
     def update(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> WatchState:
         """Add a batch of target rows, and return the new state. An invalid batch raises and changes nothing.
 
-        ``y`` are labels of the batch, with NaN where unknown, if there are any; they are used by ``relation_p_value``
-        alone, without the weights.
+        ``y`` are labels of the batch, with NaN where unknown, if there are any. They measure the error and test the
+        relation, without the weights. They do not change the regressor.
         """
-        estimator, Z = self._estimator, find_regressor(self.model, Z).Z
-        relation = self._relation if y is None else self._relation.add(Z, y)
+        estimator, Z, relation = self._estimator, find_regressor(self.model, Z).Z, self._relation
+        d, n_outputs = estimator._source.n_features, len(self._limits)
+        labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
+        relation = relation.add(*labelled)
         batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
         if self._decay is not None and self._recent:
             batch = self._recent[-1].discounted(self._decay) + batch
@@ -149,16 +198,20 @@ class TargetWatch:
         target = reduce(add, recent)
         adapted, plain = estimator.adapted(target), copy.copy(estimator).reset()
         after, before = _forecasts(adapted, target), _forecasts(plain, target)
-        self._recent, self._relation = recent, relation
+        recent_labels = deque([*self._labelled, labelled], maxlen=self._labelled.maxlen)
+        rows, labels = (np.vstack(parts) for parts in zip(*recent_labels))
+        measured = _measure(adapted, rows, labels)
+        verdicts = [_judge(*each) for each in zip(after, measured, self._limits)]
+        self._recent, self._labelled, self._relation = recent, recent_labels, relation
         self._batches += 1
-        # NaN is an alarm.
-        alarm = any(not forecast.interval95[0] <= limit for forecast, limit in zip(after, self._limits))
         return WatchState(
             batch=self._batches,
             rows=target.weight,
             adapted=after,
             before=before,
-            alarm=alarm,
+            alarm=any(alarm for alarm, _ in verdicts),
+            above_limit=any(above for _, above in verdicts),
+            measured=measured,
             limits=self._limits,
             estimator=replace_regressor(self.model, adapted),
             labels=relation.labels,
@@ -186,3 +239,25 @@ def find_last_regressor(model: Any) -> AdaptableRegressor:
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
     forecasts = estimator.expected_rmse(target)
     return (forecasts,) if isinstance(forecasts, Forecast) else tuple(forecasts)
+
+
+def _measure(estimator: Any, rows: Matrix, labels: Matrix) -> tuple[SquaredErrors, ...]:
+    """Return the errors of each output; an error of a known label that exceeds float64 is infinite."""
+    coef, intercept = weights_of(estimator)
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = rows @ coef + intercept - labels
+        errors[np.isnan(errors) & ~np.isnan(labels)] = np.inf
+        return tuple(map(SquaredErrors.of, errors.T))
+
+
+def _judge(forecast: Forecast, measured: SquaredErrors, limit: float) -> tuple[bool, bool]:
+    """Return whether there is an alarm, and whether the RMSE exceeds the limit. NaN in a forecast is an alarm."""
+    if measured.n:
+        low, high = measured.interval()
+        if low > limit:
+            return True, True
+        if measured.n >= MIN_LABELS and high <= limit:
+            return False, False
+    alarm = not forecast.interval95[0] <= limit
+    estimates = [measured.rmse] if measured.n >= MIN_LABELS else [measured.rmse, forecast.rmse]
+    return alarm, alarm or any(rmse > limit for rmse in estimates)

@@ -152,7 +152,8 @@ class Judgement:
         if self.labels_show_harm:
             return "hurts"
         outcome = self.judge_forecast(self.recommended)
-        outcome = "hurts" if self.judge_forecast(self.before) == "hurts" else outcome
+        if self.separation.found and self.judge_forecast(self.before) == "hurts":
+            outcome = "hurts"
         if self.labels is None or self.labels.n < MIN_LABELS:
             return outcome
         if outcome == "hurts" and self.labels.rmse > EXCESS * self.home:

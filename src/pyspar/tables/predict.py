@@ -107,6 +107,16 @@ def load_rows_for(
     return table, used, (*table.notes, *notes)
 
 
+def find_label_of(model: Any) -> str | None:
+    """Return the label column of the source of a model of ``spar adapt``, which is stored with its formats, or None."""
+    pipeline = _without_correction(model)
+    encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
+    if not isinstance(encoder, TableEncoder):
+        return None
+    used = set(encoder.feature_names_in_)
+    return next((name for name in getattr(encoder, "formats_", {}) if name not in used), None)
+
+
 def _without_correction(model: Any) -> Any:
     return model.model if isinstance(model, TargetCorrection) else model
 

@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pyspar.errors import InputError
+from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.pipelines import list_layers
 from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.progress import SILENT, Progress
-from pyspar.sources.files.header import suffix_of
+from pyspar.sources.files.header import suffix_of, suggest_column
+from pyspar.tables.encode import as_numbers
 from pyspar.tables.in_memory import load_files
-from pyspar.tables.predict import describe_unseen, load_rows_for
+from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
 from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
 from pyspar.wording import list_some
@@ -37,17 +41,24 @@ class WatchAccount:
         """Return numbers, text and lists for JSON; numbers that are not finite become None."""
         if self.state is None:
             return {"file": str(self.path), "error": self.error}
-        after, before = self.state.adapted[0], self.state.before[0]
+        after, before, measured = self.state.adapted[0], self.state.before[0], self.state.measured[0]
         found = {
             "file": str(self.path),
             "batch": self.state.batch,
             "rows": round(self.state.rows),
             "alarm": self.state.alarm,
+            "above_limit": self.state.above_limit,
             "limit": self.state.limits[0],
             "expected": after.rmse,
             "interval80": list(after.interval80),
             "interval95": list(after.interval95),
             "expected_not_adapted": before.rmse,
+            "measured": measured.rmse if measured.n else None,
+            "measured_interval95": list(measured.interval()) if measured.n else None,
+            "measured_labels": measured.n,
+            "labels": self.state.labels,
+            "relation_p_value": self.state.relation_p_value if self.state.labels else None,
+            "relation_changed": self.state.relation_changed,
             "notes": list(self.notes),
         }
         return dict(to_plain(found))
@@ -58,7 +69,8 @@ class WatchRequest:
     """The model or labelled source, the files or folders to watch, and how.
 
     ``once`` reads the files that exist and stops. Otherwise the folders are read again every ``seconds`` seconds. A new
-    file is used when its size has not changed between two readings of its folder.
+    file is used when its size has not changed between two readings of its folder. Batches with the column ``label`` are
+    labelled; the default is the label of the model.
     """
 
     model: Path
@@ -98,6 +110,7 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
     """
     request.check()
     watch: TargetWatch | None = None
+    warnings: list[str] = []
     used: set[Path] = set()
     sizes: dict[Path, int] = {}
     while True:
@@ -110,9 +123,13 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
             used.add(path)
             try:
                 if watch is None:
-                    watch = TargetWatch(_fit_model(request, path, progress), limit=request.limit, window=request.window)
-                batch = _read_batch(watch, path, request.identity)
-                yield WatchAccount(path, watch.update(batch), notes=describe_unseen(watch.model, batch))
+                    model = _fit_model(request, path, progress)
+                    with collect_warnings() as warnings:
+                        watch = TargetWatch(model, limit=request.limit, window=request.window)
+                batch, labels, notes = _read_batch(watch.model, path, request)
+                state = watch.update(batch, labels)
+                yield WatchAccount(path, state, notes=(*warnings, *notes, *describe_unseen(watch.model, batch)))
+                warnings = []
             except (InputError, ValueError, TypeError) as error:
                 if watch is None:
                     raise
@@ -150,14 +167,29 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
     """Return the saved model, or a fit on the source; the first batch determines how its columns are compared."""
     if request.model.suffix.lower() == ".skops":
-        return load_model(request.model)
+        model = load_model(request.model)
+        if isinstance(model, TargetCorrection) or hasattr(list_layers(model)[-1], "drift_"):
+            raise InputError(
+                f"{str(request.model)!r} is corrected by target labels; spar watch needs a model saved without "
+                "--use-target-labels"
+            )
+        return model
     inputs = load_files(
         Request(request.model, first, request.label, identity=request.identity, drop=request.drop), progress
     )
     return Pipeline([("columns", inputs.make_encoder()), ("regressor", inputs.fit(BayesSpARRegressor()))])
 
 
-def _read_batch(watch: TargetWatch, path: Path, identity: str | None) -> Any:
-    """Return the rows of a file, read as ``spar predict`` reads them."""
-    table, used, _ = load_rows_for(watch.model, path, "target", identity=identity)
-    return table.frame[used] if set(used) <= set(table.frame.columns) else table.frame
+def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the rows of a file, read as ``spar predict`` reads them, their labels or None, and notes."""
+    label = request.label or find_label_of(model)
+    table, used, _ = load_rows_for(model, path, "target", identity=request.identity, label=label)
+    frame = table.frame
+    rows = frame[used] if set(used) <= set(frame.columns) else frame
+    if label in used:
+        raise InputError(f"--label {label!r} is a feature of the model; choose another column")
+    if label not in frame.columns:
+        is_wrong = request.label is not None and request.model.suffix.lower() == ".skops"
+        return rows, None, (f"no label column {label!r}; {suggest_column(str(label), frame.columns)}",) * is_wrong
+    labels = as_numbers(frame[label]).astype(np.float64)
+    return rows, None if np.isnan(labels).all() else labels, ()

@@ -39,7 +39,12 @@ def few_checkpoints(monkeypatch):
     monkeypatch.setattr(run_module, "train", train_without_checkpoint)
 
 
-@pytest.mark.parametrize("name", NETWORK_SUITES)
+SLOW_SUITES = {"povertymap-unlabeled", "rcf-mnist", "chair-angles"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_SUITES)) for name in NETWORK_SUITES]
+)
 def test_a_miniature_of_every_suite_runs_end_to_end(name, mini, few_checkpoints):
     pytest.importorskip("torch")
     pytest.importorskip("optuna")

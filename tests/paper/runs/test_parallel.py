@@ -56,6 +56,7 @@ def test_a_pipe_that_breaks_within_a_message_is_a_failure(run):
     assert "-9" in outcome.reason
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_files_as_one(mini, tmp_path):
     suite = read_suite("alpha")
     one, two = replace(mini, out=tmp_path / "one"), replace(mini, out=tmp_path / "two", jobs=2)
