@@ -44,6 +44,15 @@ def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
 
 
+def format_p_value(value: float) -> str:
+    """Return a p-value; values below the range of float64 are not written as zero.
+
+    >>> format_p_value(0.0312), format_p_value(2.1e-11), format_p_value(0.0)
+    ('p = 0.031', 'p = 2.1·10⁻¹¹', 'p < 10⁻³⁰⁰')
+    """
+    return "p < 10⁻³⁰⁰" if value < 1e-300 else f"p = {format_number(value, 2)}"
+
+
 def format_percent(value: float | None, digits: int = 1) -> str:
     """Return a fraction in per cent. Values that round to 0 or 100 but differ are written as "under" or "over".
 

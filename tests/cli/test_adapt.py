@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_the_account_names_every_column_that_is_imputed_ignored_or_unseen(spar, 
     assert "'Trier'" in unseen
     ignored = [line.partition(":")[0] for line in lines_of(result.stdout, "ignored")]
     assert ignored == ["remark", "empty", "country", "agent"]
-    assert lines_of(result.stdout, "true") == []
+    assert lines_of(result.stdout, "measured") == []
     assert result.stderr == ""
 
 
@@ -98,7 +99,7 @@ def test_the_account_prints_the_expected_and_true_errors(spar, files, source, ta
     for method in ("bayes", "spar", "ols", "ridge", "pcr"):
         account = adapt_files(Request(*map(Path, paths), "price"), method=method)
         out = spar("adapt", *paths, *LABEL, "--method", method).stdout
-        expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "true", "noise"))
+        expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "measured", "noise"))
         low, high = account.expected.after.interval95
         assert f"{account.expected.after.rmse:.4g} ({method}; 95 %: {low:.4g} to {high:.4g})" in expected
         assert f"{account.scored.rmse:.4g} ({method})" in true
@@ -123,7 +124,7 @@ def test_labels_of_the_target_only_score_the_predictions(spar, files, source, ta
     result = spar("adapt", *files(source, target), *LABEL, "-o", labelled)
     assert without.exit_code == result.exit_code == 0
     assert plain.read_text() == labelled.read_text()
-    assert lines_of(result.stdout, "true")
+    assert lines_of(result.stdout, "measured")
 
 
 @pytest.mark.parametrize("method", ["ols", "ridge", "pcr"])
@@ -213,7 +214,7 @@ def test_text_instead_of_target_labels_is_a_note(spar, files, source, target):
     for stream in ((), ("--stream",)):
         result = spar("adapt", *files(source, target.assign(price="to come")), *LABEL, *stream)
         assert result.exit_code == 0, result.output
-        assert lines_of(result.stdout, "true") == []
+        assert lines_of(result.stdout, "measured") == []
         assert any("price" in note for note in lines_of(result.stdout, "note"))
 
 
@@ -231,3 +232,16 @@ def test_an_error_beyond_float64_is_reported_as_unknown(spar, files, source, tar
     assert result.exit_code == 0, result.output
     (line,) = lines_of(result.stdout, "expected")
     assert line.startswith("unknown")
+
+
+def test_findings_about_moved_columns_and_implausible_predictions_are_reported(spar, files, tmp_path):
+    rng = np.random.default_rng(0)
+    source = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    source["price"] = 10.0 + source["a"] + 0.1 * rng.normal(size=60)
+    target = pd.DataFrame({"a": rng.normal(size=30) + 100.0, "b": rng.normal(size=30)})
+    result = spar("adapt", *files(source, target), *LABEL, "--method", "ols", "--json")
+    found = {finding["code"]: finding["text"] for finding in json.loads(result.stdout)["findings"]}
+    assert set(found) == {"SPAR009", "SPAR018"}
+    assert "'a'" in found["SPAR009"]
+    assert found["SPAR018"].startswith("30 of 30 ")
+    assert json.loads(spar("adapt", *files(source, source), *LABEL, "--json").stdout)["findings"] == []

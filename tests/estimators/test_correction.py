@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, rows_to_label
 
@@ -148,6 +148,34 @@ def test_features_come_from_the_pipeline_or_from_a_transformer(shifted):
     np.testing.assert_allclose(by_pipe.predict(Z), by_transformer.predict(Z))
     np.testing.assert_allclose(by_pipe.predict(Z), by_fitted.predict(Z))
     assert np.abs(by_pipe.predict(Z) - y - Z[:, 0] * Z[:, 1]).max() < 0.5
+
+
+@pytest.mark.parametrize("encode", [OrdinalEncoder(), OneHotEncoder()])
+def test_missing_numbers_inside_a_pipeline_are_imputed_by_the_mean(encode):
+    rng = np.random.default_rng(0)
+    X, Z = mixed_table(rng, 300)[["a", "town"]], mixed_table(rng, 200)[["a", "town"]]
+    encoder = ColumnTransformer([("num", "passthrough", ["a"]), ("cat", encode, ["town"])])
+    model = make_pipeline(encoder, HistGradientBoostingRegressor()).fit(X, X["a"].fillna(0.0))
+    mean = Z["a"].mean()
+    labels = hide(model.predict(Z) + 2.0 * Z["a"].fillna(mean).to_numpy(), 100)
+    fixed = TargetCorrection(model).fit(Z, labels)
+    rows = Z.head(2).assign(a=[np.nan, mean])
+    rise = fixed.predict(rows) - model.predict(rows)
+    np.testing.assert_allclose(rise, 2.0 * mean, atol=0.1)
+    few = Z.dropna().head(50)  # NaN in predict alone
+    noise = rng.normal(size=50)
+    assert np.isfinite(TargetCorrection(model).fit(few, hide(model.predict(few) + noise, 10)).predict(rows)).all()
+    assert len(rows_to_label(model, Z, 5)) == 5
+
+
+def test_an_array_with_missing_numbers_is_accepted_if_the_pipeline_accepts_it(shifted):
+    _, Z, y = shifted
+    holes = np.where(np.arange(Z.size).reshape(Z.shape) % 11 == 0, np.nan, Z)
+    accepts = make_pipeline(StandardScaler(), HistGradientBoostingRegressor()).fit(Z, y)
+    assert np.isfinite(TargetCorrection(accepts).fit(holes, hide(y + 1.0, 20)).predict(holes)).all()
+    refuses = make_pipeline(StandardScaler(), LinearRegression()).fit(Z, y)
+    with pytest.raises(ValueError, match="NaN"):
+        TargetCorrection(refuses).fit(holes, hide(y, 20))
 
 
 def test_intervals_and_expected_error_hold(shifted):

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import pyspar
 from pyspar import BayesSpARRegressor, InputError, MissingExtraError, Moments, Report, SpARRegressor, report
@@ -207,9 +210,18 @@ def test_save_writes_the_format_of_the_suffix_and_rejects_others(made, html, tmp
 def test_a_report_has_its_command_and_versions(made):
     found = made.as_dict()
     assert found["format"] == "pyspar-report-1"
-    assert found["command"] == "pyspar.report(SpARRegressor().fit(X, y), Z, groups=groups)"
+    assert found["command"] == "pyspar.report(SpARRegressor().fit(X, y), Z, target_groups=target_groups)"
     assert set(found["versions"]) == {"pyspar", "python", "numpy", "scipy", "scikit-learn"}
     assert isinstance(made, Report)
+
+
+def test_the_shown_call_distinguishes_the_labels_of_the_target(shifted):
+    X, y, Z = shifted
+    model = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
+    found = report(model, Z, source=(X, y), y=np.zeros(len(Z)), outputs=["target"])
+    assert found.command.endswith("Z, source=(X, y), y=y_target)")
+    assert "'target'" in found.title
+    assert found.as_dict()["before"] == "LinearRegression"
 
 
 def test_the_code_in_docs_report_runs(capsys):
@@ -260,7 +272,7 @@ def test_the_label_has_the_name_of_its_series_and_columns_those_of_the_table(shi
 def test_an_unpaired_surrogate_in_a_name_is_escaped_and_restored(shifted, tmp_path):
     X, y, Z = shifted
     names = ["one \ud800", *map(str, range(7))]
-    found = report(SpARRegressor().fit(X, y), Z, columns=names, outputs=["y\udfff"], groups=["g\udc80"] * len(Z))
+    found = report(SpARRegressor().fit(X, y), Z, columns=names, outputs=["y\udfff"], target_groups=["g\udc80"] * len(Z))
     found.save(tmp_path / "r.json")
     found.save(tmp_path / "r.html")
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["columns"][0] == names[0]

@@ -52,6 +52,10 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
                 "after": _describe_forecast(correction.expected),
                 "relation_p_value": correction.p_value,
             },
+            "findings": [
+                {"code": finding.code, "severity": finding.severity, "text": finding.text, "advice": finding.advice}
+                for finding in account.findings
+            ],
             "notes": account.notes,
             "output": account.output,
             "model_file": account.save,

@@ -15,6 +15,7 @@ from pyspar.wording import (
     describe_new_categories,
     format_interval,
     format_number,
+    format_p_value,
     format_percent,
     replace_powers,
     shorten,
@@ -22,6 +23,7 @@ from pyspar.wording import (
 
 if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
+    from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
     from pyspar.tables.correct import LabelAccount
@@ -53,7 +55,7 @@ def print_adapt(account: AdaptAccount) -> None:
         score = account.scored
         before = "" if account.method == "ols" else f"{format_number(score.rmse_least_squares)} (least squares) → "
         lines.add(
-            "true",
+            "measured",
             f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
             f"{_count_noun(score.rows, 'target row')} with a label; "
             + ("before the correction" if account.correction else "the labels did not change the predictions"),
@@ -69,7 +71,7 @@ def print_adapt(account: AdaptAccount) -> None:
             "corrected",
             f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
             f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; {test} "
-            f"(p = {format_number(correction.p_value, 2)})",
+            f"({format_p_value(correction.p_value)})",
         )
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(
@@ -77,6 +79,7 @@ def print_adapt(account: AdaptAccount) -> None:
             f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
             "in the source, so the labels carry no information about them",
         )
+    lines.add_all("findings", [_describe_finding(finding) for finding in account.findings])
     _add_notes(lines, account.data, account.notes)
     if account.output is not None:
         lines.add("wrote", f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})")
@@ -116,9 +119,7 @@ def print_inspect(account: InspectAccount) -> None:
         count = _count_noun(len(output.directions), "target direction")
         lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
-    lines.add_all(
-        "findings", [f"{finding.code} {finding.severity}: {finding.text} {finding.advice}" for finding in findings]
-    )
+    lines.add_all("findings", [_describe_finding(finding) for finding in findings])
     _add_notes(lines, account.data, account.notes)
     for path in account.written:
         lines.add("wrote", str(path))
@@ -155,7 +156,7 @@ def print_predict(account: PredictAccount) -> None:
     intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
     if account.errors is not None:
         rows = _count_noun(account.errors.n, "row")
-        lines.add("true", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label")
+        lines.add("measured", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label")
     for note in account.notes:
         lines.add("note", note)
     lines.add("wrote", f"{account.output} ({_count_noun(account.rows, 'prediction')}, {intervals})")
@@ -172,13 +173,17 @@ def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step
     lines.add("next step", next_step or judged.next_step)
 
 
+def _describe_finding(finding: Finding) -> str:
+    return f"{finding.code} {finding.severity}: {finding.text} {finding.advice}"
+
+
 def _describe_separation(inspection: Inspection) -> str:
     separation = inspection.separation
     found = "found a shift" if separation.found else "found no shift"
     found += ", but matched rows" if separation.matched else ""
     return (
-        f"the two-sample test {found} (p = {format_number(separation.p_value, 2)}); a linear classifier tells source "
-        f"from target rows with AUC {separation.auc:.2f}"
+        f"the two-sample test {found} ({format_p_value(separation.p_value)}); the expected AUC of a linear "
+        f"discriminant between source and target, computed from means and covariances, is {separation.auc:.2f}"
     )
 
 
@@ -283,7 +288,7 @@ def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool
         f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
         f"{format_number(expected.home)} at home",
     )
-    included = "'expected' and 'true' include it" if scored else "'expected' includes it"
+    included = "'expected' and 'measured' include it" if scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import Drift
-from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame
+from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame, name_regressor
 from pyspar.estimators.source_belief import predict_if_known
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -43,8 +44,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
         one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
         receives if ``model`` is a Pipeline of several steps, and otherwise the columns of the rows. In data frames,
-        numbers and booleans are used unchanged (missing ones are imputed by the mean), dates and durations are ignored,
-        and other columns are one-hot encoded as text. Features are always standardised by the target.
+        numbers and booleans are used unchanged, dates and durations are ignored, and other columns are one-hot encoded
+        as text. In both cases, missing numbers are imputed by the mean of the target. Features are always standardised
+        by the target.
 
     Attributes
     ----------
@@ -205,7 +207,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             Z = self._read(Z)
             before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
             drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
-        forecasts = [forecast_error(drift, type(self.model).__name__) for drift in drifts]
+        forecasts = [forecast_error(drift, name_regressor(self.model)) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
@@ -236,5 +238,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if isinstance(self.model, BaseEstimator):
-            tags.input_tags.allow_nan = get_tags(self.model).input_tags.allow_nan
+            is_pipeline = isinstance(self.model, Pipeline)  # its tag is always False; its predict refuses NaN
+            tags.input_tags.allow_nan = is_pipeline or get_tags(self.model).input_tags.allow_nan
         return tags

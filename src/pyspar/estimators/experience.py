@@ -51,12 +51,15 @@ class BaseRate:
     threshold : float
     is_of_outcome : bool
         Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
+    is_of_separation : bool
+        Whether these shifts had a similar separation; otherwise they had the same outcome and any separation.
     """
 
     n_tasks: int
     n_exceeded: int
     threshold: float = EXCESS
     is_of_outcome: bool = True
+    is_of_separation: bool = True
 
     @property
     def rate(self) -> float:
@@ -166,7 +169,12 @@ def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -
         found = [counts[name]] if name in counts else list(counts.values())
     else:
         found = [of_outcome[name] for of_outcome in rates.values() if name in of_outcome]
-    return BaseRate(sum(n for n, _ in found), sum(k for _, k in found), is_of_outcome=bool(counts))
+    return BaseRate(
+        sum(n for n, _ in found),
+        sum(k for _, k in found),
+        is_of_outcome=bool(counts),
+        is_of_separation=not counts or name in counts,
+    )
 
 
 @cache

@@ -97,6 +97,11 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
         output. For transformed labels the expected squared error is integrated over the distribution of each label. A
         regressor that was corrected by target labels returns a ``LabelForecast``.
 
+    Notes
+    -----
+    The forecast does not cover categories that the encoder of a pipeline has not seen: it encodes them as zeros, and
+    no warning is raised. :func:`pyspar.inspect` reports them.
+
     Examples
     --------
     >>> from sklearn.compose import TransformedTargetRegressor
@@ -122,6 +127,8 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
 
     The parameters are those of :func:`expected_rmse` and of :meth:`BayesSpARRegressor.predict_interval`. The ends for
     transformed labels are transformed back, which keeps the probability of a monotone transformation.
+    The intervals do not cover categories that the encoder of a pipeline has not seen; :func:`pyspar.inspect` reports
+    them.
 
     Examples
     --------

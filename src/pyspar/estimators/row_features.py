@@ -52,6 +52,13 @@ def check_model(model: Any) -> None:
         check_is_fitted(model)
 
 
+def name_regressor(model: Any) -> str:
+    """Return the class name of a model, or that of the last step of a pipeline."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return type(model).__name__
+
+
 def count_rows(Z: Any) -> int:
     """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
     if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
@@ -62,7 +69,9 @@ def count_rows(Z: Any) -> int:
 def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
     if features is None and isinstance(model, Pipeline) and len(model.steps) > 1:
-        return model[:-1]
+        steps = model[:-1]
+        impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(_stack(blocks)))
+        return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
     if features is not None and _is_fitted(features):
         return features
     return clone(_encode_columns(blocks[0]) if features is None else features).fit(_stack(blocks))

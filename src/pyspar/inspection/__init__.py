@@ -25,8 +25,12 @@ from pyspar.estimators.spar import SpARRegressor
 from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
 from pyspar.inspection.findings import (
+    Finding,
     derive_label_findings,
+    describe_absurd,
+    describe_moved,
     find_leading_columns,
+    find_moved_columns,
     list_feature_findings,
     sort_by_severity,
 )
@@ -288,6 +292,23 @@ def describe_gaps(unseen: UnseenRows) -> tuple[str, str]:
     count, columns = count_unseen(unseen), describe_columns(unseen.columns)
     gap = f"{count} have categories that do not occur in the source ({columns})" if is_serious(unseen) else ""
     return gap, f"The forecast does not cover {count} with unseen categories ({columns})."
+
+
+def list_quick_findings(
+    estimator: Any, target: Moments, columns: Sequence[str], predictions: Any, name: str
+) -> tuple[Finding, ...]:
+    """Return the findings that need no directions: columns whose mean moved far, and implausible predictions.
+
+    ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
+    the target has no rows in memory.
+    """
+    source, d = estimator._source, target.n_features
+    findings = [describe_moved(moved)] if (moved := find_moved_columns(source, target, columns)) else []
+    if predictions is not None and np.isfinite(predictions).all():
+        std = float(root_sum_squares(source.root_about(None)[:, d:])[0] / np.sqrt(source.weight))
+        absurd = find_absurd_rows(predictions, _get_label_range(estimator, 0), float(source.mean[d]), std)
+        findings += [] if absurd is None else [describe_absurd(absurd, name)]
+    return sort_by_severity(findings)
 
 
 def _get_label_range(estimator: Any, output: int) -> tuple[float, float] | None:

@@ -25,6 +25,7 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
 from pyspar.estimators.groups import check_groups, is_missing
+from pyspar.estimators.row_features import name_regressor
 from pyspar.inspection.findings import find_moved_columns
 from pyspar.progress import SILENT, Progress
 from pyspar.sources import moments_of
@@ -110,7 +111,7 @@ def forecast_regressor(
     separation = measure_separation(moments, target)
     return tuple(
         RegressorForecast(
-            *_forecast_output(type(model).__name__, squares[:, k], m, separation, bool(unseen)),
+            *_forecast_output(name_regressor(model), squares[:, k], m, separation, bool(unseen)),
             unseen=unseen,
             moved=moved,
             n_source=n,
@@ -156,7 +157,7 @@ def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
 def _left_out_errors(model: Any, X: Any, y: Matrix, splits: list[tuple[Any, Any]], progress: Progress) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
     errors = np.zeros((len(y), 1 if y.ndim == 1 else y.shape[1]))
-    progress.start("cross-validation", f"cross-validating {type(model).__name__}", total=len(splits), unit="folds")
+    progress.start("cross-validation", f"cross-validating {name_regressor(model)}", total=len(splits), unit="folds")
     for done, (kept, left_out) in enumerate(splits, start=1):
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)

@@ -227,7 +227,7 @@ def derive_label_findings(
     """
     yield describe_judgement(judgement)
     if absurd is not None:
-        yield _describe_absurd(absurd, name_weights(judgement.recommended))
+        yield describe_absurd(absurd, name_weights(judgement.recommended))
     if judgement.increases_error:
         yield _describe_cost(judgement)
     if has_rule and (tied := _count_ties(directions)):
@@ -277,20 +277,24 @@ def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
-def _describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
+def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
+    """Return the finding about implausible predictions of the named weights."""
     share = absurd.n_absurd / absurd.n_rows
+    verb = "is" if absurd.n_absurd == 1 else "are"
+    worst = "row" if len(absurd.rows) == 1 else "rows"
     kinds = []
     if absurd.n_negative:
-        kinds.append(f"{absurd.n_negative:,} are negative although no source label is")
+        kinds.append(f"{_count(absurd.n_negative, 'is', 'are')} negative although no source label is")
     if absurd.n_far:
         low, high = map(format_number, absurd.limits)
-        kinds.append(f"{absurd.n_far:,} are below {low} or above {high}, far outside the source labels")
+        kinds.append(f"{_count(absurd.n_far, 'is', 'are')} below {low} or above {high}, far outside the source labels")
     return Finding(
         "SPAR018",
         "serious" if share >= SERIOUS_ABSURD_SHARE else "warning",
-        f"{absurd.n_absurd:,} of {absurd.n_rows:,} predictions of {weights} ({format_percent(share)}) are implausible: "
-        f"{', and '.join(kinds)}. All predictions are between {' and '.join(map(format_number, absurd.extremes))}. The "
-        f"worst are in rows {', '.join(map(str, absurd.rows))} (counted from 0).",
+        f"{absurd.n_absurd:,} of {absurd.n_rows:,} predictions of {weights} ({format_percent(share)}) {verb} "
+        f"implausible: {', and '.join(kinds)}. All predictions are between "
+        f"{' and '.join(map(format_number, absurd.extremes))}. The worst {worst}: {', '.join(map(str, absurd.rows))} "
+        "(counted from 0).",
         "Check these rows before using their predictions, and label some of them."
         + (" Consider fitting the logarithm of the label." if absurd.n_negative else ""),
     )

@@ -242,7 +242,8 @@ class Judgement:
         if rate is None or not rate.n_tasks:
             return ""
         share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
-        condition = "with this outcome" if rate.is_of_outcome else "with a similar separation of source and target"
+        parts = ["this outcome"] * rate.is_of_outcome + ["a similar separation"] * rate.is_of_separation
+        condition = f"with {' and '.join(parts)}"
         if self.judge_forecast(self.recommended) != self.outcome:
             condition = "in which the recommended weights were not expected to do harm"
         return (
@@ -260,8 +261,11 @@ class Judgement:
     def next_step(self) -> str:
         """One sentence: what to do."""
         known = 0 if self.labels is None else self.labels.n
-        n_rows = f"{min(max(ROWS_TO_LABEL, 2 * known), self.n_target):,.0f}"
-        rows, choose = f"{n_rows} target rows", "choose them with pyspar.rows_to_label or spar label"
+        n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
+        rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
+        choose = f"choose them with pyspar.rows_to_label or spar label --rows {n_rows - known}"
+        if not known and n_rows > MIN_LABELS:
+            choose += f"; {MIN_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
@@ -272,7 +276,13 @@ class Judgement:
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
         if known:
-            return f"{self.advice}, and label more target rows, {n_rows} in total, to verify it ({choose})."
+            text = f"{self.advice}, and label more target rows, {n_rows:,} in total, to verify it ({choose})"
+            if known < MIN_LABELS:
+                return f"{text}."
+            return (
+                f"{text}, or correct it now with these labels (pyspar.TargetCorrection or spar adapt "
+                "--use-target-labels)."
+            )
         if self.outcome == "unknown":
             return f"Label {rows} first, especially rows that the source does not cover ({choose})."
         if self.outcome == "no-shift":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
+from pyspar.estimators.row_features import name_regressor
 from pyspar.inspection.any_regressor import RegressorForecast, forecast_regressor
 from pyspar.inspection.findings import Finding, derive_label_findings, describe_moved, sort_by_severity
 from pyspar.inspection.judgement import Judgement
@@ -25,7 +26,7 @@ def inspect_regressor(
     model: Any, Z: Any, *, source: tuple[Any, Any], y: Any, groups: Any, outputs: Sequence[str] | None
 ) -> Inspection:
     """Return the inspection of any fitted regressor, given the rows and labels that it was fitted on."""
-    name = type(model).__name__
+    name = name_regressor(model)
     forecasts = forecast_regressor(model, Z, source=source, groups=groups)
     source_labels = np.asarray(source[1], dtype=np.float64).reshape(-1, len(forecasts))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(-1, len(forecasts))

@@ -18,6 +18,7 @@ from pyspar.errors import InputError, need
 from pyspar.inspection import Inspection, inspect
 from pyspar.inspection.compare import NamedWeights
 from pyspar.io.atomic import whole_file
+from pyspar.wording import list_some
 
 
 @dataclass(frozen=True)
@@ -144,14 +145,15 @@ def report(
     if command is None:
         given = {
             "source=(X, y)": source,
-            "y=y": y,
+            "y=y_target": y,
             "groups=groups": groups,
             "target_groups=target_groups": target_groups,
         }
         options = "".join(f", {text}" for text, value in given.items() if value is not None)
         command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"
     if title is None:
-        title = f"Error of {', '.join(output.name for output in inspection.outputs)} on the target"
+        names = [output.name for output in inspection.outputs]
+        title = f"Error of label{'s' if len(names) > 1 else ''} {list_some(names)} on the target rows"
     return Report(inspection, str(title), command, tuple(map(str, notes)))
 
 

@@ -12,7 +12,7 @@ from scipy.special import chdtri
 
 from pyspar.inspection.judgement import name_weights
 from pyspar.reporting import figures, formatting
-from pyspar.wording import format_interval, format_number, format_percent
+from pyspar.wording import format_interval, format_number, format_p_value, format_percent
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -35,6 +35,7 @@ def render_page(report: dict[str, Any]) -> str:
         percent=lambda *value: formatting.keep_percent(format_percent(*value)), keep_percent=formatting.keep_percent,
         hundredths=formatting.format_hundredths, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
         in_column=formatting.format_in_column, in_sentence=name_weights,
+        p_value=lambda value: format_p_value(value).replace(" ", "\N{NO-BREAK SPACE}"),
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -105,7 +106,8 @@ def _list_errors(
     if labels is not None:
         rows.append(
             {
-                "kind": "true", "label": f"true, on {labels['n']:,} labels", "value": labels["rmse"],
+                "kind": "true", "label": f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}",
+                "value": labels["rmse"],
                 "interval80": None, "interval95": labels["interval"],
             }
         )  # fmt: skip

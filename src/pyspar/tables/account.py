@@ -15,6 +15,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.inspection import Inspection
+from pyspar.inspection.findings import Finding
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.progress import Progress
@@ -118,6 +119,7 @@ class AdaptAccount:
     notes: tuple[str, ...]
     output: Path | None
     save: Path | None
+    findings: tuple[Finding, ...] = ()
     has_rows: bool = True
     correction: Correction | None = None
 

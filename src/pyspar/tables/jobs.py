@@ -21,7 +21,7 @@ from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection import build_inspection, describe_gaps
+from pyspar.inspection import build_inspection, describe_gaps, list_quick_findings
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import weigh_evidence
@@ -117,6 +117,9 @@ def adapt_files(
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     progress.finish("write")
+    rows = inputs.target.features
+    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
+    name = METHOD_NAMES[method] if corrected is None else "the corrected model"
     return AdaptAccount(
         data=inputs.data,
         judgement=_judge(method, expected, model, target, inputs.data, errors),
@@ -129,6 +132,7 @@ def adapt_files(
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
         output=output,
         save=save,
+        findings=list_quick_findings(plain, target, inputs.columns, predictions, name),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else describe_correction(corrected, inputs.target),
     )
