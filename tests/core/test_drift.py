@@ -163,3 +163,11 @@ def test_only_a_dominating_residual_is_an_outlier():
     assert find_outlier(np.array([0.0, 0.0, 0.0, 0.0, 1.0])) == 4
     assert find_outlier(np.zeros(9)) is None
     assert find_outlier(np.array([1.0, 2.0, 1e9])) is None  # three labels cannot show which one is wrong
+
+
+def test_residuals_that_are_equal_up_to_rounding_have_no_outlier():
+    residual = np.ones(10)
+    residual[3] += 2.0**-50
+    assert find_outlier(residual) is None
+    residual[3] = 100.0
+    assert find_outlier(residual) == 3

@@ -234,6 +234,10 @@ def fit_drift(
     )
 
 
+_EQUAL_RESIDUALS = 1e-9
+"""Residuals that differ by less than this share of the largest one differ by rounding only."""
+
+
 def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
     """Return the position of a residual that dominates all others and is incompatible with them, or None.
 
@@ -252,7 +256,7 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
     mean = left @ (residual / unit) / others
     distance2 = float(residual[row] / unit - mean) ** 2
     squares = float(left @ np.square(residual / unit - mean))
-    if distance2 <= squares:
+    if distance2 <= max(squares, _EQUAL_RESIDUALS**2):
         return None
     ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
     return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
