@@ -215,7 +215,7 @@ def awkward():
         ),
         "tiny": report(BayesSpARRegressor().fit(X[:30, :2], X[:30, 0] + X[30:, 0]), Z[:20, :2]),
         "far": report(SpARRegressor().fit(thin, thin @ np.ones(8) + 0.1 * X[:, 1]), X),
-        "two": report(BayesSpARRegressor().fit(X, labels), Z, groups=groups),
+        "two": report(BayesSpARRegressor().fit(X, labels), Z, target_groups=groups),
     }
 
 
