@@ -160,6 +160,7 @@ print((run(100_000) - small) / 1e6)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_features_of_all_rows():
     pytest.importorskip("resource", reason="measures the peak memory of a process")
     output = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout

@@ -73,6 +73,7 @@ def test_a_suite_that_is_killed_at_random_times_ends_with_the_same_files(mini, t
 
 
 @needs_process_groups
+@pytest.mark.slow
 def test_ctrl_c_ends_the_child_processes_too(tmp_path):
     process = start(tmp_path, 2, start_new_session=True)
     deadline = time.monotonic() + 60
@@ -97,6 +98,7 @@ def test_ctrl_c_ends_the_wait_for_another_process(mini):
         interrupt(process)
 
 
+@pytest.mark.slow
 def test_two_calls_at_the_same_time_both_end_with_the_files_of_one(mini, tmp_path):
     pytest.importorskip("fcntl")
     reproduce(read_suite("alpha"), mini)

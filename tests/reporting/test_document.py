@@ -148,6 +148,7 @@ def test_five_hundred_features_stay_under_three_megabytes(large):
     assert len(json.loads(large.json())["outputs"][0]["directions"]) == 512
 
 
+@pytest.mark.slow
 def test_many_outputs_with_many_columns_of_long_names_stay_under_three_megabytes(large):
     found = large.as_dict()
     (output,) = found["outputs"]
@@ -159,6 +160,7 @@ def test_many_outputs_with_many_columns_of_long_names_stay_under_three_megabytes
     assert re.search(r"\b200 directions .*\b512\b", html)
 
 
+@pytest.mark.slow
 def test_at_most_six_outputs_have_a_section(shifted):
     X, y, Z = shifted
     Y = np.column_stack([y + k for k in range(8)])

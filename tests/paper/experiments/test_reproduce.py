@@ -39,7 +39,7 @@ def few_checkpoints(monkeypatch):
     monkeypatch.setattr(run_module, "train", train_without_checkpoint)
 
 
-SLOW_SUITES = {"povertymap-unlabeled", "rcf-mnist", "chair-angles"}
+SLOW_SUITES = {"povertymap", "povertymap-unlabeled", "rcf-mnist", "rcf-mnist-pretrained", "chair-angles"}
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def test_every_cell_of_table_1_has_the_published_digits(experiment):
     assert len(cells) == 3
 
 
+@pytest.mark.slow
 def test_the_hundred_dimensional_experiment_has_the_published_digits():
     cells = compare_cells(published("synthetic-100d"), measure_experiment(HUNDRED), format_integer)
     assert {c.method: c.ours for c in cells} == {"ERM": ("8738", "14104"), "ERM + SpAR": ("5857", "7033")}

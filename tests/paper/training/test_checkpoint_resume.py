@@ -69,6 +69,7 @@ def make_script(*, stop, path, out):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+@pytest.mark.slow
 def test_a_run_killed_in_the_middle_of_an_epoch_and_resumed_ends_with_the_same_bits(tmp_path):
     path, out = tmp_path / "run.pt", [tmp_path / f"{name}.pt" for name in ("never", "resumed", "unbroken")]
     command = [sys.executable, "-c", make_script(stop=True, path=path, out=out[0])]
