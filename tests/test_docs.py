@@ -278,7 +278,7 @@ def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
 
     assert f"card}} {table_cell('forecasts.md', 'linear, shift', '95 % interval')} " in text
     n_checked = table_cell("forecasts.md", "linear, shift", "data sets")
-    assert f"on {n_checked} data sets that were not used for any choice" in text
+    assert f"on {n_checked} data sets that were not used to learn it" in text
 
     networks, unchanged = (table_cell("networks-evidence.md", "bayes", name) for name in ("networks", "unchanged"))
     worst_ratio = float(table_cell("networks-evidence.md", "bayes", "worst"))
