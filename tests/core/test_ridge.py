@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.adapt import adapt
-from pyspar.core.belief import flat_belief
-from pyspar.core.ridge import ridge_belief
-from pyspar.core.rules import chi2_rule, keep_rule
+from pyspar.core.adapt import adapt, chi2_rule, keep_rule
+from pyspar.core.belief import flat_belief, ridge_belief
 
 
 def textbook(X, y, sigma2, tau2):

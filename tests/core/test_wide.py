@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.stats import ks_2samp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
+from pyspar.core.belief import Prior
 from pyspar.core.forecast import DRAWS
 from pyspar.core.posterior import posteriors_of
-from pyspar.core.prior import Prior
 from pyspar.core.spectrum import Spectrum
 
 WIDE = 20_000

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import squared
+from pyspar.core.roots import squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
 """The location of the maximum; see :class:`Evidence`."""

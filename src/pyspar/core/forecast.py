@@ -26,10 +26,9 @@ from typing import TypeAlias
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Prior, belief_of_fit, inverse
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import posteriors_of, prior_probabilities
-from pyspar.core.prior import Prior, inverse
-from pyspar.core.ridge import belief_of_fit
 from pyspar.core.separation import Separation, measure_separation
 
 DRAWS = 2000

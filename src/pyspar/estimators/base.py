@@ -15,12 +15,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Belief, Prior, Units, inverse, left_out_rmse, units_of_features
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments, WeightMeaning
-from pyspar.core.posterior import posteriors_of
-from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
-from pyspar.core.prior import Prior, Units, inverse, units_of_features
-from pyspar.core.ridge import Belief, left_out_rmse
+from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError, warn
 from pyspar.estimators.experience import rmse_interval, row_factor

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.arrays import Matrix
-from pyspar.core.prior import inverse
-from pyspar.core.ridge import RidgeBelief, ridge_belief
+from pyspar.core.belief import RidgeBelief, inverse, ridge_belief
 
 
 def predict_from_source(estimator: Any, rows: Matrix) -> tuple[Matrix, list[Matrix]]:

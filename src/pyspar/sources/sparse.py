@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.accumulate import BLUR, Frame, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments, Solver, measured_eps
+from pyspar.core.roots import BLUR, Frame, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 
 MAX_BLOCK_BYTES = 16_000_000
 

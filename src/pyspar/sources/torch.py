@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, OFFSET_LIMIT, Frame, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import Algebra
 from pyspar.core.moments import Moments, Solver
+from pyspar.core.roots import BLUR, OFFSET_LIMIT, Frame, root_of_product
+from pyspar.core.spectrum import Algebra
 from pyspar.errors import need
 from pyspar.sources.kinds import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
