@@ -108,20 +108,19 @@ class LeastSquares:
 
 def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     """Fit least squares from the moments of a labelled source (``eq:pseudoinv_soln``)."""
-    d = source.n_features
+    d, eps = source.n_features, ROUNDING_SLACK * EPS64
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
-    lengths = source.column_lengths()
+    lengths, centred = source.column_lengths(), root_sum_squares(root)
     x, solve = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
-    w_hat = solve(root[:, d:])
-    residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
+    outputs = np.where(centred[d:] > eps * lengths[d:], root[:, d:], 0.0)  # labels that vary by rounding are constant
+    w_hat = solve(outputs)
+    residual = root_sum_squares(outputs - root[:, :d] @ w_hat)
     # A residual within the rounding error of its two terms is an exact fit, not noise.
-    eps = ROUNDING_SLACK * EPS64
     rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
-    centred = root_sum_squares(root)
     blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
     residual[residual <= np.maximum(rounding, blur)] = 0.0
-    return LeastSquares(root[:, :d], root[:, d:], x, w_hat, residual, mean[:d], mean[d:])
+    return LeastSquares(root[:, :d], outputs, x, w_hat, residual, mean[:d], mean[d:])
 
 
 def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
