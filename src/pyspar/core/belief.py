@@ -12,8 +12,7 @@ least squares, the paper's setting. The ridge belief is the posterior with both 
     \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
     \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
 
-with ``k = sigma^2 / tau^2``. Directions outside the span of the source keep the prior's variance. ``k = 0`` is the
-flat belief, where ``Sigma = sigma^2 (X'X)^+``.
+with ``k = sigma^2 / tau^2``. Directions outside the span of the source keep the prior's variance.
 """
 
 from __future__ import annotations
@@ -33,6 +32,111 @@ Units = Literal["target", "source", "common"]
 """The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The centre and the units of a prior.
+
+    Attributes
+    ----------
+    units : array of shape (D,)
+        The unit of each feature; zero for a feature that keeps the centre's weight.
+    coef, intercept : arrays of shape (D, K) and (K,)
+        The centre: weights, and the prediction at the origin.
+    """
+
+    units: Vector
+    coef: Matrix
+    intercept: Vector
+
+    def transform_source(self, source: Moments) -> Moments:
+        """Return a labelled source in the prior's coordinates."""
+        if self.coef.any() or self.intercept.any():
+            source = source.subtract_prediction(self.coef, self.intercept)
+        return in_units_of(source, self.units)
+
+    def transform_target(self, target: Moments) -> Moments:
+        """Return a target in the prior's coordinates. Outputs are dropped."""
+        return in_units_of(target.without_outputs(), self.units)
+
+    def transform_rows(self, rows: Matrix) -> Matrix:
+        """Return rows of features in the prior's coordinates."""
+        return np.asarray(rows * inverse(self.units))
+
+    def change_units(self, root: Matrix, other: Prior) -> Matrix:
+        """Return a root of ``[1 | Z]`` with Z in the units of another prior instead of this one."""
+        return np.hstack([root[:, :1], root[:, 1:] * (self.units * inverse(other.units))])
+
+    def predict(self, rows: Matrix) -> Matrix:
+        """Return the predictions of the centre, rows x outputs."""
+        return np.asarray(rows @ self.coef + self.intercept)
+
+    def correction(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
+        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean."""
+        correction = (coef - self.coef) * self.units[:, None]
+        offset = intercept - self.intercept + belief.x_mean @ correction - belief.y_mean
+        return np.vstack([offset, correction])
+
+    def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:
+        """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
+        coef = self.coef + correction * inverse(self.units)[:, None]
+        return np.asarray(coef), np.asarray(self.intercept + belief.y_mean - belief.x_mean @ correction)
+
+
+def units_of_features(
+    source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, include_unseen: bool = False
+) -> Vector:
+    """Return the unit of each feature.
+
+    ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
+    intercept. Without it, "target" equals "source". A feature that is constant in the source gets unit 0 and is dropped
+    when fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or the common unit.
+
+    >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "target", fit_intercept=True)
+    array([5., 1.])
+    """
+    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    if target_spread is None:
+        target_spread = np.zeros_like(spread)
+    if units == "common":
+        unit = unit_if_constant = np.ones_like(spread)
+    else:
+        unit, unit_if_constant = np.maximum(spread, target_spread) if units == "target" else spread, target_spread
+    return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
+
+
+def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
+    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
+
+    Without an intercept, return the root mean square about the origin.
+
+    >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
+    array([1., 0.])
+    """
+    d = source.n_features
+    origin = None if fit_intercept else np.zeros_like(source.mean)
+    length = root_sum_squares(source.root_about(origin)[:, :d])
+    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
+    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
+
+
+def inverse(units: Vector) -> Vector:
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
+
+    >>> inverse(np.array([2.0, 0.0]))
+    array([0.5, 0. ])
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
+
+
+def in_units_of(moments: Moments, units: Vector) -> Moments:
+    """Return the moments of the rows with each feature divided by its unit."""
+    root = moments.root.copy()
+    root[:, 1 : len(units) + 1] *= inverse(units)
+    return moments.with_root(root)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +247,8 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     r"""Return the gain from label noise to ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 
-    It is a root because its square would underflow for features beyond 1e150. The gain is zero for a direction along
-    which the source varies by no more than rounding. The source does not span such a direction: its overlap with the
-    source's directions is rounding, which a small ``lambda`` would magnify.
+    Its square would underflow for features beyond 1e150. The gain is zero for a direction along which the source varies
+    by no more than rounding, because a small ``lambda`` would magnify that rounding.
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
@@ -158,9 +261,9 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class RidgeBelief:
-    """A normal posterior with mean ``w_hat`` and the covariance above; each output has its own variances.
+    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known.
 
-    The attributes are those of :class:`FlatBelief`. ``sigma`` is treated as known, as is usual with maximum evidence.
+    The attributes are those of :class:`FlatBelief`; each output has its own variances.
     """
 
     w_hat: Matrix
@@ -187,8 +290,6 @@ class RidgeBelief:
         return 1.0 / self.weight if self.centred else 0.0
 
     def std_along(self, directions: Matrix) -> Matrix:
-        if np.isinf(self.tau).any():  # a flat prior
-            return np.outer(noise_gain(self.x, directions), self.sigma)
         kappa, largest = self.evidence.kappa[:, None], self.x.lam[0] if self.x.rank else 1.0
         inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
         # 1 / (lambda^2 + kappa) along the source's directions, with lambda relative to lambda_1. The standard deviation
@@ -206,24 +307,19 @@ class RidgeBelief:
 Belief: TypeAlias = FlatBelief | RidgeBelief
 
 
-def ridge_belief(source: Moments, *, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
+def ridge_belief(source: Moments, *, fit_intercept: bool) -> RidgeBelief:
     """Return the posterior given a labelled source, with the variances of maximum evidence.
 
-    ``k`` fixes the ridge penalty ``sigma^2 / tau^2`` for all outputs instead. The noise variance is then the misfit
-    divided by N, which for ``k = 0`` is the paper's estimate. With an intercept the data are centred at the source
-    mean, which costs one row.
+    With an intercept the data are centred at the source mean, which costs one row.
     """
-    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept, k)
+    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
 
 
-def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: float | None = None) -> RidgeBelief:
+def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool) -> RidgeBelief:
     """Return the posterior given an existing least-squares fit."""
     data, unit, along = label_coordinates(fit, weight - fit_intercept)
     largest = float(fit.x.lam[0]) if fit.x.rank else 1.0
-    if k is None:
-        scaled = maximum_evidence(data)
-    else:
-        scaled = _evidence_at(data, (np.sqrt(k) / largest) ** 2 if fit.x.rank else 0.0, weight)
+    scaled = maximum_evidence(data)
     # From units of the labels' length and lambda_1 to the units of the data.
     labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -241,10 +337,9 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, k: floa
 def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
     r"""Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
 
-    Along direction i the weight is :math:`v_i^\top \hat w`, and also :math:`v_i^\top X^\top Y / \lambda_i^2`. The
-    first has an absolute error of about :math:`\epsilon |\hat w|`, which is large relative to the small weights along
-    strong directions. The second has an absolute error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`, which is
-    large along weak directions. For each direction the one with the smaller error is used.
+    Along direction i the weight is :math:`v_i^\top \hat w`, with an error of about :math:`\epsilon |\hat w|`, and also
+    :math:`v_i^\top X^\top Y / \lambda_i^2`, with an error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`.
+    The one with the smaller error is used for each direction.
     """
     length = root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
@@ -264,36 +359,13 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     return data, unit, along * (unit / size)
 
 
-def _evidence_at(data: Coordinates, kappa: float, weight: float) -> Evidence:
-    r"""Return the evidence at a fixed kappa, with the misfit divided by N as the noise variance.
-
-    .. math::
-        -2 \log p = n \log 2\pi\sigma^2 + \sum_i \log(1 + \lambda_i^2 / \kappa)
-        + \frac{1}{\sigma^2} \Big( \sum_i \frac{\kappa c_i^2}{\kappa + \lambda_i^2} + \mathrm{RSS} \Big)
-    """
-    outputs = data.c.shape[1]
-    kappas = np.full(outputs, kappa)
-    if kappa == 0.0:
-        # With no more rows than directions the noise cannot be estimated, as for the flat belief.
-        sigma = data.rest / np.sqrt(weight) if data.n > data.lam.size else np.zeros(outputs)
-        return Evidence(sigma, np.full(outputs, np.inf), kappas, np.full(outputs, -np.inf), ("flat",) * outputs)
-    misfit, volume = data.misfit(kappas[:1])[0], data.volume(kappas[:1])[0]
-    sigma = np.sqrt(misfit / weight)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = -0.5 * (data.n * np.log(2.0 * np.pi * sigma**2) + volume + misfit / sigma**2)
-    values[sigma == 0.0] = np.inf
-    return Evidence(sigma, sigma / np.sqrt(kappa), kappas, values, ("fixed",) * outputs)
-
-
 def left_out_rmse(belief: Belief) -> Vector:
     r"""Return the error of generalised cross-validation, per output, of weights that could fit all rows exactly.
 
-    With singular values lambda_i of all N - 1 (centred) rows, and k of the ridge (zero for least squares),
-
     .. math:: \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2}, \qquad n = N - 1
 
-    which is n RSS / tr(I - H)^2 after cancelling the factor k, so it stays finite if k is zero. It is NaN if the
-    weights are zero (k infinite).
+    This is n RSS / tr(I - H)^2 after cancelling the factor k, which is zero for least squares. It is NaN if the weights
+    are zero (k infinite).
     """
     lam = belief.x.lam
     scaled = lam / lam[0]
@@ -304,94 +376,3 @@ def left_out_rmse(belief: Belief) -> Vector:
         squares = np.square(along / scaled[:, None]).sum(axis=0)
         trace = (1.0 / (np.square(scaled)[:, None] + kappa)).sum(axis=0)
         return np.asarray(np.sqrt(n * squares) / trace)
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """The centre and the units of a prior.
-
-    Attributes
-    ----------
-    units : array of shape (D,)
-        The unit of each feature; zero for a feature that keeps the centre's weight.
-    coef, intercept : arrays of shape (D, K) and (K,)
-        The centre: weights, and the prediction at the origin.
-    """
-
-    units: Vector
-    coef: Matrix
-    intercept: Vector
-
-    def transform_source(self, source: Moments) -> Moments:
-        """Return a labelled source in the prior's coordinates."""
-        if self.coef.any() or self.intercept.any():
-            source = source.subtract_prediction(self.coef, self.intercept)
-        return in_units_of(source, self.units)
-
-    def transform_target(self, target: Moments) -> Moments:
-        """Return a target in the prior's coordinates. Outputs are dropped."""
-        return in_units_of(target.without_outputs(), self.units)
-
-    def correction(self, coef: Matrix) -> Matrix:
-        """Return the difference of weights from the centre, in the prior's coordinates."""
-        return np.asarray((coef - self.coef) * self.units[:, None])
-
-    def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:
-        """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
-        coef = self.coef + correction * inverse(self.units)[:, None]
-        return np.asarray(coef), np.asarray(self.intercept + belief.y_mean - belief.x_mean @ correction)
-
-
-def units_of_features(
-    source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, include_unseen: bool = False
-) -> Vector:
-    """Return the unit of each feature.
-
-    ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
-    intercept. Without it, "target" equals "source". A feature that is constant in the source gets unit 0 and is dropped
-    when fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or the common unit.
-
-    >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
-    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "target", fit_intercept=True)
-    array([5., 1.])
-    """
-    spread = spread_of_features(source, fit_intercept=fit_intercept)
-    if target_spread is None:
-        target_spread = np.zeros_like(spread)
-    if units == "common":
-        unit = unit_if_constant = np.ones_like(spread)
-    else:
-        unit, unit_if_constant = np.maximum(spread, target_spread) if units == "target" else spread, target_spread
-    return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
-
-
-def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
-    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
-
-    Without an intercept, return the root mean square about the origin.
-
-    >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
-    array([1., 0.])
-    """
-    d = source.n_features
-    origin = None if fit_intercept else np.zeros_like(source.mean)
-    length = root_sum_squares(source.root_about(origin)[:, :d])
-    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
-    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
-
-
-def inverse(units: Vector) -> Vector:
-    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
-
-    >>> inverse(np.array([2.0, 0.0]))
-    array([0.5, 0. ])
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
-
-
-def in_units_of(moments: Moments, units: Vector) -> Moments:
-    """Return the moments of the rows with each feature divided by its unit."""
-    root = moments.root.copy()
-    root[:, 1 : len(units) + 1] *= inverse(units)
-    return moments.with_root(root)

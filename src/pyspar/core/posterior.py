@@ -99,42 +99,33 @@ class Posterior:
         """Return ``q`` for every kappa: the squared length of the labels that is attributed to noise."""
         return self.data.misfit(self.kappa)[:, output]
 
-    def draw(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        """Draw weights (features x draws) and noise levels."""
-        along, sigma, tau = self._draw_along(output, size, rng)
-        V = self.fit.x.V
-        weights = V @ along
-        if self.unseen:
-            free = rng.standard_normal((len(V), size)) * tau
-            weights += free - V @ (V.T @ free)
-        return weights, sigma
-
-    def draw_predictions(
-        self, rows: Matrix, output: int, size: int, rng: np.random.Generator, outside_rng: np.random.Generator
+    def draw_labels(
+        self, rows: Matrix, output: int, size: int, rng: np.random.Generator, outside_rng: np.random.Generator | None
     ) -> tuple[Matrix, Vector]:
-        """Draw predictions for few rows (rows x draws), and noise levels, without the weights.
+        """Draw noiseless labels of rows ``[1 | Z]`` about the source mean (rows x draws), and noise levels.
 
-        The weights outside the span of the source are independent normal variables, so their predictions have the
-        covariance ``R'R`` with R a root of the rows' part outside the span. Only as many numbers as rows are drawn.
+        Weights outside the span of the source have the prior's distribution. With ``outside_rng`` only their part in
+        the span of the rows is drawn, which needs less memory if the rows are fewer than the features.
         """
-        along, sigma, tau = self._draw_along(output, size, rng)
-        V = self.fit.x.V
-        inside = rows @ V
-        predictions = inside @ along
-        if self.unseen:
-            R = np.asarray(np.linalg.qr((rows - inside @ V.T).T, mode="r"))
-            predictions += R.T @ (outside_rng.standard_normal((len(R), size)) * tau)
-        return predictions, sigma
-
-    def _draw_along(self, output: int, size: int, rng: np.random.Generator) -> tuple[Matrix, Vector, Vector]:
-        """Draw weights along the source's directions (directions x draws), noise levels, and the prior's spreads."""
         which = rng.choice(self.kappa.size, size=size, p=self.probability[:, output])
         # Given kappa, q / sigma^2 is chi-squared with as many degrees of freedom as there are labels.
         sigma = np.sqrt(self.residual(output)[which] / rng.chisquare(self.degrees(output), size=size))
-        kappa, lam = self.kappa[which], self.data.lam[:, None]
+        kappa, lam, V = self.kappa[which], self.data.lam[:, None], self.fit.x.V
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
-        return along, sigma, sigma / np.sqrt(kappa)
+        features = rows[:, 1:] / self.lam_max
+        inside = features @ V
+        labels = inside @ along
+        if self.unseen:
+            outside, tau = features - inside @ V.T, sigma / np.sqrt(kappa)
+            if outside_rng is None:
+                labels += outside @ (rng.standard_normal((len(V), size)) * tau)
+            else:
+                R = np.asarray(np.linalg.qr(outside.T, mode="r"))
+                labels += R.T @ (outside_rng.standard_normal((len(R), size)) * tau)
+        offset = np.sqrt(self.relative_mean_variance) * sigma * rng.standard_normal(size)
+        labels += np.outer(rows[:, 0], offset)
+        return labels * self.label_length[output], sigma * self.label_length[output]
 
 
 def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:
