@@ -14,10 +14,9 @@ from torch.utils.data import DataLoader, default_collate
 from pyspar.errors import InputError
 from pyspar.nn import AdaptedHead, adapt_head
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
+from pyspar.nn.features import TargetRows, check_order
 from pyspar.nn.find_head import find_head
-from pyspar.nn.models import check_model, copy_model, strip_wrapper_prefix, unwrap
-from pyspar.nn.running import prepare_runner
-from pyspar.nn.target_rows import TargetRows, check_order
+from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.wording import list_some, suggest_name
 
 OPTIONS = frozenset(inspect.signature(adapt_head).parameters) - {"model", "source_loader", "target_loader"}

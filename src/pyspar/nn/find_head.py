@@ -19,7 +19,7 @@ from torch.nn.utils import parametrize
 
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments
-from pyspar.nn.running import ModelRunner
+from pyspar.nn.models import ModelRunner
 from pyspar.wording import list_some
 
 Forward = Callable[[], list[Tensor]]
@@ -254,3 +254,16 @@ def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:
 def describe_layer(name: str) -> str:
     """Return a layer's name for a message. The name is empty if the model itself is the layer."""
     return f"layer {name!r}" if name else "the model itself"
+
+
+def check_not_tied(model: nn.Module, name: str) -> None:
+    """Raise InputError if the head shares its weight with another layer, whose output would change too."""
+    head = model.get_submodule(name)
+    own = {p.data_ptr() for p in head.parameters(recurse=False)}
+    for other, module in model.named_modules():
+        for kind, parameter in module.named_parameters(recurse=False):
+            if module is not head and parameter.data_ptr() in own and parameter.numel():
+                raise InputError(
+                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
+                    "must not change; give the head its own weight first"
+                )

@@ -27,13 +27,11 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
-from pyspar.nn.features import moments_of_features
-from pyspar.nn.find_head import describe_layer, find_head
-from pyspar.nn.models import check_model, check_not_tied, copy_model, strip_wrapper_prefix, unwrap
-from pyspar.nn.running import prepare_runner
-from pyspar.nn.target_rows import TargetRows, check_order
+from pyspar.nn.features import TargetRows, check_order, moments_of_features
+from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
+from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.progress import show_progress
-from pyspar.sources.kinds import use_device_of
+from pyspar.sources import use_device_of
 from pyspar.wording import format_number
 
 LabelsScale = Literal["check", "ignore"]

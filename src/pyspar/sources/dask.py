@@ -15,7 +15,7 @@ import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.kinds import kind_of, refuse_extreme_weights
+from pyspar.sources import kind_of, refuse_extreme_weights
 
 _TREE_BRANCHES = 8
 """The number of Moments that one task adds."""

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
-from pyspar.sources.kinds import features_of_batch, refuse_dates, refuse_extreme_weights
+from pyspar.sources import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
 MAX_BLOCK_BYTES = 64_000_000

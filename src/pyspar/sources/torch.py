@@ -17,7 +17,7 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.linalg import Algebra
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.kinds import refuse_extreme_weights
+from pyspar.sources import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
 
 _TILE_COLUMNS = 512
