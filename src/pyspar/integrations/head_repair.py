@@ -95,7 +95,7 @@ def try_first_batch(model: nn.Module, target: Any, options: Mapping[str, Any], t
     check_model(model, options.get("autocast"))
     copied = copy_model(unwrap(model))
     names = ("inputs", "labels", "mask", "sample_weight")
-    reader = BatchReader.of(copied, *(options.get(name) for name in names))
+    reader = BatchReader.of(copied, **{name: options.get(name) for name in names})
     with torch.random.fork_rng(devices=[]), prepare_runner(copied, options.get("autocast")) as run:
         first, where = transfer(read_first_batch(target, "target_loader")[0]), "batch 0 of target_loader"
         find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(options.get("head"), copied), where)

@@ -22,7 +22,6 @@ from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.models import ModelRunner
 from pyspar.progress import SILENT, Progress
-from pyspar.sources.stream import BatchBuffer
 from pyspar.sources.torch import TensorSums
 
 PADDING_LABEL = -100
@@ -50,11 +49,11 @@ def moments_of_features(
     """Return the moments of the head's inputs over the batches of a loader, and the number of dimensions of an input.
 
     The source is read with its labels, the target without. ``ndim`` is the number of dimensions that each input must
-    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep``
-    receives the rows. ``total`` is the number of batches for the progress bar, if it is known.
+    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep`` receives the
+    rows. ``total`` is the number of batches, if it is known.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
-    sums = _FeatureSums(run.eps)
+    sums = TensorSums(read_once=True, eps=run.eps)
     progress.start(role, f"reading {role}", total=total, unit="batches")
     with _capture_inputs(layer) as inputs:
         for number, batch in enumerate(batches):
@@ -74,8 +73,13 @@ def moments_of_features(
             labels = reader.read_labels(batch, where) if role == "source" else None
             if labels is not None:
                 labels = _reshape_labels(labels, features, layer.out_features, head, where)
-                if weights is None and features.ndim > 2 and not allow_padding:
-                    _refuse_padding(labels, where)
+                marked = int((labels == PADDING_LABEL).all(dim=1).sum())
+                if marked and weights is None and ndim > 2 and not allow_padding:
+                    raise InputError(
+                        f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a "
+                        f"label in Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != "
+                        f"{PADDING_LABEL}, or labels_scale='ignore' if they are labels"
+                    )
             rows = _select_rows(features, labels, weights, head, where)
             sums.add(*rows)
             if keep is not None:
@@ -93,7 +97,7 @@ def _capture_inputs(layer: nn.Linear) -> Iterator[list[Tensor]]:
     inputs: list[Tensor] = []
 
     def store(module: nn.Module, args: Any, kwargs: Any) -> None:
-        # Copied, because a loader may reuse one tensor for all batches and the rows are summed later.
+        # Copied, because the model may change its tensors in place.
         inputs.append((args[0] if args else kwargs["input"]).detach().clone())
 
     with layer.register_forward_pre_hook(store, with_kwargs=True):
@@ -123,17 +127,6 @@ def _select_rows(
     return features, labels, weights
 
 
-def _refuse_padding(labels: Tensor, where: str) -> None:
-    """Raise InputError for labels of sequences that contain the mark of ignored tokens."""
-    marked = int((labels == PADDING_LABEL).all(dim=1).sum())
-    if marked:
-        raise InputError(
-            f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
-            f"Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
-            "labels_scale='ignore' if they are labels"
-        )
-
-
 def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, where: str) -> Tensor:
     """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
     expected = (*features.shape[:-1], outputs)
@@ -149,38 +142,6 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
         f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for inputs of {describe_layer(head)} "
         f"of shape {tuple(features.shape)}; {fix}"
     )
-
-
-class _FeatureSums:
-    """Sums the rows of all batches on their device."""
-
-    def __init__(self, eps: float) -> None:
-        self._eps = eps
-        self._sums: TensorSums | None = None
-        self._buffer = BatchBuffer[tuple[Tensor, Tensor | None, Tensor | None]](self._add_block)
-        self.rows = 0
-
-    def add(self, X: Tensor, Y: Tensor | None, weights: Tensor | None) -> None:
-        Y = None if Y is None else Y.to(X.device).to(torch.float64, copy=True)
-        self.rows += len(X)
-        # A block with as many rows as columns needs no more memory than the sum, and its product is efficient.
-        self._buffer.add((X, Y, weights), len(X), limit=max(X.shape[1], 1000))
-
-    def moments(self) -> Moments:
-        self._buffer.flush()
-        return cast(TensorSums, self._sums).moments()[0]  # the caller has checked that there are rows
-
-    def _add_block(self, batches: list[tuple[Tensor, Tensor | None, Tensor | None]]) -> None:
-        X = torch.cat([x for x, _, _ in batches])
-        labels = [y for _, y, _ in batches if y is not None]
-        weights = None
-        if any(w is not None for _, _, w in batches):
-            weights = torch.cat([X.new_ones(len(x), dtype=torch.float64) if w is None else w for x, _, w in batches])
-        if self._sums is None:
-            # The loader is read once, so float64 uses QR from the start. For float32 one product is accurate enough.
-            self._sums = TensorSums(exact=True if X.dtype == torch.float64 else None)
-            self._sums.eps = max(self._sums.eps, self._eps)
-        self._sums.add(X, torch.cat(labels) if labels else None, weights)
 
 
 class TargetRows:

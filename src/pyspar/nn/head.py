@@ -248,7 +248,7 @@ def adapt_head(
         keep = TargetRows(target_labels)
     original = unwrap(model)
     adapted = copy_model(original)
-    reader = BatchReader.of(adapted, inputs, labels, mask, sample_weight)
+    reader = BatchReader.of(adapted, inputs=inputs, labels=labels, mask=mask, sample_weight=sample_weight)
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
