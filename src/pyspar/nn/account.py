@@ -83,8 +83,8 @@ class HeadAccount:
             name = _name_output(output, self.trained)
             if self.is_constant[output]:
                 text = (
-                    f"the new head predicts a constant on the target{name}: the labels prove none of its weights there; "
-                    "use the trained model, or pass more source rows"
+                    f"the new head predicts a constant on the target{name}: the labels prove none of its weights "
+                    "there; use the trained model, or pass more source rows"
                 )
             else:
                 text = (
@@ -163,7 +163,7 @@ def check_target_label_scale(
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
     distance = np.abs(labels - (features @ coef.T + intercept))
-    scale = np.maximum(_label_spread(source), _prediction_spread(target, coef))
+    scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(distance).any(axis=0) & (scale > 0.0)).tolist():
         median = float(np.nanmedian(distance[:, output]))
         if median > MAX_TARGET_DISTANCE * scale[output]:

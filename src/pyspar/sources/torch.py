@@ -94,11 +94,14 @@ class TensorSums:
             raise ValueError("the tensors must have at least one row, got none")
         if not bool(self._sum.isfinite().all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-        product = None if self.exact else self._product()
-        root = copy_to_numpy(self._sum) if product is None else self._cholesky(product)
-        if root is None:
-            frame = Frame(self._shift.cpu().numpy(), np.ones(self.d + self.k))
-            root, self.resolved = root_of_product(copy_to_numpy(product), frame)
+        if self.exact:
+            root: Matrix | None = copy_to_numpy(self._sum)
+        else:
+            product = self._product()
+            root = self._cholesky(product)
+            if root is None:
+                frame = Frame(self._shift.cpu().numpy(), np.ones(self.d + self.k))
+                root, self.resolved = root_of_product(copy_to_numpy(product), frame)
         return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps))
 
     def _add_held(self) -> None:
