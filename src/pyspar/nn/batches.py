@@ -64,9 +64,6 @@ class BatchReader:
     @classmethod
     def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
         """Return the reader for a model."""
-        for name, function in functions.items():
-            if function is not None and not callable(function):
-                raise TypeError(f"{name} must be a function of the batch, got {_describe_value(function)}")
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         try:
             signature = list(inspect.signature(model.forward).parameters.values())

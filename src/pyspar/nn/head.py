@@ -103,7 +103,7 @@ class AdaptedHead:
             A model with a linear layer of the same name and shape. Its dtype and device do not change.
         """
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
-        check_model(model, None)
+        check_model(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
         if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
             got = "no such layer" if layer is None else repr(layer)
@@ -235,20 +235,19 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    check_model(model, autocast)
-    check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
-    check_choice("labels_scale", labels_scale, get_args(LabelsScale))
+    check_model(model)
+    functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
+    options = {"alpha": alpha, "noise": noise, "cutoff": cutoff, "labels_scale": labels_scale, "autocast": autocast}
+    check_options(method=method, target_labels=target_labels, head=head, progress=progress, **options, **functions)
     uses_target = method != "ols" or target_labels is not None
     _check_loaders(source_loader, target_loader, uses_target)
     keep = None
     if target_labels is not None:
         check_order(target_loader)
-        if mask is not None or sample_weight is not None:
-            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
         keep = TargetRows(target_labels)
     original = unwrap(model)
     adapted = copy_model(original)
-    reader = BatchReader.of(adapted, inputs=inputs, labels=labels, mask=mask, sample_weight=sample_weight)
+    reader = BatchReader.of(adapted, **functions)
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
@@ -302,6 +301,37 @@ def adapt_head(
     drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
     forecast: Any = (list(new.forecasts) if several else new.forecasts[0]) if new.forecasts else None
     return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account, drift, forecast)
+
+
+def check_options(
+    *,
+    method: Any,
+    target_labels: Any,
+    head: Any,
+    labels_scale: Any,
+    autocast: Any,
+    progress: Any,
+    alpha: Any,
+    noise: Any,
+    cutoff: Any,
+    **functions: Any,
+) -> None:
+    """Raise ValueError or TypeError for an invalid option of :func:`adapt_head`, before anything is read."""
+    check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
+    check_choice("labels_scale", labels_scale, get_args(LabelsScale))
+    if progress not in (None, True, False):
+        raise TypeError(f"progress must be True, False or None, got {progress!r}")
+    if autocast not in (None, torch.bfloat16, torch.float16):
+        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {autocast!r}")
+    if head is not None and not isinstance(head, str):
+        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(head).__name__}")
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be a function of the batch, got {type(function).__name__}")
+    if target_labels is not None:
+        TargetRows(target_labels)  # refuses what are no labels
+        if functions["mask"] is not None or functions["sample_weight"] is not None:
+            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
 
 
 def _as_float64(parameter: Tensor) -> Matrix:

@@ -30,12 +30,10 @@ _STANCE_LOCK = threading.RLock()
 """Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
 
 
-def check_model(model: Any, autocast: Any) -> None:
-    """Raise an error for an object that is not a model, a sharded or offloaded model, and an invalid ``autocast``."""
+def check_model(model: Any) -> None:
+    """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    if autocast not in (None, torch.bfloat16, torch.float16):
-        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {autocast!r}")
     name = type(model).__name__
     classes = {c.__name__ for module in model.modules() for c in type(module).__mro__}
     if classes & {"FullyShardedDataParallel", "FSDPModule"} or any(_is_distributed(p) for p in model.parameters()):
@@ -81,14 +79,11 @@ def copy_model(model: nn.Module) -> nn.Module:
         ) from error
 
 
-def strip_wrapper_prefix(head: Any, model: nn.Module) -> str | None:
+def strip_wrapper_prefix(head: str | None, model: nn.Module) -> str | None:
     """Return the name of a layer without the prefix that torch.compile or DataParallel adds."""
-    if head is None:
-        return None
-    if not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(head).__name__}")
-    bare = re.sub(r"^((_orig_mod|module)\.)+", "", head)
-    return head if head in dict(model.named_modules()) else bare
+    if head is None or head in dict(model.named_modules()):
+        return head
+    return re.sub(r"^((_orig_mod|module)\.)+", "", head)
 
 
 @contextmanager

@@ -94,14 +94,7 @@ class TensorSums:
             raise ValueError("the tensors must have at least one row, got none")
         if not bool(self._sum.isfinite().all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-        if self.exact:
-            root: Matrix | None = copy_to_numpy(self._sum)
-        else:
-            product = self._product()
-            root = self._cholesky(product)
-            if root is None:
-                frame = Frame(self._shift.cpu().numpy(), np.ones(self.d + self.k))
-                root, self.resolved = root_of_product(copy_to_numpy(product), frame)
+        root = copy_to_numpy(self._sum) if self.exact else self._root_of_product()
         return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps))
 
     def _add_held(self) -> None:
@@ -153,6 +146,14 @@ class TensorSums:
             self._sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
         self._sum[self.d :, : self.d].addmm_(border.T, X)
         self._sum[self.d :, self.d :].addmm_(border.T, border)
+
+    def _root_of_product(self) -> Matrix:
+        product = self._product()
+        root = self._cholesky(product)
+        if root is None:
+            frame = Frame(self._shift.cpu().numpy(), np.ones(self.d + self.k))
+            root, self.resolved = root_of_product(copy_to_numpy(product), frame)
+        return root
 
     def _product(self) -> Tensor:
         """Return ``[1 | X | Y]' [1 | X | Y]`` from the sum."""
