@@ -36,7 +36,7 @@ class HeadRepair:
             if option not in _DEFAULTS:
                 hint = suggest_name(option, _DEFAULTS) or f"use one of {list_some(sorted(_DEFAULTS), 20)}"
                 raise TypeError(f"{name} has no option {option!r}; {hint}")
-        check_options(**{**_DEFAULTS, **options})
+        check_options({**_DEFAULTS, **options})
         for role, loader in (("target", target), ("source", source)):
             if loader is not None and not _is_function(loader):
                 check_loader(loader, role)

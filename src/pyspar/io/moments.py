@@ -117,10 +117,10 @@ def read_moments_file(path: str | os.PathLike[str]) -> MomentsFile:
     problem = next(_find_problems(fields, names, rows), None)
     if problem is not None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
-    counts = {key: int(fields[key]) for key in ("n_features", "rows")}
-    floats = {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
-    arrays: Any = {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
-    moments = Moments(**arrays, **counts, **floats, names=names)
+    values: dict[str, Any] = {key: int(fields[key]) for key in ("n_features", "rows")}
+    values |= {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
+    values |= {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
+    moments = Moments(**values, names=names)
     return MomentsFile(moments, outputs, tuple(ColumnFormat(*row) for row in rows))
 
 
