@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyspar.core.accumulate import BLUR, OFFSET_LIMIT, Frame, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import Algebra
 from pyspar.core.moments import Moments, Solver
+from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
+from pyspar.core.spectrum import Algebra
 from pyspar.sources import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
 
@@ -151,8 +151,7 @@ class TensorSums:
         product = self._product()
         root = self._cholesky(product)
         if root is None:
-            frame = Frame(self._shift.cpu().numpy(), np.ones(self.d + self.k))
-            root, self.resolved = root_of_product(copy_to_numpy(product), frame)
+            root, self.resolved = root_of_product(copy_to_numpy(product), self._shift.cpu().numpy())
         return root
 
     def _product(self) -> Tensor:
