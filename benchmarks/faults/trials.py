@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+COPY_FAULT = "rename is a copy, killed in its middle"
+"""The fault that pyspar does not protect against."""
+
 
 @dataclass(frozen=True)
 class Row:
