@@ -23,6 +23,12 @@ def _kills(scale: float) -> Iterator[Row]:
     return kill_commands(round(40 * scale))
 
 
+def _resumed(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.kills import kill_long_commands
+
+    return kill_long_commands(max(1, round(20 * scale)))
+
+
 def _signals(scale: float) -> Iterator[Row]:
     from benchmarks.faults.signals import stop_all
 
@@ -61,6 +67,7 @@ def _clusters(scale: float) -> Iterator[Row]:
 
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "kills": _kills,
+    "resumed": _resumed,
     "signals": _signals,
     "disks": _disks,
     "writers": _writers,

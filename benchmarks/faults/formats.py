@@ -68,6 +68,7 @@ def list_formats() -> list[Format]:
         import torch  # noqa: F401 - the formats of training need it
     except ImportError:
         return formats
+    downloaded = Format("downloaded data set (SkillCraft)", ".csv", _write_downloaded, _read_downloaded, True)
     return [
         *formats,
         Format("checkpoint of training", ".pt", train_with_checkpoint, _load_checkpoint, True),
@@ -75,7 +76,7 @@ def list_formats() -> list[Format]:
         Format("summaries of networks", ".npz", _write_network_summaries, _read_network_summaries, True),
         Format("JSON file of a run", ".json", _write_history, _read_history, False),
         Format("cached data set", ".npz", _write_cached, _read_cached, True),
-        *([Format("downloaded data set", ".csv", _write_downloaded, _read_downloaded, True)] * _has_skillcraft()),
+        *([downloaded] if _has_skillcraft() else []),
     ]
 
 

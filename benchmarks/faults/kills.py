@@ -27,8 +27,6 @@ def kill_commands(trials: int) -> Iterator[Row]:
     for command in COMMANDS:
         yield kill_command(command, few if command.is_slow else trials)
     yield kill_watch(few)
-    for long_command in LONG_COMMANDS:
-        yield kill_long_command(long_command, few)
 
 
 def kill_command(command: Command, trials: int) -> Row:
@@ -98,26 +96,49 @@ def kill_watch(trials: int) -> Row:
     return Row(KILL, "spar watch", trials, lost, outcome)
 
 
-def kill_long_command(command: LongCommand, trials: int) -> Row:
-    """Kill a command that can be resumed; the resumed run must end with the results of an undisturbed one."""
-    rng = random.Random(0)
-    lost = killed = n_left = 0
+def kill_long_commands(trials: int) -> Iterator[Row]:
+    """Kill each command that can be resumed."""
+    for command in LONG_COMMANDS:
+        yield kill_long_command(command, trials)
+
+
+def kill_long_command(command: LongCommand, trials: int, n_workers: int = 4) -> Row:
+    """Kill a command that can be resumed; the resumed run must end with the results of an undisturbed one.
+
+    The trials are shared by worker processes, because a command that is killed spends much of its time waiting.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         expected, seconds = run_undisturbed(command, folder)
-        for _ in range(trials):
-            out = make_folder(folder)
-            child = Child(lambda out=out: command.run_in(out), folder / "log.txt")
-            time.sleep(rng.uniform(0, seconds))
-            child.kill()
-            killed += child.wait().code == -signal.SIGKILL
-            n_left += len(list_hidden(out))
-            lost += not is_resumed(command, out, expected)
+
+        def kill_some(number: int) -> None:
+            own = folder / f"worker{number}"
+            own.mkdir()
+            rng = random.Random(number)
+            for _ in range(number, trials, n_workers):
+                print("counts", *_kill_long_once(command, own, expected, rng.uniform(0, seconds)))
+
+        workers = [Child(lambda n=n: kill_some(n), folder / f"log{n}.txt") for n in range(n_workers)]
+        text = "\n".join(worker.wait(3600).text for worker in workers)
+    counts = [list(map(int, line.split()[1:])) for line in text.splitlines() if line.startswith("counts")]
+    assert len(counts) == trials, text
+    killed, n_left, lost = map(sum, zip(*counts, strict=True))
     outcome = (
         f"{killed} killed; {n_left} temporary files were left, none after the next run; every resumed run ended with "
         "the results of an undisturbed run"
     )
     return Row(KILL, command.name, trials, lost, outcome)
+
+
+def _kill_long_once(command: LongCommand, folder: Path, expected: Any, seconds: float) -> tuple[int, int, int]:
+    """Kill a run after some seconds and resume it; return whether it was killed, its files, and whether it is lost."""
+    out = make_folder(folder)
+    child = Child(lambda: command.run_in(out), folder / "log.txt")
+    time.sleep(seconds)
+    child.kill()
+    killed = child.wait().code == -signal.SIGKILL
+    n_left = len(list_hidden(out))
+    return int(killed), n_left, int(not is_resumed(command, out, expected))
 
 
 def run_undisturbed(command: LongCommand, folder: Path) -> tuple[Any, float]:

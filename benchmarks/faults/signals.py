@@ -81,11 +81,12 @@ def stop_watch(trials: int) -> Row:
 
 
 def stop_commands(trials: int) -> Row:
-    """Stop each command that replaces files."""
+    """Stop each command of ``spar`` that replaces files. In Python, signals belong to the calling program."""
     ends, rng, total = _Ends(), random.Random(0), 0
-    for command in COMMANDS:
+    commands = [command for command in COMMANDS if command.name.startswith("spar ")]
+    for command in commands:
         total += _stop_command(command, max(2, trials // 2) if command.is_slow else trials, ends, rng)
-    return ends.make_row("SIGTERM at a random moment", f"each of {len(COMMANDS)} commands that replace files", total)
+    return ends.make_row("SIGTERM at a random moment", f"each of {len(commands)} commands that replace files", total)
 
 
 def _stop_command(command: Command, trials: int, ends: _Ends, rng: random.Random) -> int:

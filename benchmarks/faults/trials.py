@@ -54,6 +54,7 @@ class Child:
         sys.stdout.flush()
         sys.stderr.flush()
         self._log = log
+        log.write_bytes(b"")  # a process that is stopped at once does not write it
         self._start = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:

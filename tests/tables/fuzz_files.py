@@ -4,6 +4,7 @@ Arguments: an empty folder, the number of mutations (0: until the seconds are ov
 outcomes as JSON. Every command must end with exit code 0 (read), 2 (rejected) or 3 (alarm of ``spar watch``).
 """
 
+import codecs
 import gzip
 import io
 import json
@@ -294,6 +295,7 @@ class Watcher:
 def fuzz(folder, count, seed, seconds):
     resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
     warnings.simplefilter("ignore")
+    codecs.lookup("unicode_escape")  # imported for names that are not printable
     readers = write_files(folder)
     contents = {name: (folder / name).read_bytes() for name in readers}
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
