@@ -26,18 +26,24 @@ def test_rows_are_distinct_and_reproducible(target, strategy):
         np.testing.assert_array_equal(choice.rows, rows_to_label(model, Z, n, strategy=strategy).rows)
 
 
-def test_quantiles_of_the_prediction_are_evenly_spaced(target):
+def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
     model, Z = target
-    rows = rows_to_label(model, Z, 10, strategy="quantiles").rows
+    rows = rows_to_label(model, Z, 10).rows
     rank = np.argsort(np.argsort(model.predict(Z)))
-    np.testing.assert_allclose(np.sort(rank[rows]), np.arange(10) * 12 + 5.5, atol=1.0)
-    halves = rank[rows[:3]] / 120  # the first rows are spread as well
-    assert np.ptp(halves) > 0.4
+    assert sorted(rank[rows] // 12) == list(range(10))
+    assert np.ptp(rank[rows[:3]] // 12) >= 4  # the first rows are spread as well
+
+
+def test_every_row_is_equally_probable_by_quantiles():
+    value, rng, m, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 25, 1000
+    args = value, 5, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.ones(m)
+    rows = np.concatenate([label_choice._choose_quantiles(*args, rng, False).rows for _ in range(draws)])
+    np.testing.assert_allclose(np.bincount(rows, minlength=m) / draws, 5 / 25, atol=0.05)
 
 
 def test_equal_predictions_are_chosen_at_random_by_seed():
     model = LinearRegression().fit(np.zeros((3, 1)), np.zeros(3))
-    first, second = (rows_to_label(model, np.zeros((500, 1)), 10, strategy="quantiles", random_state=seed).rows for seed in (0, 1))
+    first, second = (rows_to_label(model, np.zeros((500, 1)), 10, random_state=seed).rows for seed in (0, 1))
     assert set(first.tolist()) != set(second.tolist())
     assert np.ptp(first) > 100
 
@@ -56,7 +62,7 @@ def test_greedy_takes_the_candidate_that_reduces_the_expected_error_most(monkeyp
         i = int(np.argmax(gains))
         expected.append(i)
         K = K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)
-    assert rows_to_label(model, Z, 4).rows.tolist() == expected
+    assert rows_to_label(model, Z, 4, strategy="greedy").rows.tolist() == expected
 
 
 def choose_first(Z, value, costs, draws: int):

@@ -18,7 +18,7 @@ from pyspar.estimators.validation import check_choice
 from pyspar.sources.kinds import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
-Strategy = Literal["greedy", "quantiles"]
+Strategy = Literal["quantiles", "greedy"]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
@@ -56,7 +56,7 @@ def rows_to_label(
     groups: Any = None,
     cost: Any = None,
     exclude: Any = (),
-    strategy: Strategy = "greedy",
+    strategy: Strategy = "quantiles",
     features: Any = None,
     random_state: Any = 0,
 ) -> LabelChoice:
@@ -76,15 +76,17 @@ def rows_to_label(
         The cost of a label, above zero. Cheaper rows are preferred. Rows with the cost NaN or infinity are not chosen.
     exclude : row positions or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
-    strategy : {"greedy", "quantiles"}, default "greedy"
-        "greedy" draws five random rows for each label, cheap rows with a higher probability, and takes the one that
-        most reduces the expected squared error on the target per unit of cost, if offset, slope and weights drift by
-        as much as the noise. "quantiles" takes rows at evenly spaced quantiles of the prediction, and the cheapest row
-        of each interval between quantiles if there are costs.
+    strategy : {"quantiles", "greedy"}, default "quantiles"
+        "quantiles" divides the target into n intervals between quantiles of the prediction and takes a random row of
+        each, or the cheapest row if there are costs. Without costs and groups every row is equally probable, so the
+        rows are also a fair sample to measure the error of the model. "greedy" draws five random rows for each label,
+        cheap rows with a higher probability, and takes the one that most reduces the expected squared error on the
+        target per unit of cost, if offset, slope and weights drift by as much as the noise. These rows are more useful
+        for the correction, but the errors of the model are larger on them than on the target.
     features : transformer, optional
         As for :class:`pyspar.TargetCorrection`. Only "greedy" uses it.
     random_state : int, RandomState or None, default 0
-        Determines the random rows of "greedy", and decides between equal predictions for "quantiles".
+        Determines the random rows.
 
     Returns
     -------
@@ -98,11 +100,11 @@ def rows_to_label(
     >>> from pyspar import rows_to_label
     >>> X = np.arange(11.0)[:, None]
     >>> model = LinearRegression().fit(X, X[:, 0])
-    >>> rows_to_label(model, X, n=3, strategy="quantiles").rows
-    array([5, 1, 9])
+    >>> rows_to_label(model, X, n=3).rows
+    array([4, 0, 8])
     """
     check_model(model)
-    check_choice("strategy", strategy, ("greedy", "quantiles"))
+    check_choice("strategy", strategy, ("quantiles", "greedy"))
     refuse_unread_tables(Z)
     m = count_rows(Z)
     prediction = read_predictions(model, Z, m)
@@ -117,13 +119,14 @@ def rows_to_label(
     if strategy == "greedy":
         rows = compute_features(fit_features(features, model, [Z]), Z)
         return _choose_greedily(rows, prediction, int(n), allowed, codes, costs, rng)
-    return _choose_quantiles(prediction, int(n), allowed, codes, costs, rng.permutation(m), cost is not None)
+    return _choose_quantiles(prediction, int(n), allowed, codes, costs, rng, cost is not None)
 
 
 def _choose_quantiles(
-    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, shuffled: Rows, has_costs: bool
+    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, rng: np.random.RandomState, has_costs: bool
 ) -> LabelChoice:
     value = _one_value(prediction)
+    shuffled = rng.permutation(len(value))
     order = shuffled[np.argsort(value[shuffled], kind="stable")]
     rank = np.empty(len(value))
     rank[order] = (np.arange(len(value)) + 0.5) / len(value)
@@ -132,10 +135,9 @@ def _choose_quantiles(
     taken = np.zeros(codes.max() + 1)
     free = allowed.copy()
     for step in _spread_order(n):
-        middle = (step + 0.5) / n
         candidates = _least_used(free, codes, taken)
-        distance = np.abs(rank[candidates] - middle)
-        inside = distance <= 0.5 / n
+        distance = np.abs(rank[candidates] - (step + rng.random_sample()) / n)
+        inside = np.abs(rank[candidates] - (step + 0.5) / n) <= 0.5 / n
         if has_costs and inside.any():
             near = candidates[inside]
             row = near[np.lexsort((distance[inside], costs[near]))[0]]
