@@ -15,8 +15,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.prior import in_units_of
 from pyspar.errors import InputError
 from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments
 
 NamedWeights = Mapping[str, Any]
