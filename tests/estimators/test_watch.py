@@ -10,7 +10,6 @@ from sklearn.preprocessing import FunctionTransformer
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.forecasts import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
 
@@ -154,7 +153,7 @@ def test_the_evidence_of_the_watch_is_the_bayes_factor_on_all_labels():
     Z, y = rng.normal(size=(8, 2)), rng.normal(size=8) + 3.0
     watch = TargetWatch(est, limit=100.0, window=2)
     p_values = [watch.update(Z[i : i + 4], y[i : i + 4]).relation_p_value for i in (0, 4)]
-    mean, roots = predict_from_source(est, Z)
+    mean, roots = est._model.predict(Z)
     scale = X.std(axis=0) * np.sqrt(2.0)
     f = est.predict(Z)
     q = (f - X.mean(axis=0) @ est.coef_) / (X @ est.coef_).std()

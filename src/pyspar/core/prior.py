@@ -102,6 +102,12 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
 
 
+def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
+    """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
+    mean = source.mean[: target.n_features]
+    return target.spread_about(mean if centred else np.zeros_like(mean))
+
+
 def inverse(units: Vector) -> Vector:
     """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
 

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
-from pyspar.estimators.forecasts import predict_if_known
+from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.groups import is_missing
 from pyspar.estimators.target_labels import (
     LabelForecast,
@@ -37,7 +37,7 @@ from pyspar.estimators.target_labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_boolean, check_level
+from pyspar.estimators.validation import check_boolean, check_level, read_dense_rows
 from pyspar.sources.kinds import refuse_unread_tables
 
 
@@ -148,7 +148,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             counts = np.append(counts, np.ones(len(more)))
         new.features_ = fit_features(self.features, self.model, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        reference, roots = predict_if_known(self.model, blocks)
+        reference, roots = _predict_if_known(self.model, blocks)
         reference = prediction if reference is None else reference
         outputs = [
             fit_output(
@@ -366,3 +366,17 @@ def _stack(blocks: list[Any]) -> Any:
     if is_frame(blocks[0]):
         return import_module("polars").concat(blocks)
     return np.vstack(blocks)
+
+
+def _predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:
+    """Return what ``SourceModel.predict`` returns for the rows of one of our estimators, alone or in a Pipeline.
+
+    For other models both are None.
+    """
+    steps: Any = None
+    if isinstance(model, Pipeline):
+        steps, model = model[:-1] if len(model.steps) > 1 else None, model.steps[-1][1]
+    if not isinstance(model, AdaptableRegressor):
+        return None, None
+    rows = [read_dense_rows(model, Z if steps is None else steps.transform(Z)) for Z in blocks]
+    return model._model.predict(np.vstack(rows))

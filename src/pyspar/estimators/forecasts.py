@@ -1,10 +1,9 @@
-"""Calibration of forecasts by experience with real shifts, and the labels that a fitted regressor expects.
+"""Forecasts of a fitted linear regressor, and their calibration by experience with real shifts.
 
 ``python -m benchmarks.trust`` computes ``experience.json`` from real data sets, each with a natural shift, and from
-random splits of the same data sets. The file names the data sets. Tasks are grouped by the
-separation of source and target (:mod:`pyspar.core.separation`): ``"none"`` if no shift is found, ``"matched"`` if their
-features are more similar than those of random samples, otherwise by the AUC. Matched tasks have the factors of tasks
-with a small AUC and their own base rates.
+random splits of the same data sets. Tasks are grouped by the separation of source and target
+(:mod:`pyspar.core.separation`): "none" if no shift is found, "matched" if their features are more similar than those of
+random samples, otherwise by the AUC. Matched tasks have the factors of tasks with a small AUC and their own base rates.
 
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
 belief, and "any" are other regressors, whose expected error is their cross-validated error.
@@ -14,7 +13,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -22,13 +22,17 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
-from pyspar.core.arrays import Matrix
-from pyspar.core.forecast import Interval
-from pyspar.core.prior import inverse
-from pyspar.core.ridge import RidgeBelief, ridge_belief
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.forecast import Forecaster, Interval
+from pyspar.core.moments import Moments
+from pyspar.core.posterior import posteriors_of
+from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
+from pyspar.core.prior import Prior, Units, inverse, spread_about_source, units_of_features
+from pyspar.core.ridge import Belief, RidgeBelief, left_out_rmse, ridge_belief
 from pyspar.core.separation import Separation
+from pyspar.errors import warn
+from pyspar.estimators.groups import GroupFolds
 
 Kind = Literal["linear", "any"]
 Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
@@ -39,6 +43,150 @@ HURTS_RATIO = 1.1
 OUTSIDE_LIMIT = 0.01
 """The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
 FILE = Path(__file__).with_name("experience.json")
+
+
+@dataclass(frozen=True, eq=False)
+class SourceModel:
+    """The linear model of labels that a source and a prior imply.
+
+    Attributes
+    ----------
+    source : Moments
+        The moments of the labelled source.
+    belief : Belief
+        The belief of the fit.
+    prior : Prior
+        The prior in the units of the current weights.
+    units : {"target", "source", "common"}
+        The kind of units.
+    weights : arrays of shape (D, K) and (K,)
+        The weights and intercepts before adapting.
+    folds : GroupFolds or None
+        The groups of the source.
+    """
+
+    source: Moments
+    belief: Belief
+    prior: Prior
+    units: Units
+    weights: tuple[Matrix, Vector]
+    folds: GroupFolds | None
+
+    @property
+    def centred(self) -> bool:
+        return self.belief.centred
+
+    def home_rmse(self) -> Vector:
+        """Return the expected RMSE per output, before adapting, on new rows like those of the source."""
+        return np.sqrt(self._home_mse() + self._between_groups())
+
+    def _home_mse(self) -> Vector:
+        """Return the expected squared error per output on rows of the same groups.
+
+        With no more rows than features, the model's expectation on the source's own rows is close to zero, because the
+        weights fit them exactly. The error of generalised cross-validation replaces it.
+        """
+        if self.source.rows - self.centred <= self.belief.x.rank:
+            errors = left_out_rmse(self.belief)
+            if np.isfinite(errors).all():
+                return np.square(errors)
+        forecaster = self._plain_forecaster(self.source.without_outputs())
+        return np.array([forecaster.expected_square(*self.weights, k) for k in range(self.source.n_outputs)])
+
+    def _between_groups(self) -> Vector:
+        """Return the squared error, per output, by which new groups exceed the expectation of the model."""
+        if self.folds is None:
+            return np.zeros(self.source.n_outputs)
+        if self.folds.rmse is None:
+            warn(
+                "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
+                "of other groups with partial_fit, or leave groups out",
+                stacklevel=4,
+            )
+            return np.zeros(self.source.n_outputs)
+        return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse(), 0.0))
+
+    def row_factors(self, level: float, separation: Separation | None) -> Vector:
+        """Return the factor for distances from the predictions per output, for new groups too if there are groups."""
+        between = self._between_groups()
+        ratio2 = between / self._home_mse() if between.any() else between
+        return np.asarray(row_factor(level, separation) * np.sqrt(1.0 + ratio2))
+
+    def forecaster(self, target: Moments) -> Forecaster:
+        """Return the forecaster for a target, with the error on new groups and intervals from experience."""
+        return self._plain_forecaster(target, between_groups=self._between_groups(), calibrate=rmse_interval)
+
+    def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
+        spread = spread_about_source(self.source, target, self.centred)
+        units = units_of_features(self.source, spread, self.units, fit_intercept=self.centred, include_unseen=True)
+        prior, *others = self._priors(units, spread)
+        return Forecaster(self.source, target, prior, other_priors=others, fit_intercept=self.centred, **options)
+
+    def compute_per_row(
+        self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int
+    ) -> Matrix:
+        """Return the numbers that ``of`` computes from the distribution of each row's label: (numbers, n, K).
+
+        ``of`` is called for each block of rows and each output.
+        """
+        priors = self._priors(self.prior.units, None)
+        _, posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
+        result = np.empty((numbers, len(rows), self.source.n_outputs))
+        for start in range(0, len(rows), BLOCK_ROWS):
+            at = slice(start, start + BLOCK_ROWS)
+            centre = rows[at] @ self.prior.coef + self.prior.intercept
+            scaled = [rows[at] * inverse(prior.units) for prior in priors]
+            for k in range(result.shape[2]):
+                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
+        return result
+
+    def row_stds(self, rows: Matrix, mean: Matrix) -> Matrix:
+        """Return the standard deviations of the labels about predictions ``mean``, both of shape (n, K)."""
+        return np.asarray(self.compute_per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)[0])
+
+    def row_intervals(self, rows: Matrix, level: float) -> Matrix:
+        """Return the ends of intervals that contain the labels if the model holds: (2, n, K)."""
+        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+        return self.compute_per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+
+    def predict(self, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
+        """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
+
+        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them.
+        """
+        belief = ridge_belief(self.prior.transform_source(self.source), fit_intercept=self.centred)
+        coef, intercept = self.prior.weights(belief, belief.w_hat)
+        centred = rows * inverse(self.prior.units) - belief.x_mean
+        return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
+
+    def _priors(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
+        """Return the prior in the given units and in the other kinds of units, which intervals also use.
+
+        Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
+        depend on the units in which the features are given.
+        """
+        kinds: tuple[Units, ...] = () if self.units == "common" else ("target", "source")
+        candidates = [units]
+        for kind in kinds:
+            other = units_of_features(
+                self.source, target_spread, kind, fit_intercept=self.centred, include_unseen=target_spread is not None
+            )
+            if not any(np.array_equal(other, candidate) for candidate in candidates):
+                candidates.append(other)
+        return [replace(self.prior, units=candidate) for candidate in candidates]
+
+
+def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
+    """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
+    along = rows @ belief.x.V
+    largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
+    kappa = float(belief.evidence.kappa[output])
+    parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
+    if np.isfinite(kappa):
+        parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
+        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
+            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
+    return np.hstack(parts)
 
 
 @dataclass(frozen=True)
@@ -184,42 +332,3 @@ def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -
 @cache
 def _experience() -> dict[str, Any]:
     return dict(json.loads(FILE.read_text(encoding="utf-8")))
-
-
-def predict_from_source(estimator: Any, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
-    """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
-
-    They are of shapes (m, K) and, for each output, (m, r). ``estimator`` is a fitted AdaptableRegressor.
-    """
-    prior = estimator._prior_for_rows()
-    belief = ridge_belief(prior.transform_source(estimator._source), fit_intercept=estimator._belief.centred)
-    coef, intercept = prior.weights(belief, belief.w_hat)
-    centred = rows * inverse(prior.units) - belief.x_mean
-    return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
-
-
-def predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:
-    """Return what ``predict_from_source`` returns for the rows of any model.
-
-    For a model other than our estimators, alone or as the last step of a Pipeline, nothing is known: both are None.
-    """
-    transform = None
-    if isinstance(model, Pipeline):
-        transform, model = model[:-1] if len(model.steps) > 1 else None, model.steps[-1][1]
-    if not hasattr(model, "_prior_for_rows"):  # base.py imports this module, so its class cannot be imported here
-        return None, None
-    rows = [model._rows(Z if transform is None else transform.transform(Z)) for Z in blocks]
-    return predict_from_source(model, np.vstack(rows))
-
-
-def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
-    """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-    along = rows @ belief.x.V
-    largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
-    kappa = float(belief.evidence.kappa[output])
-    parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
-    if np.isfinite(kappa):
-        parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
-        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
-            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
-    return np.hstack(parts)

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import StrOptions
 from pyspar.core.belief import least_squares
 from pyspar.core.moments import Solver
 from pyspar.core.pcr import count_by_gcv, count_for_share, principal_weights
-from pyspar.estimators.base import Attributes, MomentsRegressor, linear_weights
-from pyspar.estimators.validation import Source, is_number
+from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.validation import Attributes, Source, is_number, linear_weights
 
 
 class PCRRegressor(MomentsRegressor):

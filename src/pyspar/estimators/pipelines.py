@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.errors import warn
+from pyspar.errors import InputError, warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.validation import check_level
+from pyspar.estimators.validation import check_level, read_dense_rows
 from pyspar.sources.kinds import refuse_unread_tables
 from pyspar.wording import list_some
 
@@ -203,6 +203,15 @@ def find_regressor(model: Any, Z: Any) -> InnerRegressor:
     return InnerRegressor(regressor, preprocessing.transform(Z), preprocessing, transformers)
 
 
+def refuse_corrected(estimator: Any, use: str) -> None:
+    """Raise InputError if target labels have corrected a regressor: adapting it again would discard the correction."""
+    if hasattr(estimator, "drift_"):
+        raise InputError(
+            f"{use} needs a regressor without a correction by target labels, got one with drift_; call "
+            "expected_rmse(Z) for the expected error of the corrected regressor, or pass one that is not corrected"
+        )
+
+
 def replace_regressor(model: Any, regressor: Any) -> Any:
     """Return a copy of a fitted model with another innermost regressor. A search becomes its best estimator."""
     if isinstance(model, BaseSearchCV):
@@ -295,7 +304,7 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
 
 def _squares(part: InnerRegressor) -> tuple[float, float]:
     """Return the expected squared errors in the units of the regressor and in those of the labels."""
-    rows = _sample_rows(part.regressor._rows(part.Z))
+    rows = _sample_rows(read_dense_rows(part.regressor, part.Z))
     prediction = np.asarray(part.regressor.predict(rows))
     original = part.to_labels(prediction)
 
@@ -303,7 +312,7 @@ def _squares(part: InnerRegressor) -> tuple[float, float]:
         scale = labels.scale * _widen(labels.degrees)
         return list(_integrate_squares(labels.centre, scale, prediction[at], original[at], part))
 
-    before, after = (float(values.mean()) for values in part.regressor._per_row(rows, squares, 2))
+    before, after = (float(values.mean()) for values in part.regressor._model.compute_per_row(rows, squares, 2))
     return before, after
 
 

@@ -18,11 +18,11 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import FlatBelief, Noise, flat_belief
 from pyspar.core.linalg import squared
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.prior import Prior, Units, units_of_features
+from pyspar.core.prior import Prior, Units, spread_about_source, units_of_features
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import RULES, chi2_rule, select_rule
-from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
-from pyspar.estimators.validation import Confidence, Source
+from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.validation import Attributes, Confidence, Source, linear_weights, per_output
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -123,15 +123,11 @@ class SpARRegressor(AdaptableRegressor):
     def _unadapted(self) -> Attributes:
         return _least_squares_weights(self._belief, self._belief.w_hat, None, self._y_ndim)
 
-    def _prior_in(self, units: Vector) -> Prior:
+    def _prior(self) -> Prior:
         """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
-        n_outputs = self.moments_.n_outputs
-        return Prior(units, np.zeros((len(units), n_outputs)), np.zeros(n_outputs))
-
-    def _prior_for_rows(self) -> Prior:
-        source, centred = self._source, self._belief.centred
+        source, centred, k = self._source, self._belief.centred, self.moments_.n_outputs
         units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, include_unseen=True)
-        return self._prior_in(units)
+        return Prior(units, np.zeros((len(units), k)), np.zeros(k))
 
 
 def _least_squares_weights(belief: FlatBelief, w: Matrix, target_spread: Vector | None, y_ndim: int) -> Attributes:
@@ -265,8 +261,9 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     def _adapt_to(self, target: Moments) -> Attributes:
         source, belief = self._source, self._belief
-        units = units_of_features(source, self._spread_of(target), self._units, fit_intercept=belief.centred)
-        prior = self._prior_in(units)
+        spread = spread_about_source(source, target, belief.centred)
+        units = units_of_features(source, spread, self._units, fit_intercept=belief.centred)
+        prior = replace(self._fitted_prior, units=units)
         if not np.array_equal(units, self._fitted_prior.units):
             belief = ridge_belief(prior.transform_source(source), fit_intercept=belief.centred)
         rule = select_rule(self.rule, self.alpha)
@@ -277,11 +274,8 @@ class BayesSpARRegressor(AdaptableRegressor):
     def _unadapted(self) -> Attributes:
         return _posterior_weights(self._fitted_prior, self._belief, self._belief.w_hat, self._y_ndim)
 
-    def _prior_in(self, units: Vector) -> Prior:
-        return replace(self._fitted_prior, units=units)
-
-    def _prior_for_rows(self) -> Prior:
-        return self._prior_in(self.units_)
+    def _prior(self) -> Prior:
+        return replace(self._fitted_prior, units=self.units_)
 
 
 def _posterior_weights(prior: Prior, belief: RidgeBelief, correction: Matrix, y_ndim: int) -> Attributes:

@@ -16,7 +16,6 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import SparWarning
-from pyspar.estimators.forecasts import predict_from_source
 from pyspar.estimators.groups import is_missing
 from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
@@ -336,9 +335,9 @@ class LinearCorrection:
         """Return half the widths of intervals that contain the labels with a given probability, of shape (m, K)."""
         return np.asarray(self.predictive_scales(rows) * [drift.quantile(level) for drift in self.drifts])
 
-    def forecasts(self, rows: Matrix, counts: Vector, name: str) -> list[LabelForecast]:
+    def forecasts(self, rows: Matrix, sample_weight: Any, name: str) -> list[LabelForecast]:
         """Return the expected error of the corrected model on target rows, per output."""
-        before = rows @ self.coef + self.intercept
+        before, counts = rows @ self.coef + self.intercept, check_counts(sample_weight, len(rows))
         return [forecast_error(d.on(rows, before[:, k], counts), name) for k, d in enumerate(self.drifts)]
 
 
@@ -352,7 +351,7 @@ def fit_linear_correction(
         raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
     counts = check_counts(sample_weight, len(rows))
     prediction = rows @ coef + intercept
-    reference, roots = predict_from_source(estimator, rows)
+    reference, roots = estimator._model.predict(rows)
     outputs = [
         fit_output(rows, prediction[:, k], labels[:, k], counts, reference=reference[:, k], error_root=roots[k])
         for k in range(coef.shape[1])

@@ -27,11 +27,10 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import warn
-from pyspar.estimators.base import AdaptableRegressor, refuse_corrected, weights_of
-from pyspar.estimators.forecasts import predict_from_source
-from pyspar.estimators.pipelines import find_regressor, list_layers, replace_regressor
+from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.pipelines import find_regressor, list_layers, refuse_corrected, replace_regressor
 from pyspar.estimators.target_labels import read_labels
-from pyspar.estimators.validation import is_number, target_moments
+from pyspar.estimators.validation import is_number, read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
 MIN_LABELS = 10
@@ -194,7 +193,7 @@ class TargetWatch:
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
         relation = relation.add(*labelled)
-        batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
+        batch = target_moments(estimator, Z, sample_weight)
         if self._decay is not None and self._recent:
             batch = self._recent[-1].discounted(self._decay) + batch
         recent = deque([*self._recent, batch], maxlen=self._recent.maxlen)
@@ -304,7 +303,7 @@ class RelationWatch:
 
     def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
         """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
-        rows = self._estimator._rows(Z)
+        rows = read_dense_rows(self._estimator, Z)
         labels, _ = read_labels(y, len(rows), "TargetWatch.update")
         if labels.shape[1] != self._labels.shape[1]:
             raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
@@ -320,7 +319,7 @@ class RelationWatch:
         return new
 
     def _log_evidence(self) -> float:
-        mean, roots = predict_from_source(self._estimator, self._rows)
+        mean, roots = self._estimator._model.predict(self._rows)
         coef, intercept = weights_of(self._estimator)
         prediction = self._rows @ coef + intercept
         factors = []

@@ -17,9 +17,8 @@ from pyspar.core.linalg import root_sum_squares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.base import refuse_corrected
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
+from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns, find_unseen
 from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
@@ -169,7 +168,7 @@ def build_inspection(
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     source, d = estimator._source, len(comparison.units)
-    on_target: Forecaster = estimator._forecaster(comparison.target)
+    on_target: Forecaster = estimator._model.forecaster(comparison.target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = _correct_centre(estimator, on_target.best()[0]) * comparison.units[:, None]
     used = (comparison.before, comparison.adapted, *comparison.alternatives)

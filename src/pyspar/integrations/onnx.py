@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.errors import InputError, need
+from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 
