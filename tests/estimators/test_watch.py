@@ -30,6 +30,15 @@ def test_a_window_is_the_sum_of_its_batches(world):
     assert [state.rows for state in states] == [40, 80, 80, 80]
 
 
+def test_each_batch_is_judged_alone_by_default(world):
+    est, batches = world
+    watches = TargetWatch(est, limit=1.0), TargetWatch(est, limit=1.0, window=1)
+    for batch in batches:
+        one, other = (watch.update(batch) for watch in watches)
+        assert one.adapted[0] == other.adapted[0]
+        assert one.rows == len(batch)
+
+
 def test_decay_weights_a_batch_by_its_age(world):
     est, batches = world
     watch = TargetWatch(est, limit=1.0, decay=0.5)
@@ -107,7 +116,6 @@ def test_a_batch_may_be_moments(world):
     [
         ({"limit": 0.0, "window": 1}, "limit"),
         ({"limit": np.nan, "window": 1}, "limit"),
-        ({"limit": 1.0}, "window.*decay"),
         ({"limit": 1.0, "window": 1, "decay": 0.5}, "window.*decay"),
         ({"limit": 1.0, "window": 0}, "window.* 0"),
         ({"limit": 1.0, "decay": 1.0}, "decay.* 1.0"),

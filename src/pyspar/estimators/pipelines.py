@@ -24,6 +24,7 @@ from pyspar.errors import InputError, warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
+from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.estimators.validation import check_level, read_dense_rows
 from pyspar.sources.kinds import refuse_unread_tables
 from pyspar.wording import list_some
@@ -97,10 +98,11 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
         output. For transformed labels the expected squared error is integrated over the distribution of each label. A
         regressor that was corrected by target labels returns a ``LabelForecast``.
 
-    Notes
+    Warns
     -----
-    The forecast does not cover categories that the encoder of a pipeline has not seen: it encodes them as zeros, and
-    no warning is raised. :func:`pyspar.inspect` reports them.
+    SparWarning
+        If target rows have categories that a one-hot encoder of the pipeline has not seen. It encodes them as zeros or
+        as a rare category, and the forecast does not cover them.
 
     Examples
     --------
@@ -114,6 +116,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
+    _warn_of_unseen(part, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
@@ -127,8 +130,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
 
     The parameters are those of :func:`expected_rmse` and of :meth:`BayesSpARRegressor.predict_interval`. The ends for
     transformed labels are transformed back, which keeps the probability of a monotone transformation.
-    The intervals do not cover categories that the encoder of a pipeline has not seen; :func:`pyspar.inspect` reports
-    them.
+    A SparWarning reports rows with categories that an encoder has not seen, which the intervals do not cover.
 
     Examples
     --------
@@ -144,6 +146,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     """
     check_level(level)
     part = find_regressor(model, Z)
+    _warn_of_unseen(part, Z)
     ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -258,6 +261,12 @@ def _best_of(search: BaseSearchCV) -> Any:
     if not hasattr(search, "best_estimator_"):
         raise ValueError(f"{type(search).__name__} has no best estimator; fit it with refit=True")
     return search.best_estimator_
+
+
+def _warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
+    """Warn about target rows with categories that the preprocessing did not see."""
+    if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
+        warn(text, stacklevel=3)
 
 
 def _warn_of_searches(layers: list[Any]) -> None:

@@ -94,6 +94,8 @@ class LabelForecast(Forecast):
 
 Mask = NDArray[np.bool_]
 
+ENOUGH_LABELS = 10
+"""With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 

@@ -65,6 +65,17 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> Unseen
     return UnseenRows(int(is_unseen.sum()), n_target, tuple(columns.values()))
 
 
+def describe_unseen_rows(preprocessing: Any, Z: Any) -> str:
+    """Return a sentence about target rows with categories that fitted preprocessing did not see; empty if none."""
+    unseen = find_unseen(preprocessing, Z)
+    if not unseen.rows:
+        return ""
+    return (
+        f"{unseen.rows:,} of {unseen.n_target:,} rows have categories that do not occur in the source "
+        f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows"
+    )
+
+
 def count_unseen(unseen: UnseenRows) -> str:
     """Return the number of rows with unseen categories as text."""
     return f"{unseen.rows:,} of {unseen.n_target:,} target rows"

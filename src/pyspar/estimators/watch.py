@@ -12,12 +12,13 @@ import copy
 from collections import deque
 from dataclasses import dataclass
 from functools import reduce
-from numbers import Integral
+from numbers import Integral, Real
 from operator import add
 from typing import Any, Self
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
@@ -29,12 +30,15 @@ from pyspar.core.moments import Moments
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.pipelines import find_regressor, list_layers, refuse_corrected, replace_regressor
-from pyspar.estimators.target_labels import read_labels
-from pyspar.estimators.validation import is_number, read_dense_rows, target_moments, weights_of
+from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
+from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
-MIN_LABELS = 10
-"""Fewer labels do not prevent the alarm of a forecast."""
+_CONSTRAINTS = {
+    "limit": [Interval(Real, 0.0, None, closed="neither"), None],
+    "window": [Interval(Integral, 1, None, closed="left"), None],
+    "decay": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +135,11 @@ class TargetWatch:
         The watch raises an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds
         the limit. The default is the error at home (``home_rmse``) of each output; a lower limit causes a warning. A
         shift that does not change the features raises an alarm only if labels are passed.
-    window : int, optional
+    window : int, default 1
         The number of recent batches to use, for the forecast and for the measured error. The test of the relation uses
         all labels since the start of the watch.
     decay : float in (0, 1), optional
-        The factor by which the weights of earlier batches are multiplied at each new batch. Pass either this or
-        ``window``.
+        Use all batches instead of a window, and multiply the weights of earlier ones by this at each new batch.
 
     Examples
     --------
@@ -155,17 +158,10 @@ class TargetWatch:
     ) -> None:
         regressor = find_last_regressor(estimator)
         refuse_corrected(regressor, "TargetWatch")
-        if limit is not None and (not is_number(limit) or not 0.0 < float(limit) < np.inf):
-            raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
-        if (window is None) == (decay is None):
-            raise ValueError(
-                "pass either window, a number of batches, or decay, the factor for earlier batches; window=1 judges "
-                "each batch alone"
-            )
-        if window is not None and (not isinstance(window, Integral) or not is_number(window) or window < 1):
-            raise ValueError(f"window must be an integer of at least 1, got {window!r}")
-        if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
-            raise ValueError(f"decay must be in (0, 1), got {decay!r}")
+        given = {"limit": limit, "window": window, "decay": decay}
+        validate_parameter_constraints(_CONSTRAINTS, given, "TargetWatch")
+        if window is not None and decay is not None:
+            raise ValueError(f"pass either window or decay, got window={window} and decay={decay}")
         self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
@@ -177,8 +173,7 @@ class TargetWatch:
                 "choose a limit above home_rmse()",
                 stacklevel=2,
             )
-        self._decay = None if decay is None else float(decay)
-        self._recent: deque[Moments] = deque(maxlen=1 if window is None else int(window))
+        self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
         self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)
         self._batches = 0
         self._relation = RelationWatch(regressor)
@@ -258,10 +253,10 @@ def _judge(forecast: Forecast, measured: SquaredErrors, limit: float) -> tuple[b
         low, high = measured.interval()
         if low > limit:
             return True, True
-        if measured.n >= MIN_LABELS and high <= limit:
+        if measured.n >= ENOUGH_LABELS and high <= limit:
             return False, False
     alarm = not forecast.interval95[0] <= limit
-    estimates = [measured.rmse] if measured.n >= MIN_LABELS else [measured.rmse, forecast.rmse]
+    estimates = [measured.rmse] if measured.n >= ENOUGH_LABELS else [measured.rmse, forecast.rmse]
     return alarm, alarm or any(rmse > limit for rmse in estimates)
 
 
