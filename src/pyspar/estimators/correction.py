@@ -32,12 +32,12 @@ from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
     check_counts,
-    fit_output,
+    fit_outputs,
     forecast_error,
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_boolean, check_level, read_dense_rows
+from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
 from pyspar.sources.kinds import refuse_unread_tables
 
 
@@ -106,13 +106,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self.model = model
         self.features = features
 
-    def __sklearn_clone__(self) -> Self:
-        """Copy the parameters. The model is not cloned because it must stay fitted."""
-        new = type(self)(self.model, clone(self.features, safe=False))
-        for name in ("_metadata_request", "_sklearn_output_config"):
-            if name in self.__dict__:
-                setattr(new, name, self.__dict__[name])
-        return new
+    def __sklearn_clone__(self) -> Any:
+        return clone_without(self, "model")
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
         """Fit the correction to a target with some known labels.
@@ -148,22 +143,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             counts = np.append(counts, np.ones(len(more)))
         new.features_ = fit_features(self.features, self.model, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        reference, roots = _predict_if_known(self.model, blocks)
-        reference = prediction if reference is None else reference
-        outputs = [
-            fit_output(
-                features, prediction[:, k], labels[:, k], counts, reference=reference[:, k],
-                error_root=None if roots is None else roots[k],
-            )
-            for k in range(labels.shape[1])
-        ]  # fmt: skip
-        new._drifts = [drift for drift, _, _ in outputs]
-        new.drift_ = outputs[0][1] if y_ndim == 1 else [report for _, report, _ in outputs]
-        new.n_labels_ = int(np.logical_or.reduce([used for _, _, used in outputs]).sum())
+        known = _predict_if_known(self.model, blocks)
+        new._drifts, reports, used = fit_outputs(features, prediction, labels, counts, *known)
+        new.drift_ = reports[0] if y_ndim == 1 else reports
+        new.n_labels_ = int(used.sum())
         new._y_ndim = y_ndim
-        for stale in ("feature_names_in_",):
-            self.__dict__.pop(stale, None)
-        self.__dict__.update({name: value for name, value in new.__dict__.items() if name not in ("model", "features")})
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
 
     def predict(self, Z: Any, return_std: bool = False) -> Any:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from pyspar.core.adapt import adapt
@@ -22,7 +21,14 @@ from pyspar.core.prior import Prior, Units, spread_about_source, units_of_featur
 from pyspar.core.ridge import RidgeBelief, ridge_belief
 from pyspar.core.rules import RULES, chi2_rule, select_rule
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.validation import Attributes, Confidence, Source, linear_weights, per_output
+from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
+
+_SHARED_CONSTRAINTS = {
+    "alpha": [Confidence()],
+    "fit_intercept": ["boolean"],
+    "solver": [StrOptions({"auto", "gram", "qr"})],
+    "weights": [StrOptions({"counts", "importance"})],
+}
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -78,12 +84,9 @@ class SpARRegressor(AdaptableRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Confidence()],
-        "fit_intercept": ["boolean"],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "noise": [StrOptions({"mle", "unbiased", "exact"})],
-        "solver": [StrOptions({"auto", "gram", "qr"})],
-        "weights": [StrOptions({"counts", "importance"})],
+        **_SHARED_CONSTRAINTS,
     }
     _belief: FlatBelief
     _target_spread: Vector | None
@@ -158,35 +161,23 @@ class BayesSpARRegressor(AdaptableRegressor):
         differs from zero at confidence ``alpha``, as in the paper.
     alpha : float in [0, 1], default 0.999
         The confidence of "chi2".
-    fit_intercept : bool, default True
-        Centre source and target at the source mean.
-    solver : {"auto", "gram", "qr"}, default "auto"
-        How the rows are summarised; see :class:`pyspar.Moments`.
-    weights : {"counts", "importance"}, default "counts"
-        The meaning of ``sample_weight``. With "counts" a weight of 2 equals two copies of the row. With "importance"
-        only the ratios of the weights matter, and the number of rows is ``sum(w)**2 / sum(w**2)``.
+    fit_intercept, solver, weights
+        As for :class:`SpARRegressor`.
 
     Attributes
     ----------
-    coef_, intercept_
-        The current weights, shaped as those of scikit-learn's ``LinearRegression``.
+    coef_, intercept_, rank_, moments_, n_features_in_, feature_names_in_
+        As for :class:`SpARRegressor`.
     units_ : array of shape (D,)
         The unit of each feature for the current weights; zero for a feature that does not vary.
     sigma2_, tau2_ : float or arrays of shape (K,)
-        The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise is zero if
-        the residual does not exceed the rounding error of the features at their precision, which for float16 and
-        float32 can be larger than the noise.
+        The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise can be zero as
+        for :class:`SpARRegressor`.
     evidence_ : Evidence
         Both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
-    rank_ : int
-        The rank of the source.
-    moments_ : Moments
-        The summary of the source.
     adaptation_ : Adaptation
         Every number of the last adaptation, for the correction to the centre and in units of ``units_``. Only set by
         ``adapt``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -208,10 +199,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         "units": [StrOptions({"target", "source", "common"})],
         "centre": "no_validation",
         "rule": [StrOptions(set(RULES))],
-        "alpha": [Confidence()],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "gram", "qr"})],
-        "weights": [StrOptions({"counts", "importance"})],
+        **_SHARED_CONSTRAINTS,
     }
     units_: Vector
     _belief: RidgeBelief
@@ -236,14 +224,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.solver = solver
         self.weights = weights
 
-    def __sklearn_clone__(self) -> Self:
-        """Copy the parameters. The centre is not cloned because a fitted model must stay fitted."""
-        params = {name: clone(value, safe=False) for name, value in self.get_params(deep=False).items()}
-        new = type(self)(**{**params, "centre": self.centre})
-        for name in ("_metadata_request", "_sklearn_output_config"):
-            if name in self.__dict__:
-                setattr(new, name, self.__dict__[name])
-        return new
+    def __sklearn_clone__(self) -> Any:
+        return clone_without(self, "centre")
 
     def _solve(self, source: Source) -> Attributes:
         coef, intercept = read_centre(self.centre, source)
@@ -294,7 +276,7 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
     d, k, names = source.moments.n_features, source.moments.n_outputs, source.names
     if centre is None:
         return np.zeros((d, k)), np.zeros(k)
-    weights, offset = centre, 0.0
+    weights, offset, own_names = centre, 0.0, centre.index if hasattr(centre, "reindex") else None
     if hasattr(centre, "predict"):
         if not hasattr(centre, "coef_"):
             raise ValueError(
@@ -302,16 +284,19 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
                 "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
                 "scikit-learn clones the grid's values"
             )
-        own_names = getattr(centre, "feature_names_in_", None)
         weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
-    else:
-        own_names = centre.index if hasattr(centre, "reindex") else None
+        own_names = getattr(centre, "feature_names_in_", None)
     if own_names is not None and names is not None and list(own_names) != list(names):
         raise ValueError(
             f"centre must have the source's columns in the same order, got {list(own_names)[:8]} for "
             f"{list(names)[:8]}; refit the model, or reorder the weights"
         )
-    coef, intercept = _as_numbers("centre", weights), _as_numbers("centre.intercept_", offset)
+    try:
+        coef, intercept = np.asarray(weights, dtype=np.float64), np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"centre must contain numbers, got {type(centre).__name__}: {error}") from None
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError("centre must be finite, got NaN or infinity in its weights or intercept")
     columns = coef[:, None] if coef.ndim == 1 else coef.T
     if columns.shape != (d, k):
         raise ValueError(
@@ -321,13 +306,3 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
     if intercept.size not in (1, k):
         raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}")
     return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))
-
-
-def _as_numbers(what: str, values: Any) -> Matrix:
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must contain numbers, got {type(values).__name__}: {error}") from None
-    if numbers.ndim > 2 or not np.isfinite(numbers).all():
-        raise ValueError(f"{what} must be finite and have at most two dimensions, got shape {numbers.shape}")
-    return numbers

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -62,6 +63,17 @@ class Source:
             label_range = np.stack([np.minimum(before[0], label_range[0]), np.maximum(before[1], label_range[1])])
         names = getattr(fitted, "feature_names_in_", None)
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
+
+
+def clone_without(estimator: Any, name: str) -> Any:
+    """Return an unfitted copy whose parameter ``name`` is not cloned, because a fitted model must stay fitted."""
+    values = estimator.get_params(deep=False)
+    params = {key: value if key == name else clone(value, safe=False) for key, value in values.items()}
+    new = type(estimator)(**params)
+    for private in ("_metadata_request", "_sklearn_output_config"):
+        if private in estimator.__dict__:
+            setattr(new, private, estimator.__dict__[private])
+    return new
 
 
 class Confidence(Interval):  # type: ignore[misc]  # sklearn is untyped
