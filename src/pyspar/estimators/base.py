@@ -15,10 +15,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
+from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.prior import Prior, Units
-from pyspar.core.ridge import Belief
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators.forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_several, extend_folds

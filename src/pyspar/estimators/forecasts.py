@@ -24,12 +24,19 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import (
+    Belief,
+    Prior,
+    RidgeBelief,
+    Units,
+    left_out_rmse,
+    ridge_belief,
+    spread_about_source,
+    units_of_features,
+)
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import posteriors_of
-from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
-from pyspar.core.prior import Prior, Units, inverse, spread_about_source, units_of_features
-from pyspar.core.ridge import Belief, RidgeBelief, left_out_rmse, ridge_belief
+from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -134,8 +141,7 @@ class SourceModel:
         result = np.empty((numbers, len(rows), self.source.n_outputs))
         for start in range(0, len(rows), BLOCK_ROWS):
             at = slice(start, start + BLOCK_ROWS)
-            centre = rows[at] @ self.prior.coef + self.prior.intercept
-            scaled = [rows[at] * inverse(prior.units) for prior in priors]
+            centre, scaled = self.prior.predict(rows[at]), [prior.transform_rows(rows[at]) for prior in priors]
             for k in range(result.shape[2]):
                 result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return result
@@ -156,7 +162,7 @@ class SourceModel:
         """
         belief = ridge_belief(self.prior.transform_source(self.source), fit_intercept=self.centred)
         coef, intercept = self.prior.weights(belief, belief.w_hat)
-        centred = rows * inverse(self.prior.units) - belief.x_mean
+        centred = self.prior.transform_rows(rows) - belief.x_mean
         return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
 
     def _priors(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
