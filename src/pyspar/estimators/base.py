@@ -41,8 +41,7 @@ from pyspar.estimators.validation import (
     warn_if_weights_do_not_count,
     weights_of,
 )
-from pyspar.sources import linear_prediction
-from pyspar.sources.kinds import is_batches, kind_of, use_device_of
+from pyspar.sources import is_batches, kind_of, linear_prediction, use_device_of
 
 ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""

@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
 from pyspar.estimators.validation import Source, in_columns, read_rows
-from pyspar.sources.kinds import kind_of
+from pyspar.sources import kind_of
 
 MAX_FOLDS = 10
 

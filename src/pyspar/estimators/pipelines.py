@@ -26,7 +26,7 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.estimators.validation import check_level, read_dense_rows
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import refuse_unread_tables
 from pyspar.wording import list_some
 
 MAX_TRANSFORMED_ROWS = 2000

@@ -16,7 +16,7 @@ from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
 from pyspar.estimators.groups import is_missing
-from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
+from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
 

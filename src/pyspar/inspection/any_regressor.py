@@ -28,8 +28,7 @@ from pyspar.estimators.forecasts import BaseRate, Outcome, base_rate, judge_outc
 from pyspar.estimators.groups import check_groups, is_missing
 from pyspar.inspection.findings import find_moved_columns
 from pyspar.progress import SILENT, Progress
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import moments_of, refuse_unread_tables
 
 FOLDS = 5
 MAX_CATEGORIES = 100
