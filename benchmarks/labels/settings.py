@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from pyspar.estimators.source_belief import predict_from_source
 from scipy.special import logsumexp
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -13,7 +14,6 @@ from benchmarks.labels.bases import OURS, Problem
 from pyspar import BayesSpARRegressor
 from pyspar.core.drift import TargetUnits
 from pyspar.core.drift_models import RATIOS, log_prior
-from pyspar.estimators.source_belief import predict_from_source
 
 COARSE = (0.0, 0.3, 3.0, 100.0, 1e4)
 """The sizes of two components that have no common decomposition."""

@@ -110,6 +110,12 @@ def units_of_features(
     return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
 
 
+def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
+    """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
+    mean = source.mean[: target.n_features]
+    return target.spread_about(mean if centred else np.zeros_like(mean))
+
+
 def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
 

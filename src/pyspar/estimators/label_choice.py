@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.drift import TargetUnits
+from pyspar.estimators.correction import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.groups import name_groups
-from pyspar.estimators.row_features import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
 from pyspar.sources import refuse_unread_tables
@@ -164,7 +164,9 @@ def _choose_greedily(
     value = _one_value(prediction)
     rows, q = TargetUnits.of(features, value).standardise(features, value)
     basis = np.column_stack([np.ones(len(q)), q, rows])
-    root = np.linalg.qr(basis, mode="r") if len(basis) > basis.shape[1] else basis  # root' root = basis' basis
+    root = (
+        np.asarray(np.linalg.qr(basis, mode="r")) if len(basis) > basis.shape[1] else basis
+    )  # root' root = basis' basis
     total = float(np.square(root).sum())
     known = np.zeros((0, basis.shape[1]))
     chosen: list[int] = []

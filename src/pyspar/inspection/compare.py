@@ -14,10 +14,8 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Prior, in_units_of
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import read_moments
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.validation import read_moments, weights_of
 
 NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
