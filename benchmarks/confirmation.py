@@ -16,7 +16,7 @@ from benchmarks.shifts.sets import REGISTER, Task
 from pyspar import BayesSpARRegressor
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.estimators.experience import EXCESS
-from pyspar.inspection.labels import weigh_evidence
+from pyspar.inspection.judgement import weigh_evidence
 
 DRAWS = 50
 SIZES = (10, 20, 30, 50, 100)

@@ -14,7 +14,7 @@ from pyspar import BayesSpARRegressor, Moments, SpARRegressor, inspect
 from pyspar.core.evidence import Limit
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.inspection.directions import Direction
+from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import LIMITS, LeadingColumn, derive_feature_findings, derive_label_findings
 from pyspar.inspection.judgement import SEVERITIES, Judgement
 from pyspar.inspection.target_rows import AbsurdRows

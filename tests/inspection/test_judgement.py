@@ -19,8 +19,7 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.experience import BaseRate
 from pyspar.inspection.findings import derive_label_findings
-from pyspar.inspection.judgement import OUTCOMES, Judgement, name_weights
-from pyspar.inspection.labels import LabelEvidence
+from pyspar.inspection.judgement import OUTCOMES, Judgement, LabelEvidence, name_weights
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
 MATCHED = Separation(0.5, 1.0, False, matched=True)

@@ -1,6 +1,6 @@
 """``inspect``: forecast the errors of a fitted regressor on an unlabelled target, and judge them.
 
-A module imports only from modules to its left: compare, target_rows, directions, labels, judgement, findings, results.
+A module imports only from modules to its left: compare, target_rows, judgement, findings, results, any_regressor.
 """
 
 from __future__ import annotations
@@ -22,26 +22,29 @@ from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
-from pyspar.inspection.directions import describe_directions, list_removed_columns
+from pyspar.inspection.any_regressor import inspect_regressor
+from pyspar.inspection.compare import (
+    Comparison,
+    NamedWeights,
+    add_weights,
+    compare_weights,
+    describe_directions,
+    list_removed_columns,
+)
 from pyspar.inspection.findings import (
-    Finding,
     derive_label_findings,
-    describe_absurd,
-    describe_moved,
     find_leading_columns,
-    find_moved_columns,
+    get_label_range,
     list_feature_findings,
     sort_by_severity,
 )
-from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.labels import read_target_labels, weigh_evidence
-from pyspar.inspection.regressor_inspection import inspect_regressor
+from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import Inspection, OutputInspection, describe_output, find_worst_outcome
 from pyspar.inspection.target_rows import (
     compute_group_moments,
     find_absurd_rows,
     predict_rows,
+    read_target_labels,
     sample_predictions,
 )
 from pyspar.inspection.unseen_categories import (
@@ -215,7 +218,7 @@ def build_inspection(
         recommended = predicted[judgement.recommended]
         absurd = None
         if recommended is not None:
-            absurd = find_absurd_rows(recommended[:, k], _get_label_range(estimator, k), mean, std)
+            absurd = find_absurd_rows(recommended[:, k], get_label_range(estimator, k), mean, std)
         findings = derive_label_findings(
             judgement,
             directions,
@@ -292,29 +295,6 @@ def describe_gaps(unseen: UnseenRows) -> tuple[str, str]:
     count, columns = count_unseen(unseen), describe_columns(unseen.columns)
     gap = f"{count} have categories that do not occur in the source ({columns})" if is_serious(unseen) else ""
     return gap, f"The forecast does not cover {count} with unseen categories ({columns})."
-
-
-def list_quick_findings(
-    estimator: Any, target: Moments, columns: Sequence[str], predictions: Any, name: str
-) -> tuple[Finding, ...]:
-    """Return the findings that need no directions: columns whose mean moved far, and implausible predictions.
-
-    ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
-    the target has no rows in memory.
-    """
-    source, d = estimator._source, target.n_features
-    findings = [describe_moved(moved)] if (moved := find_moved_columns(source, target, columns)) else []
-    if predictions is not None and np.isfinite(predictions).all():
-        std = float(root_sum_squares(source.root_about(None)[:, d:])[0] / np.sqrt(source.weight))
-        absurd = find_absurd_rows(predictions, _get_label_range(estimator, 0), float(source.mean[d]), std)
-        findings += [] if absurd is None else [describe_absurd(absurd, name)]
-    return sort_by_severity(findings)
-
-
-def _get_label_range(estimator: Any, output: int) -> tuple[float, float] | None:
-    """Return the smallest and the largest source label, or None for an estimator that was fitted on Moments."""
-    label_range = getattr(estimator, "label_range_", None)
-    return None if label_range is None else (float(label_range[0, output]), float(label_range[1, output]))
 
 
 def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:

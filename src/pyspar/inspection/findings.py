@@ -9,18 +9,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.experience import Outcome
-from pyspar.inspection.compare import Comparison, get_fitted_units
-from pyspar.inspection.directions import Direction, sum_by_column
+from pyspar.inspection.compare import Comparison, Direction, get_fitted_units, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights
-from pyspar.inspection.target_rows import AbsurdRows
+from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows
 from pyspar.wording import format_factor, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
@@ -298,6 +298,29 @@ def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
         "Check these rows before using their predictions, and label some of them."
         + (" Consider fitting the logarithm of the label." if absurd.n_negative else ""),
     )
+
+
+def list_quick_findings(
+    estimator: Any, target: Moments, columns: Sequence[str], predictions: Any, name: str
+) -> tuple[Finding, ...]:
+    """Return the findings that need no directions: columns whose mean moved far, and implausible predictions.
+
+    ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
+    the target has no rows in memory.
+    """
+    source, d = estimator._source, target.n_features
+    findings = [describe_moved(moved)] if (moved := find_moved_columns(source, target, columns)) else []
+    if predictions is not None and np.isfinite(predictions).all():
+        std = float(root_sum_squares(source.root_about(None)[:, d:])[0] / np.sqrt(source.weight))
+        absurd = find_absurd_rows(predictions, get_label_range(estimator, 0), float(source.mean[d]), std)
+        findings += [] if absurd is None else [describe_absurd(absurd, name)]
+    return sort_by_severity(findings)
+
+
+def get_label_range(estimator: Any, output: int) -> tuple[float, float] | None:
+    """Return the smallest and the largest source label, or None for an estimator that was fitted on Moments."""
+    label_range = getattr(estimator, "label_range_", None)
+    return None if label_range is None else (float(label_range[0, output]), float(label_range[1, output]))
 
 
 def _describe_cost(judgement: Judgement) -> Finding:

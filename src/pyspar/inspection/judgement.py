@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspar.core.forecast import Forecast
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
 from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
-from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
@@ -27,8 +27,42 @@ WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
 is worth it. Above the inverse of the second, it increases the error."""
 
+MIN_LABELS = 10
+"""Fewer labels never confirm a forecast."""
+ROWS_TO_LABEL = 40
+"""With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
+
 _DIGITS = 3
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
+
+
+@dataclass(frozen=True)
+class LabelEvidence:
+    """What labels of target rows show about one set of weights.
+
+    Attributes
+    ----------
+    n : int
+        The number of labelled rows.
+    rmse : float
+        The RMSE on these rows.
+    interval : pair of float
+        A 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
+    confirmed : bool
+        Whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper end of the
+        interval is at most that large.
+    """
+
+    n: int
+    rmse: float
+    interval: tuple[float, float]
+    confirmed: bool
+
+
+def weigh_evidence(errors: SquaredErrors, home: float) -> LabelEvidence:
+    """Return what the errors of labelled rows show, given the error at home."""
+    low, high = errors.interval()
+    return LabelEvidence(errors.n, errors.rmse, (low, high), errors.n >= MIN_LABELS and high <= EXCESS * home)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ import numpy as np
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.experience import BaseRate, Outcome
-from pyspar.inspection.directions import Direction
+from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import Finding
-from pyspar.inspection.judgement import OUTCOMES, Judgement, Severity
-from pyspar.inspection.labels import LabelEvidence
+from pyspar.inspection.judgement import OUTCOMES, Judgement, LabelEvidence, Severity
 from pyspar.inspection.target_rows import AbsurdRows, Predictions
 
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"

@@ -6,9 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pyspar.reporting.axes import compute_log_limits, include_line, set_linear_scale, set_log_scale
-from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, draw_figure
-from pyspar.reporting.formatting import shorten
+from pyspar.reporting.drawing import (
+    INK,
+    KEEP,
+    LINE,
+    MUTED,
+    REMOVE,
+    THIRD,
+    Points,
+    compute_log_limits,
+    draw_figure,
+    include_line,
+    set_linear_scale,
+    set_log_scale,
+    shorten,
+)
 from pyspar.wording import format_interval, format_number
 
 MAX_DOTS = 500

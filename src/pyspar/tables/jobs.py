@@ -21,10 +21,10 @@ from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.inspection import build_inspection, describe_gaps, list_quick_findings
+from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
-from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.labels import weigh_evidence
+from pyspar.inspection.findings import list_quick_findings
+from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.io.moments import write_moments
 from pyspar.progress import SILENT, Progress

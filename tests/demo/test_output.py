@@ -1,5 +1,6 @@
 """The text of the demo, for results that are made up so that every verdict occurs."""
 
+from pyspar.demo.output import describe_story
 from pyspar.demo.story import (
     BOOSTING,
     BOOSTING_CORRECTED,
@@ -12,7 +13,6 @@ from pyspar.demo.story import (
     ErrorForecast,
     Story,
 )
-from pyspar.demo.text import describe_story
 
 ERRORS = {RIDGE: 5.0, BOOSTING: 9.0, SPAR: 0.5, UNADAPTED: 4.0, OURS: 6.0, OURS_CORRECTED: 3.0, BOOSTING_CORRECTED: 9.9}
 
