@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.source_belief import predict_from_source
+from pyspar.estimators.forecasts import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
 

@@ -13,7 +13,7 @@ for the uncertainty of both variances and of the units of the prior, which the b
 the posterior under the belief's prior and under priors in other units, each in proportion to its evidence.
 
 Real targets violate the model. The caller passes a function that returns the interval for real data, given the interval
-of the model and the separation of source and target (:mod:`pyspar.estimators.experience`).
+of the model and the separation of source and target (:mod:`pyspar.estimators.forecasts`).
 """
 
 from __future__ import annotations

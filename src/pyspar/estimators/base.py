@@ -23,8 +23,7 @@ from pyspar.core.prior import Prior, Units, inverse, units_of_features
 from pyspar.core.ridge import Belief, left_out_rmse
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError, warn
-from pyspar.estimators.experience import rmse_interval, row_factor
-from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
+from pyspar.estimators.forecasts import rmse_interval, row_factor
 from pyspar.estimators.moments_regressor import (
     ADAPTED,
     Attributes,
@@ -33,7 +32,7 @@ from pyspar.estimators.moments_regressor import (
     per_output,
     weights_of,
 )
-from pyspar.estimators.target_labels import TargetDrift, check_counts
+from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_counts, fit_linear_correction
 from pyspar.estimators.validation import (
     check_boolean,
     check_choice,

@@ -16,6 +16,7 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import SparWarning
+from pyspar.estimators.forecasts import predict_from_source
 from pyspar.estimators.groups import is_missing
 from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
@@ -303,3 +304,57 @@ def _format_p(p_value: float) -> str:
     if np.isnan(p_value):
         return "p unknown: too few labels"
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCorrection:
+    """The drift of a linear model; the corrected model is linear in the same features.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shape (D, K) and (K,)
+        The weights before the correction.
+    drifts : list of Drift
+        One per output.
+    """
+
+    coef: Matrix
+    intercept: Vector
+    drifts: list[Drift]
+
+    def corrected_weights(self) -> tuple[Matrix, Vector]:
+        """Return the corrected weights (D, K) and intercepts (K,)."""
+        pairs = [drift.linear_weights(w, b) for drift, w, b in zip(self.drifts, self.coef.T, self.intercept.tolist())]
+        return np.column_stack([w for w, _ in pairs]), np.array([b for _, b in pairs])
+
+    def predictive_scales(self, rows: Matrix) -> Matrix:
+        """Return the scale of the labels about the corrected predictions, of shape (m, K)."""
+        before = rows @ self.coef + self.intercept
+        return np.column_stack([drift.predictive_scale(rows, before[:, k]) for k, drift in enumerate(self.drifts)])
+
+    def half_widths(self, rows: Matrix, level: float) -> Matrix:
+        """Return half the widths of intervals that contain the labels with a given probability, of shape (m, K)."""
+        return np.asarray(self.predictive_scales(rows) * [drift.quantile(level) for drift in self.drifts])
+
+    def forecasts(self, rows: Matrix, counts: Vector, name: str) -> list[LabelForecast]:
+        """Return the expected error of the corrected model on target rows, per output."""
+        before = rows @ self.coef + self.intercept
+        return [forecast_error(d.on(rows, before[:, k], counts), name) for k, d in enumerate(self.drifts)]
+
+
+def fit_linear_correction(
+    estimator: Any, weights: tuple[Matrix, Vector], rows: Matrix, y: Any, sample_weight: Any
+) -> tuple[LinearCorrection, list[TargetDrift]]:
+    """Fit the drift of an adapted estimator with given weights to target rows of which some labels are known."""
+    coef, intercept = weights
+    labels, _ = read_labels(y, len(rows), type(estimator).__name__)
+    if labels.shape[1] != coef.shape[1]:
+        raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
+    counts = check_counts(sample_weight, len(rows))
+    prediction = rows @ coef + intercept
+    reference, roots = predict_from_source(estimator, rows)
+    outputs = [
+        fit_output(rows, prediction[:, k], labels[:, k], counts, reference=reference[:, k], error_root=roots[k])
+        for k in range(coef.shape[1])
+    ]
+    return LinearCorrection(coef, intercept, [drift for drift, _, _ in outputs]), [report for _, report, _ in outputs]

@@ -18,10 +18,10 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import refuse_corrected
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
     Comparison,
@@ -47,15 +47,7 @@ from pyspar.inspection.target_rows import (
     read_target_labels,
     sample_predictions,
 )
-from pyspar.inspection.unseen_categories import (
-    NO_UNSEEN_ROWS,
-    UnseenRows,
-    count_unseen,
-    describe_columns,
-    describe_unseen,
-    find_unseen,
-    is_serious,
-)
+from pyspar.inspection.unseen_categories import describe_unseen, is_serious
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "describe_gaps", "inspect"]
 

@@ -2,7 +2,7 @@
 
 The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. It
 is also the expected error on the target. The interval comes from experience with real shifts
-(:mod:`pyspar.estimators.experience`), by how well source and target rows can be distinguished.
+(:mod:`pyspar.estimators.forecasts`), by how well source and target rows can be distinguished.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
+from pyspar.estimators.correction import name_regressor
+from pyspar.estimators.forecasts import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
 from pyspar.estimators.groups import check_groups, is_missing
-from pyspar.estimators.row_features import name_regressor
 from pyspar.inspection.findings import (
     Finding,
     derive_label_findings,

@@ -23,8 +23,7 @@ from pyspar.core.prior import in_units_of
 from pyspar.errors import InputError
 from pyspar.estimators.alpha_path import alpha_path
 from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments
 
 NamedWeights = Mapping[str, Any]

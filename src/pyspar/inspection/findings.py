@@ -17,7 +17,7 @@ from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
 from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
-from pyspar.estimators.experience import Outcome
+from pyspar.estimators.forecasts import Outcome
 from pyspar.inspection.compare import Comparison, Direction, get_fitted_units, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows

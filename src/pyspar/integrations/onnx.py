@@ -10,11 +10,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.errors import InputError, need
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 
 _skl2onnx = need("skl2onnx", "onnx")
 _operators = need("skl2onnx.algebra.onnx_ops", "onnx")

@@ -18,9 +18,8 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.inspection import build_inspection, describe_gaps
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.findings import list_quick_findings

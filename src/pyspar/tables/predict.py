@@ -14,7 +14,7 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
-from pyspar.inspection.unseen_categories import describe_columns, find_unseen
+from pyspar.estimators.unseen_categories import describe_columns, find_unseen
 from pyspar.io.models import load
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column

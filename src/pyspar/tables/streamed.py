@@ -18,7 +18,7 @@ import numpy as np
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.progress import Progress
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
