@@ -159,13 +159,6 @@ def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Compari
     )
 
 
-def get_fitted_units(estimator: Any) -> Vector:
-    """Return the unit of each feature that an estimator was fitted in."""
-    if isinstance(estimator, BayesSpARRegressor):
-        return estimator._fitted_prior.units
-    return np.ones(estimator.n_features_in_)
-
-
 @dataclass(frozen=True)
 class Direction:
     """One direction of the target, for one output.

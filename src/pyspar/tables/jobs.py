@@ -20,7 +20,7 @@ from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-from pyspar.inspection import build_inspection, describe_gaps
+from pyspar.inspection import build_inspection
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.findings import list_quick_findings
 from pyspar.inspection.judgement import Judgement, weigh_evidence
@@ -269,19 +269,16 @@ def _judge(
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     name, home = METHOD_NAMES[method], expected.home
-    gap, uncovered = describe_gaps(data.unseen)
-    names = ("OLS", name)
     return Judgement(
-        forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
+        forecasts=(expected.before, replace(expected.after, name=name)),
         home=home,
         before="OLS",
         adapted=name,
         separation=expected.separation,
         n_target=target.rows,
         outside=expected.outside,
-        gap=gap,
-        uncovered=uncovered,
-        evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
+        unseen=data.unseen,
+        evidence=weigh_evidence(dict(zip(("OLS", name), errors or ())), home),
     )
 
 
