@@ -62,12 +62,18 @@ def test_a_direction_that_varies_only_in_the_target_is_harmful():
     assert "SPAR002" not in findings
 
 
-def test_target_energy_outside_the_source_is_reported(unshifted):
+def test_target_energy_outside_the_source_is_reported_and_does_not_depend_on_units(unshifted):
     X, y, Z = make_data()
     X[:, 3] = X[:, 2]
-    findings = find(SpARRegressor().fit(X, y), Z)
-    share = np.mean((Z[:, 3] - Z[:, 2]) ** 2) / 2 / np.sum(np.mean((Z - X.mean(axis=0)) ** 2, axis=0))
-    assert f"{100 * share:.1f} %" in findings["SPAR003"].text
+    source, target = X - X.mean(axis=0), Z - X.mean(axis=0)
+    units = np.sqrt(np.maximum(np.mean(source**2, axis=0), np.mean(target**2, axis=0)))
+    unknown = np.linalg.svd(source / units)[2][3:]
+    share = np.sum((target / units @ unknown.T) ** 2) / np.sum((target / units) ** 2)
+    for scale in (1.0, np.array([1.0, 1e5, 1.0, 0.01])):  # as if a column had other units
+        for kind in (SpARRegressor, BayesSpARRegressor):
+            findings = find(kind().fit(X * scale, y), Z * scale)
+            assert f"{100 * share:.1f} %" in findings["SPAR003"].text
+            assert "SPAR016" in findings
     assert "SPAR003" not in unshifted
 
 

@@ -37,23 +37,29 @@ LINES = (RIDGE, BOOSTING, OURS, OURS_CORRECTED)
 """The models of the left panel; more lines would hide each other."""
 MAX_RATIO = 2.0
 """A bar is cut if it is this many times longer than the median bar."""
+ORIGIN = """How this data set was chosen
+  It is one of several hundred, chosen because every step has a visible effect.
+  It is not typical: on most data sets adapting changes little, and ten labels
+  help less. Rows and columns are those of 'driving' in docs/evidence-sets.md.
+  Settings and seeds are the defaults; RidgeCV tries 41 penalties.
+  Results on all data sets: docs/evidence.md (adapting), docs/labels.md
+  (labels), docs/forecasts.md (intervals)"""
 
 
 def describe_story(story: Story) -> list[str]:
     """Return the paragraphs of the demo, in order."""
     return [
-        describe_data(story),
-        describe_forecasts(story),
-        describe_adaptation(story),
-        describe_choice(story),
-        describe_correction(story),
-        describe_truth(story),
-        describe_origin(),
+        _describe_data(story),
+        _describe_forecasts(story),
+        _describe_adaptation(story),
+        _describe_choice(story),
+        _describe_correction(story),
+        _describe_truth(story),
+        ORIGIN,
     ]
 
 
-def describe_data(story: Story) -> str:
-    """Return what the source and the target are."""
+def _describe_data(story: Story) -> str:
     return "\n".join(
         [
             "Traffic deaths per 100,000 people in 48 US states",
@@ -69,8 +75,7 @@ def describe_data(story: Story) -> str:
     )
 
 
-def describe_forecasts(story: Story) -> str:
-    """Return the first step: the forecasts for the models in use."""
+def _describe_forecasts(story: Story) -> str:
     return "\n".join(
         [
             "1. How large will the error of your models be? No target label is used.",
@@ -80,8 +85,7 @@ def describe_forecasts(story: Story) -> str:
     )
 
 
-def describe_adaptation(story: Story) -> str:
-    """Return the second step: the effect of adapting."""
+def _describe_adaptation(story: Story) -> str:
     return "\n".join(
         [
             "2. Adapt the linear model, still without target labels:",
@@ -96,15 +100,13 @@ def describe_adaptation(story: Story) -> str:
     )
 
 
-def describe_choice(story: Story) -> str:
-    """Return the third step: the rows to label."""
+def _describe_choice(story: Story) -> str:
     n, space = len(story.labelled), "\N{NO-BREAK SPACE}"  # a state and its year stay on one line
     names = _wrap(", ".join(name.replace(" ", space) for name in story.labelled)).replace(space, " ")
     return f"3. Choose {n} target rows to label: rows_to_label(model, Z, n={n})\n{names}"
 
 
-def describe_correction(story: Story) -> str:
-    """Return the fourth step: the forecasts with labels."""
+def _describe_correction(story: Story) -> str:
     return "\n".join(
         [
             f"4. Correct the models with {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)",
@@ -113,8 +115,7 @@ def describe_correction(story: Story) -> str:
     )
 
 
-def describe_truth(story: Story) -> str:
-    """Return the true error next to each forecast, and a summary."""
+def _describe_truth(story: Story) -> str:
     header = ("model", "expected", "95 % interval", "true RMSE", "in the interval?")
     rows = [
         (c.model, f"{c.forecast.expected:.1f}", _interval(c.forecast), f"{c.error:.1f}", _verdict(c))
@@ -131,22 +132,6 @@ def describe_truth(story: Story) -> str:
             f"  {len(story.labelled)} labels change it from {_compare(story, OURS, OURS_CORRECTED)},",
             f"  and the error of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}.",
             f"  {best.model} has the lowest error.",
-        ]
-    )
-
-
-def describe_origin() -> str:
-    """Return how the data set was chosen, and where the results on all data sets are."""
-    return "\n".join(
-        [
-            "How this data set was chosen",
-            _wrap(
-                "It is one of several hundred, chosen because every step has a visible effect. It is not typical: on "
-                "most data sets adapting changes little, and ten labels help less. Rows and columns are those of "
-                "'driving' in docs/evidence-sets.md. Settings and seeds are the defaults; RidgeCV tries 41 penalties."
-            ),
-            "  Results on all data sets: docs/evidence.md (adapting), docs/labels.md",
-            "  (labels), docs/forecasts.md (intervals)",
         ]
     )
 

@@ -8,7 +8,6 @@ those of the data set ``driving`` in ``docs/evidence-sets.md``.
 from __future__ import annotations
 
 import importlib.util
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -114,26 +113,6 @@ class ErrorForecast:
     def of(cls, forecast: Any) -> ErrorForecast:
         return cls(float(forecast.rmse), *map(float, forecast.interval95))
 
-    def contains(self, error: float) -> bool:
-        """Return whether an error lies in the interval."""
-        return self.low <= error <= self.high
-
-
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """What is known before any label of the target.
-
-    ``effect_before`` and ``effect_after`` are the predicted deaths per 100,000 that a speed limit of 70 instead of
-    65 mph adds, before and after adapting. ``rows`` are the positions of the target rows to label.
-    """
-
-    forecasts: dict[str, ErrorForecast]
-    auc: float
-    effect_before: float
-    effect_after: float
-    models: dict[str, Any]
-    rows: NDArray[np.intp]
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -147,17 +126,18 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether the interval contains the true error."""
-        return self.forecast.contains(self.error)
+        return self.forecast.low <= self.error <= self.forecast.high
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
     """All results of the demo.
 
-    ``labelled`` lists the labelled rows as text. ``predictions`` has the predictions of each model for all target rows.
-    True errors are computed on the ``n_scored`` target rows without a known label. ``fast_source`` and ``fast_target``
-    are the numbers of rows with a speed limit of 70 mph or more; in the source it was in force for at most a share
-    ``longest_fast_source`` of the year.
+    ``fast_source`` and ``fast_target`` are the numbers of rows with a speed limit of 70 mph or more; in the source it
+    was in force for at most a share ``longest_fast_source`` of the year. ``effect_before`` and ``effect_after`` are the
+    predicted deaths per 100,000 that a speed limit of 70 instead of 65 mph adds, before and after adapting. The rows in
+    ``labelled`` were labelled, and true errors are computed on the ``n_scored`` other target rows.
+    ``predictions`` has the predictions of each model for all target rows.
     """
 
     n_source: int
@@ -173,22 +153,22 @@ class Story:
     n_scored: int
     claims: tuple[Claim, ...]
     predictions: dict[str, NDArray[np.float64]]
-    seconds: float
 
     def claim(self, model: str) -> Claim:
         """Return the claim about one model."""
         return next(claim for claim in self.claims if claim.model == model)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain Python, without the predictions and the run time."""
-        numbers = {name: value for name, value in vars(self).items() if name not in ("predictions", "seconds")}
+        """Return the numbers as plain Python, without the predictions."""
+        numbers = {name: value for name, value in vars(self).items() if name != "predictions"}
         claims = [asdict(claim) | {"holds": claim.holds} for claim in self.claims]
         return numbers | {"claims": claims, "labelled": list(self.labelled)}
 
 
-def forecast_unlabelled(source: Rows, y: NDArray[np.float64], target: Rows, progress: Progress = SILENT) -> Unlabelled:
-    """Fit the models, forecast their errors, adapt, and choose the rows to label. No target label is used."""
-    X, Z = source.features, target.features
+def forecast_unlabelled(
+    X: Any, y: NDArray[np.float64], Z: Any, progress: Progress
+) -> tuple[dict[str, Any], dict[str, ErrorForecast], float]:
+    """Fit the models, adapt ours, and forecast all errors; return the AUC of source and target as well."""
     forecasts, models = {}, {}
     progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")
     users = {
@@ -206,58 +186,44 @@ def forecast_unlabelled(source: Rows, y: NDArray[np.float64], target: Rows, prog
     for name in (SPAR, UNADAPTED, OURS):
         forecasts[name] = ErrorForecast.of(expected_rmse(models[name], Z))
     progress.finish("forecasts")
-    return Unlabelled(
-        forecasts=forecasts,
-        auc=inspection.separation.auc,
-        effect_before=_effect_of_faster_limit(models[UNADAPTED], X),
-        effect_after=_effect_of_faster_limit(models[OURS], X),
-        models=models,
-        rows=rows_to_label(models[OURS], Z, N_LABELS).rows,
-    )
-
-
-def correct_models(
-    known: Unlabelled, target: Rows, labels: NDArray[np.float64]
-) -> tuple[dict[str, ErrorForecast], dict[str, Any]]:
-    """Correct two models with the labels of the chosen rows; ``labels`` is NaN elsewhere."""
-    forecasts, models = {}, {}
-    for name, model in ((OURS_CORRECTED, OURS), (BOOSTING_CORRECTED, BOOSTING)):
-        models[name] = TargetCorrection(known.models[model]).fit(target.features, labels)
-        forecasts[name] = ErrorForecast.of(models[name].expected_rmse())
-    return forecasts, models
+    return models, forecasts, inspection.separation.auc
 
 
 def run_demo(data: Traffic, progress: Progress = SILENT) -> Story:
     """Compute everything, and compare each forecast with the true error at the end."""
-    started = time.perf_counter()
     source, target = data.source, data.target
-    known = forecast_unlabelled(source, data.y, target, progress)
+    X, Z = source.features, target.features
+    models, forecasts, auc = forecast_unlabelled(X, data.y, Z, progress)
+    rows = rows_to_label(models[OURS], Z, N_LABELS).rows
+
     labels = np.full(len(target), np.nan)
-    labels[known.rows] = data.truth[known.rows]
-    forecasts, corrected = correct_models(known, target, labels)
-    forecasts, models = known.forecasts | forecasts, known.models | corrected
+    labels[rows] = data.truth[rows]
+    for name, model in ((OURS_CORRECTED, OURS), (BOOSTING_CORRECTED, BOOSTING)):
+        models[name] = TargetCorrection(models[model]).fit(Z, labels)
+        forecasts[name] = ErrorForecast.of(models[name].expected_rmse())
 
     is_scored = np.isnan(labels)
-    predictions = {name: np.asarray(model.predict(target.features)) for name, model in models.items()}
-    squares = {name: np.square(values - data.truth)[is_scored] for name, values in predictions.items()}
+    predictions = {name: np.asarray(model.predict(Z)) for name, model in models.items()}
+    errors = {
+        name: float(np.sqrt(np.square(values - data.truth)[is_scored].mean())) for name, values in predictions.items()
+    }
     return Story(
         n_source=len(source),
         n_target=len(target),
-        n_columns=source.features.shape[1],
-        fast_source=int((source.features[FAST_LIMIT] > 0).sum()),
-        fast_target=int((target.features[FAST_LIMIT] > 0).sum()),
-        longest_fast_source=float(source.features[FAST_LIMIT].max()),
-        auc=known.auc,
-        effect_before=known.effect_before,
-        effect_after=known.effect_after,
-        labelled=tuple(f"{target.states[row]} {target.years[row]}" for row in known.rows),
+        n_columns=X.shape[1],
+        fast_source=int((X[FAST_LIMIT] > 0).sum()),
+        fast_target=int((Z[FAST_LIMIT] > 0).sum()),
+        longest_fast_source=float(X[FAST_LIMIT].max()),
+        auc=auc,
+        effect_before=_effect_of_faster_limit(models[UNADAPTED], X),
+        effect_after=_effect_of_faster_limit(models[OURS], X),
+        labelled=tuple(f"{target.states[row]} {target.years[row]}" for row in rows),
         n_scored=int(is_scored.sum()),
         claims=tuple(
-            Claim(name, N_LABELS if name in corrected else 0, forecasts[name], float(np.sqrt(squares[name].mean())))
-            for name in forecasts
+            Claim(name, N_LABELS if name in (OURS_CORRECTED, BOOSTING_CORRECTED) else 0, forecast, errors[name])
+            for name, forecast in forecasts.items()
         ),
         predictions=predictions,
-        seconds=time.perf_counter() - started,
     )
 
 

@@ -60,7 +60,8 @@ class Comparison:
     removed : array of shape (directions, outputs)
         The share of the weight along each direction that adapting the estimator removed.
     outside : float
-        The share of the target's variation, in the features as given, that is outside the span of the source.
+        The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
+        depend on the units of the features. Features that are constant in the source are not counted.
     ridge : (weights, intercepts)
         Of ridge regression on the source, by maximum evidence.
     limits : tuple of str
@@ -133,7 +134,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         adaptation=adaptation,
         units=units,
         removed=removed_shares(adaptation.z.V, before, after),
-        outside=spar.adaptation_.outside_energy,
+        outside=bayes.adaptation_.outside_energy,
         ridge=weights_of(ridge),
         limits=ridge.evidence_.limit,
         alternatives=("Bayes-SpAR",) if adapted is spar else (),

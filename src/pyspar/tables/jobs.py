@@ -256,7 +256,8 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
         )
         home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
     directions, removed, shrunk = _count_directions(adaptation, model)
-    return Expected(directions, removed, shrunk, before, after, adaptation.outside_energy, home, forecaster.separation)
+    outside = getattr(model, "adaptation_", adaptation).outside_energy
+    return Expected(directions, removed, shrunk, before, after, outside, home, forecaster.separation)
 
 
 def _judge(
