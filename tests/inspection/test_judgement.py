@@ -161,7 +161,7 @@ def make_inspections():
     estimators = (
         SpARRegressor(), BayesSpARRegressor(), BayesSpARRegressor(rule="chi2", units="common", centre=true_weights)
     )  # fmt: skip
-    cases = itertools.product([1.0, 30.0], [12, 400], range(3))
+    cases = itertools.product([1.0, 30.0], [12, 400], [1, 2])
     for estimator, (i, (shift, rows, seed)) in itertools.product(estimators, enumerate(cases)):
         rng = np.random.default_rng(seed)
         X, Z = rng.normal(size=(rows, 6)), rng.normal(size=(80, 6))

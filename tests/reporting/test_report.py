@@ -172,6 +172,7 @@ def test_at_most_six_outputs_have_a_section(shifted):
     assert len(html.encode()) < 3_000_000
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_the_report_of_moments_has_no_predictions(shifted):
     X, y, Z = shifted
     found = report(SpARRegressor().fit(X, y), Moments.of(Z))
@@ -200,6 +201,7 @@ def test_no_page_contains_nan(shifted, change):
 
 
 def test_save_writes_the_format_of_the_suffix_and_rejects_others(made, html, tmp_path):
+    """The page that is saved was drawn again, so it is also reproducible."""
     made.save(tmp_path / "r.html")
     made.save(tmp_path / "r.json")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == html
@@ -242,6 +244,7 @@ def test_a_missing_package_is_named(made, monkeypatch):
     assert made.json()
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_a_notebook_shows_the_verdict_and_the_page(made):
     html = made.inspection._repr_html_()
     (output,) = made.inspection.outputs

@@ -43,12 +43,17 @@ _ROUNDING = 1e-9
 def render_page(report: dict[str, Any]) -> str:
     """Return the result of ``Report.as_dict`` as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    no_break = "\N{NO-BREAK SPACE}"
+
+    def keep_percent(text: str) -> str:
+        return text.replace(" %", f"{no_break}%")
+
     environment.filters.update(
         number=format_number, between=format_interval, count="{:,.0f}".format, alpha=format_alpha,
         percent=lambda *value: keep_percent(format_percent(*value)), keep_percent=keep_percent,
-        hundredths=format_hundredths, shorten=shorten, sort_key=format_sort_key,
-        in_column=format_in_column, in_sentence=name_weights,
-        p_value=lambda value: format_p_value(value).replace(" ", "\N{NO-BREAK SPACE}"),
+        p_value=lambda value: format_p_value(value).replace(" ", no_break),
+        sort_key=lambda value: "unknown" if value is None else f"{value:.6g}",  # as JavaScript reads numbers
+        hundredths=format_hundredths, shorten=shorten, in_column=format_in_column, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -75,6 +80,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
     place = names.index(output["recommended"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     findings = [finding for finding in report["findings"] if finding["output"] in (output["name"], None)]
+    before, after, scatter = name_weights(report["before"]), name_weights(report["adapted"]), ""
+    if before != after:  # a model that can be adapted
+        scatter = figures.draw_predictions(output, f"o{k}-predictions", before, after)
     return {
         **output,
         "id": f"o{k}",
@@ -87,16 +95,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "picture": Markup(figures.draw_judgement(output, f"o{k}-errors", _list_errors(report, output, by_name))),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
-        "scatter": Markup(_draw_predictions(report, output, k)),
+        "scatter": Markup(scatter),
         **_prepare_directions(report, output, k, limit),
     }
-
-
-def _draw_predictions(report: dict[str, Any], output: dict[str, Any], k: int) -> str:
-    before, after = report["before"], report["adapted"]
-    if before == after:  # a model that cannot be adapted
-        return ""
-    return figures.draw_predictions(output, f"o{k}-predictions", name_weights(before), name_weights(after))
 
 
 def _list_errors(
@@ -220,15 +221,6 @@ def _round(value: float | None, digits: int = 6) -> Any:
     return None if value is None else float(f"{value:.{digits}g}")
 
 
-def keep_percent(text: str) -> str:
-    """Replace the space before each percent sign by a no-break space.
-
-    >>> keep_percent("95 % of them")
-    '95\\xa0% of them'
-    """
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
 def format_hundredths(value: float | None) -> str:
     """Return a fraction in per cent with three digits and without the sign.
 
@@ -238,15 +230,6 @@ def format_hundredths(value: float | None) -> str:
     if value is not None and abs(value) < _ROUNDING:
         return "0"
     return format_number(None if value is None else float(f"{100.0 * value:.3g}"))
-
-
-def format_sort_key(value: float | None) -> str:
-    """Return a number that JavaScript can parse, for tables that sort.
-
-    >>> format_sort_key(251234.0), format_sort_key(None)
-    ('251234', 'unknown')
-    """
-    return "unknown" if value is None else f"{value:.6g}"
 
 
 def format_alpha(alpha: float | None, doubt: float | None) -> str:
