@@ -126,12 +126,6 @@ def test_figures_have_a_description_and_theme_colours(html):
     assert not re.search(r"(?:fill|stroke): #", html)
 
 
-def test_the_page_is_reproducible(made, html):
-    assert made.html() == html
-    assert "/tmp" not in html
-    assert "/home" not in html
-
-
 @pytest.fixture(scope="module")
 def large():
     rng = np.random.default_rng(0)
@@ -203,6 +197,8 @@ def test_no_page_contains_nan(shifted, change):
 def test_save_writes_the_format_of_the_suffix_and_rejects_others(made, html, tmp_path):
     """The page that is saved was drawn again, so it is also reproducible."""
     made.save(tmp_path / "r.html")
+    assert "/tmp" not in html
+    assert "/home" not in html
     made.save(tmp_path / "r.json")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == html
     assert (tmp_path / "r.json").read_text(encoding="utf-8") == made.json()

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyspar.core.arrays import Vector
+from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
+from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
 from pyspar.estimators.groups import is_missing
 from pyspar.inspection.compare import Pair
