@@ -182,8 +182,8 @@ def test_row_intervals_hold_on_the_papers_shift_where_conformal_ones_fail(weight
     w = np.array(weights) / np.linalg.norm(weights)
     ours, conformal = [], []
     for _ in range(150):
-        X, Z = rng.normal(size=(400, 2)) * np.sqrt([5, 1e-5]), rng.normal(size=(200, 2)) * np.sqrt([1, 40])
-        y, yz = X @ w + rng.normal(size=400), Z @ w + rng.normal(size=200)
+        X, Z = rng.normal(size=(400, 2)) * np.sqrt([5, 1e-5]), rng.normal(size=(40, 2)) * np.sqrt([1, 40])
+        y, yz = X @ w + rng.normal(size=400), Z @ w + rng.normal(size=40)
         if kind == "adapted":
             est = BayesSpARRegressor(fit_intercept=False).fit(X, y).adapt(Z)
         else:

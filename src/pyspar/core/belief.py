@@ -72,11 +72,14 @@ class Prior:
         """Return the predictions of the centre, rows x outputs."""
         return np.asarray(rows @ self.coef + self.intercept)
 
-    def correction(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
-        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean."""
-        correction = (coef - self.coef) * self.units[:, None]
-        offset = intercept - self.intercept + belief.x_mean @ correction - belief.y_mean
-        return np.vstack([offset, correction])
+    def correction(self, coef: Matrix) -> Matrix:
+        """Return the difference of weights from the centre, in the prior's coordinates."""
+        return np.asarray((coef - self.coef) * self.units[:, None])
+
+    def correction_about(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
+        """Return offset and weights (1 + D, K) as corrections to the centre, about the belief's source mean."""
+        correction = self.correction(coef)
+        return np.vstack([intercept - self.intercept + belief.x_mean @ correction - belief.y_mean, correction])
 
     def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:
         """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""

@@ -174,7 +174,7 @@ class Forecaster:
         """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self._prior.correction(belief, coef, intercept)[:, output]
+            weights = self._prior.correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
             bias = float(np.square(self._root @ difference).sum()) / self._rows
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))

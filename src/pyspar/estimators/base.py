@@ -41,7 +41,7 @@ from pyspar.estimators.validation import (
     warn_if_scales_are_too_far_apart,
     warn_if_weights_do_not_count,
 )
-from pyspar.sources.kinds import kind_of, use_device_of
+from pyspar.sources import kind_of, use_device_of
 
 __all__ = ["AdaptableRegressor", "Attributes", "MomentsRegressor", "linear_weights", "per_output", "weights_of"]
 

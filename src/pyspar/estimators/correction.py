@@ -38,7 +38,7 @@ from pyspar.estimators.target_labels import (
     read_predictions,
 )
 from pyspar.estimators.validation import check_boolean, check_level
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import refuse_unread_tables
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

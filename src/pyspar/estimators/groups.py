@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.sources.kinds import kind_of
+from pyspar.sources import kind_of
 
 MAX_FOLDS = 10
 

@@ -19,8 +19,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments, Solver
 from pyspar.estimators.groups import GroupFolds
 from pyspar.estimators.validation import SPARSE_FORMATS, Source, check_rows, read_batches, read_moments, read_rows
-from pyspar.sources import linear_prediction
-from pyspar.sources.kinds import is_batches, kind_of, use_device_of
+from pyspar.sources import is_batches, kind_of, linear_prediction, use_device_of
 
 Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""

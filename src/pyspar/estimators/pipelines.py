@@ -25,7 +25,7 @@ from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_level
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import refuse_unread_tables
 from pyspar.wording import list_some
 
 MAX_TRANSFORMED_ROWS = 2000

@@ -18,7 +18,7 @@ from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import SparWarning
 from pyspar.estimators.forecasts import predict_from_source
 from pyspar.estimators.groups import is_missing
-from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
+from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
 

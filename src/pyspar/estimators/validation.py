@@ -18,8 +18,7 @@ from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import is_batches, kind_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_extreme_weights
 from pyspar.wording import list_some
 
 FLOATS = [np.float64, np.float32]

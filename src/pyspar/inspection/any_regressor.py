@@ -32,8 +32,7 @@ from pyspar.inspection.findings import describe_moved, describe_unseen, find_mov
 from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import moments_of, refuse_unread_tables
 
 ASSUMPTION = "if the target's error relative to the error at home is like that of earlier shifts"
 FOLDS = 5
