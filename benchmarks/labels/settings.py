@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from pyspar.estimators.source_belief import predict_from_source
 from scipy.special import logsumexp
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -98,7 +97,7 @@ class Setting:
     @cached_property
     def uncertainty(self) -> np.ndarray:
         """Return the root of the posterior covariance of the predictions of a linear model of the source."""
-        _, (root,) = predict_from_source(self._ours, self.Z)
+        _, (root,) = self._ours._model.predict(self.Z)
         root = root - root.mean(axis=0)
         return root / np.sqrt(np.square(root).sum(axis=1).mean())
 
