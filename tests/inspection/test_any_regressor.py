@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
-from pyspar.estimators.experience import rmse_factors, rmse_interval
+from pyspar.estimators.forecasts import rmse_factors, rmse_interval
 from pyspar.inspection.any_regressor import forecast_regressor
 from pyspar.progress import Lines
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, inspect, report
-from pyspar.inspection.unseen_categories import (
+from pyspar.estimators.unseen_categories import (
     NO_UNSEEN_ROWS,
     UnseenColumn,
     UnseenRows,

@@ -17,11 +17,10 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
-from pyspar.estimators.base import refuse_corrected
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns, find_unseen
 from pyspar.inspection.compare import Comparison, NamedWeights, add_weights, compare_weights
 from pyspar.inspection.directions import describe_directions, list_removed_columns
 from pyspar.inspection.findings import (
@@ -44,15 +43,7 @@ from pyspar.inspection.target_rows import (
     predict_rows,
     sample_predictions,
 )
-from pyspar.inspection.unseen_categories import (
-    NO_UNSEEN_ROWS,
-    UnseenRows,
-    count_unseen,
-    describe_columns,
-    describe_unseen,
-    find_unseen,
-    is_serious,
-)
+from pyspar.inspection.unseen_categories import describe_unseen, is_serious
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "describe_gaps", "inspect"]
 
@@ -177,7 +168,7 @@ def build_inspection(
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     source, d = estimator._source, len(comparison.units)
-    on_target: Forecaster = estimator._forecaster(comparison.target)
+    on_target: Forecaster = estimator._model.forecaster(comparison.target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = _correct_centre(estimator, on_target.best()[0]) * comparison.units[:, None]
     used = (comparison.before, comparison.adapted, *comparison.alternatives)

@@ -2,7 +2,7 @@
 
 The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. It
 is also the expected error on the target. The interval comes from experience with real shifts
-(:mod:`pyspar.estimators.experience`), by how well source and target rows can be distinguished.
+(:mod:`pyspar.estimators.forecasts`), by how well source and target rows can be distinguished.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from pyspar.core.forecast import LEVELS, Forecast, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
+from pyspar.estimators.correction import name_regressor
+from pyspar.estimators.forecasts import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
 from pyspar.estimators.groups import check_groups, is_missing
-from pyspar.estimators.row_features import name_regressor
 from pyspar.inspection.findings import find_moved_columns
 from pyspar.progress import SILENT, Progress
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import moments_of, refuse_unread_tables
 
 FOLDS = 5
 MAX_CATEGORIES = 100

@@ -11,13 +11,11 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import in_units_of
+from pyspar.core.belief import Prior, in_units_of
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import read_moments
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.validation import read_moments, weights_of
 
 NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
@@ -110,8 +108,8 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
     candidates = {"OLS": weights_of(least_squares), "SpAR": weights_of(spar), "Bayes-SpAR": weights_of(bayes)}
     if has_model:
         candidates = {**own, **candidates}
-    origin = 0.0 if centre is None else centre.coef
-    before, after = ((weights_of(fitted)[0] - origin) * units[:, None] for fitted in (unadapted, adapted))
+    before, after = weights_of(unadapted)[0], weights_of(adapted)[0]
+    prior = Prior(units, np.zeros_like(before) if centre is None else centre.coef, np.zeros(before.shape[1]))
     return Comparison(
         estimator=estimator,
         target=target,
@@ -120,7 +118,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         adapted="SpAR" if adapted is spar else "Bayes-SpAR",
         adaptation=adaptation,
         units=units,
-        removed=removed_shares(adaptation.z.V, before, after),
+        removed=removed_shares(adaptation.z.V, prior.correction(before), prior.correction(after)),
         outside=spar.adaptation_.outside_energy,
         ridge=weights_of(ridge),
         limits=ridge.evidence_.limit,

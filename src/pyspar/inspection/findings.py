@@ -16,7 +16,7 @@ import numpy as np
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK
-from pyspar.estimators.experience import Outcome
+from pyspar.estimators.forecasts import Outcome
 from pyspar.inspection.compare import Comparison, get_fitted_units
 from pyspar.inspection.directions import Direction, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights

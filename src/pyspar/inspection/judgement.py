@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError
-from pyspar.estimators.experience import EXCESS
-from pyspar.sources.kinds import kind_of
+from pyspar.estimators.forecasts import EXCESS
+from pyspar.sources import kind_of
 
 MIN_LABELS = 10
 """Fewer labels never confirm a forecast."""

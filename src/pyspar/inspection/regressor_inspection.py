@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.row_features import name_regressor
+from pyspar.estimators.correction import name_regressor
 from pyspar.inspection.any_regressor import RegressorForecast, forecast_regressor
 from pyspar.inspection.findings import Finding, derive_label_findings, describe_moved, sort_by_severity
 from pyspar.inspection.judgement import Judgement

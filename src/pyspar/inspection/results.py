@@ -12,7 +12,7 @@ import numpy as np
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import BaseRate, Outcome
+from pyspar.estimators.forecasts import BaseRate, Outcome
 from pyspar.inspection.directions import Direction
 from pyspar.inspection.findings import Finding
 from pyspar.inspection.judgement import OUTCOMES, Judgement, Severity

@@ -11,7 +11,7 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.groups import is_missing
 from pyspar.inspection.compare import Pair
-from pyspar.sources.kinds import kind_of
+from pyspar.sources import kind_of
 
 MAX_PREDICTED_ROWS = 2000
 FAR_RANGE_SHARE = 0.5

@@ -17,10 +17,9 @@ from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.validation import weights_of
 from pyspar.inspection import build_inspection, describe_gaps, list_quick_findings
 from pyspar.inspection.compare import compare_weights
 from pyspar.inspection.judgement import Judgement
@@ -251,7 +250,7 @@ def _make_bayes(request: Request) -> BayesSpARRegressor:
 def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, model: Any) -> Expected:
     """Forecast the errors of least squares and of the weights that predict, with the same posterior."""
     with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = plain._forecaster(target)
+        forecaster = plain._model.forecaster(target)
         before, after = (
             forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
