@@ -196,7 +196,7 @@ def _stop_in(folder: Path, where: str, trials: int, within: float) -> Row:
     lost, slowest, codes, message = 0, 0.0, Counter[int](), ""
     for _ in range(trials):
         (out / "p.csv").unlink(missing_ok=True)
-        child, reader = _start_watched(lambda: run_command(*arguments), folder, streamed, "_start_reading")
+        child, reader = _start_watched(lambda: run_command(*arguments), folder, streamed, "start_reading")
         os.read(reader, 1)
         os.close(reader)
         time.sleep(random_number.uniform(0, within))

@@ -8,7 +8,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import pyspar
-from pyspar.tables.jobs import Request, adapt_files, label_files
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.label import label_files
+from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 

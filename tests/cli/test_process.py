@@ -15,7 +15,7 @@ import typer
 
 import pyspar
 from pyspar.cli.app import app
-from pyspar.tables import jobs
+from pyspar.tables import adapt
 
 
 def process(*arguments, **options):
@@ -31,7 +31,7 @@ def process(*arguments, **options):
 
 
 def test_an_internal_error_is_one_line_and_code_1(spar, files, source, target, monkeypatch):
-    monkeypatch.setattr(jobs, "SpARRegressor", lambda **_: 1 / 0)
+    monkeypatch.setattr(adapt, "SpARRegressor", lambda **_: 1 / 0)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
@@ -43,7 +43,7 @@ def test_too_little_memory_is_reported(spar, files, source, target, monkeypatch)
     def fail(**_):
         raise MemoryError
 
-    monkeypatch.setattr(jobs, "SpARRegressor", fail)
+    monkeypatch.setattr(adapt, "SpARRegressor", fail)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 2
     assert "--stream" in result.stderr
@@ -53,7 +53,7 @@ def test_an_error_of_the_operating_system_is_reported_with_its_file(spar, files,
     def fail(*_):
         raise OSError(5, "Input/output error", "disk")
 
-    monkeypatch.setattr(jobs, "load_files", fail)
+    monkeypatch.setattr(adapt, "load_files", fail)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 2
     assert "disk: input/output error" in result.stderr
@@ -73,7 +73,7 @@ def test_a_stop_while_writing_leaves_neither_output(spar, files, source, target,
 
     paths = files(source, target)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(jobs, "write_model", stop)
+    monkeypatch.setattr(adapt, "write_model", stop)
     arguments = ("-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     result = spar("adapt", *paths, "--label", "price", *arguments)
     assert result.exit_code == 130
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
     def fail(model, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, "write_model", fail)
+    monkeypatch.setattr(adapt, "write_model", fail)
     paths = files(source, target)
     result = spar("adapt", *paths, "--label", "price", "-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     assert result.exit_code == 2
@@ -104,7 +104,7 @@ def test_a_missing_package_is_named_with_the_extra_to_install(files, source, tar
 
 def test_ctrl_c_stops_the_process_with_code_130(files, source, target, tmp_path):
     program = (
-        "import time, sys, pyspar.tables.bad_cells as p\n"
+        "import time, sys, pyspar.tables.read as p\n"
         "def slow(*a, **k): print('reading', flush=True); time.sleep(60)\n"
         "p.read_table = slow\n"
         "from pyspar.__main__ import main\n"
@@ -130,7 +130,7 @@ MOMENTS = {
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython records a KeyboardInterrupt that passes through exec, and later ends the process by the signal.
-    "in exec": "import pyspar.tables.bad_cells as p\np.read_table = lambda *a, **k: exec('wait()')\n",
+    "in exec": "import pyspar.tables.read as p\np.read_table = lambda *a, **k: exec('wait()')\n",
     "at exit": "import atexit\natexit.register(wait)\n",
 }
 
@@ -155,9 +155,9 @@ def test_the_exit_code_is_130_at_every_moment(files, source, target, tmp_path, m
 def test_a_signal_that_is_ignored_from_the_start_stays_ignored(files, source, target, tmp_path):
     program = (
         "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "import pyspar.tables.jobs as jobs; load_files = jobs.load_files\n"
+        "import pyspar.tables.adapt as adapt; load_files = adapt.load_files\n"
         "def hit(*a, **k): os.kill(os.getpid(), signal.SIGINT); return load_files(*a, **k)\n"
-        "jobs.load_files = hit\nfrom pyspar.__main__ import main\nmain()"
+        "adapt.load_files = hit\nfrom pyspar.__main__ import main\nmain()"
     )
     arguments = ["adapt", *files(source, target), "--label", "price", "-o", str(tmp_path / "p.csv")]
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
@@ -291,7 +291,7 @@ def test_sigterm_leaves_no_partial_file(tables):
 LONG = """
 import hashlib, sys
 import pyspar.terminal as terminal
-import pyspar.tables.jobs as jobs
+import pyspar.tables.adapt as adapt
 terminal.GRACE_SECONDS = 0.3
 
 def write(model, path):
@@ -299,7 +299,7 @@ def write(model, path):
     print("working", file=sys.stderr, flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # one operation of minutes, in which no handler runs
 
-jobs.write_model = write
+adapt.write_model = write
 from pyspar.__main__ import main
 main()
 """
@@ -325,8 +325,8 @@ SLOW = """
 import sys, time
 from functools import partial
 from pyspar.sources.files import text
-from pyspar.tables import input_file, standardise
-input_file.open_rows = partial(input_file.open_rows, batch_bytes=500)
+from pyspar.tables import reduce
+reduce.open_rows = partial(reduce.open_rows, batch_bytes=500)
 
 def slow(function):
     def later(*arguments):
@@ -338,7 +338,7 @@ def slow(function):
 if sys.argv.pop(1) == "reading":
     text.convert_batch = slow(text.convert_batch)
 else:
-    standardise.Scale.predict = slow(standardise.Scale.predict)
+    reduce.Scale.predict = slow(reduce.Scale.predict)
 from pyspar.__main__ import main
 main()
 """
@@ -366,7 +366,7 @@ def test_ctrl_c_during_a_stream_leaves_no_file(files, source, target, tmp_path, 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
 def test_a_terminal_shows_the_stages_and_gets_its_cursor_back(files, source, target, stream):
     numbers = ["area", "garden", "lift", "price"]
-    program = "import pyspar.progress as p; p.DELAY = 0.0\nfrom pyspar.__main__ import main\nmain()"
+    program = "import pyspar.terminal as p; p.DELAY = 0.0\nfrom pyspar.__main__ import main\nmain()"
     arguments = ["adapt", *files(source[numbers], target[numbers]), "--label", "price", *stream]
     leader, follower = os.openpty()
     environment = {**os.environ, "COLUMNS": "150", "TERM": "xterm"}

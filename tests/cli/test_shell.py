@@ -89,7 +89,7 @@ def test_an_error_in_arguments_or_input_is_code_2(spar, arguments, code):
 
 
 def test_a_watch_of_an_empty_folder_says_what_it_waits_for(spar, tmp_path, monkeypatch):
-    from pyspar.tables import watching
+    from pyspar.tables import watch as watching
 
     (tmp_path / "model.skops").write_text("never read")
     (tmp_path / "in").mkdir()

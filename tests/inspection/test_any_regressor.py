@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pyspar.errors import InputError
 from pyspar.estimators.experience import rmse_factors, rmse_interval
 from pyspar.inspection.any_regressor import forecast_regressor
-from pyspar.progress import Lines
+from pyspar.terminal import Lines
 
 
 def rows(rng, n=120):

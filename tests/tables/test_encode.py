@@ -10,20 +10,8 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.tables.encode import (
-    ISO,
-    MISSING_CATEGORY,
-    DateParts,
-    Numbers,
-    TableEncoder,
-    Words,
-    as_days,
-    as_numbers,
-    as_words,
-    date_format,
-    date_like_form,
-    infer_kind,
-)
+from pyspar.tables.columns import MISSING_CATEGORY, Numbers, TableEncoder, Words, as_numbers, as_words, infer_kind
+from pyspar.tables.dates import ISO, DateParts, as_days, date_format, date_like_form
 
 
 @pytest.mark.parametrize(

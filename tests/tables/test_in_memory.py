@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.progress import SILENT
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.request import Request
+from pyspar.terminal import SILENT
 
 FORMATS = ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"]
 

@@ -11,10 +11,12 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
-from pyspar.tables import input_file
-from pyspar.tables.jobs import Request, adapt_files, predict_file, summarize_file
-from pyspar.tables.watching import WatchRequest, watch_files
-from pyspar.tables.write import Writing
+from pyspar.tables import reduce
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.predict import predict_file
+from pyspar.tables.request import Request, Writing
+from pyspar.tables.summarize import summarize_file
+from pyspar.tables.watch import WatchRequest, watch_files
 
 STREAM = pytest.mark.parametrize("stream", [False, True])
 
@@ -115,7 +117,7 @@ def write_lines(path: Path, cells: list[str], separator: str = ",") -> Path:
 
 @pytest.mark.parametrize("policy", ["stop", "impute"])
 def test_a_later_block_that_contradicts_the_decimal_mark_stops_the_stream(monkeypatch, tmp_path, policy):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=300))
     cells = [f"{1 + row % 9},{100 + row}" for row in range(200)]
     paths = [write_lines(tmp_path / name, cells) for name in ("s.csv", "t.csv")]
     assert adapt_files(Request(*paths, "y", stream=True)).data.n_numeric == 2
@@ -126,7 +128,7 @@ def test_a_later_block_that_contradicts_the_decimal_mark_stops_the_stream(monkey
 
 
 def test_decimal_commas_after_whole_numbers_are_read_alike_by_stream_and_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=300))
     cells = [str(row % 9) for row in range(150)] + [f"{row % 9},{row:03}" for row in range(50)]
     paths = [write_lines(tmp_path / name, cells, ";") for name in ("s.csv", "t.csv")]
     for stream in (False, True):

@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pyspar.tables import read
-from pyspar.tables.read import decoded_size, exceeds_memory
-from pyspar.tables.request import Request
+from pyspar.tables import request
+from pyspar.tables.request import Request, decoded_size, exceeds_memory
 
 
 @pytest.fixture
@@ -30,9 +29,9 @@ def test_a_compressed_file_is_streamed_if_its_content_is_large(constant, tmp_pat
     truth = 1_600_000 if suffix == ".parquet" else len(constant.to_csv(index=False))
     assert size < truth / 20
     assert decoded_size(path) == pytest.approx(truth, rel=0.05)
-    monkeypatch.setattr(read, "free_memory", lambda: 20 * size)  # a quarter exceeds the file
+    monkeypatch.setattr(request, "free_memory", lambda: 20 * size)  # a quarter exceeds the file
     assert Request(path, path, "price").is_streamed
-    monkeypatch.setattr(read, "free_memory", lambda: 5 * truth)
+    monkeypatch.setattr(request, "free_memory", lambda: 5 * truth)
     assert not Request(path, path, "price").is_streamed
 
 
@@ -65,7 +64,7 @@ def test_a_lack_of_memory_is_not_reported_as_a_damaged_file(spar, constant, tmp_
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_the_limit_of_the_process_counts_as_free_memory():
     code = (
-        "import resource; from pyspar.tables.read import free_memory; "
+        "import resource; from pyspar.tables.request import free_memory; "
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
         "resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1)); print(free_memory())"
     )
@@ -75,13 +74,15 @@ def test_the_limit_of_the_process_counts_as_free_memory():
 
 def test_the_limit_of_a_container_counts_as_free_memory(tmp_path, monkeypatch):
     files = {"memory.max": "5000\n", "memory.current": "3000\n"}
-    original = read.Path.read_text
-    monkeypatch.setattr(read.Path, "read_text", lambda path, *a, **k: files.get(path.name) or original(path, *a, **k))
-    assert read.free_memory() == 2000
+    original = Path.read_text
+    monkeypatch.setattr(
+        request.Path, "read_text", lambda path, *a, **k: files.get(path.name) or original(path, *a, **k)
+    )
+    assert request.free_memory() == 2000
 
 
 def test_the_free_memory_is_positive_or_unknown():
-    assert read.free_memory() is None or read.free_memory() > 0
+    assert request.free_memory() is None or request.free_memory() > 0
     assert not exceeds_memory(Path("no-such-file"))
 
 
@@ -90,5 +91,5 @@ def test_an_unknown_free_memory_is_none(monkeypatch):
         raise OSError
 
     monkeypatch.setattr(Path, "read_text", fail)
-    monkeypatch.setattr(read.os, "sysconf", fail)
-    assert read.free_memory() is None
+    monkeypatch.setattr(request.os, "sysconf", fail)
+    assert request.free_memory() is None

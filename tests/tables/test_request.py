@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.tables import read
+from pyspar.tables import request
 from pyspar.tables.request import Request, contains_moments
 
 
 def test_files_above_a_quarter_of_the_free_memory_are_streamed(files, source, target, monkeypatch):
     paths = tuple(map(Path, files(source, target)))
     for free, streamed in ((None, False), (10**9, False), (10_000, True)):
-        monkeypatch.setattr(read, "free_memory", lambda free=free: free)
+        monkeypatch.setattr(request, "free_memory", lambda free=free: free)
         assert Request(*paths, "price").is_streamed == streamed
 
 

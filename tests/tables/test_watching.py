@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from pyspar import InputError
-from pyspar.tables import watching
-from pyspar.tables.jobs import Request, adapt_files
-from pyspar.tables.watching import WatchRequest, list_files, watch_files
+from pyspar.tables import watch
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.request import Request
+from pyspar.tables.watch import WatchRequest, list_files, watch_files
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_files_that_appear_later_are_read_when_their_size_is_stable(folder, monk
         elif len(pauses) == 6:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr(watch.time, "sleep", sleep)
     seen = []
 
     def collect():

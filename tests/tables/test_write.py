@@ -3,12 +3,12 @@
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.tables import write
-from pyspar.tables.write import check_path
+from pyspar.tables import request
+from pyspar.tables.request import check_path
 
 
 def test_an_output_in_a_read_only_folder_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(write.os, "access", lambda *_: False)
+    monkeypatch.setattr(request.os, "access", lambda *_: False)
     with pytest.raises(InputError, match=r"--output '.*p\.csv': .*read-only"):
         check_path(tmp_path / "p.csv", "--output", (".csv",), ())
 

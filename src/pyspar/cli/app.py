@@ -41,8 +41,7 @@ from pyspar.demo import command as demo_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
-from pyspar.progress import Progress, show_progress
-from pyspar.terminal import EXIT_CODES, handle_errors, print_json
+from pyspar.terminal import EXIT_CODES, Progress, handle_errors, print_json, show_progress
 
 app = typer.Typer(
     name="spar",
@@ -128,7 +127,7 @@ def adapt(
             writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
+    _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
 
 
 @app.command(
@@ -172,7 +171,7 @@ def inspect(
         )  # fmt: skip
         return jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
 
-    _run(work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
+    _run("inspect", work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
 
 
 @app.command(
@@ -207,7 +206,7 @@ def summarize(
             bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
+    _run("summarize", work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
 
 
 @app.command(
@@ -257,7 +256,7 @@ def label(
         )  # fmt: skip
         return jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
 
-    _run(work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
+    _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 
 
 @app.command(
@@ -297,7 +296,7 @@ def predict(
             writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
+    _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
 
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
@@ -316,6 +315,7 @@ def run() -> None:
 
 
 def _run(
+    command: str,
     work: Callable[[Any, Progress], Any],
     show_text: Callable[[Any], None],
     describe: Callable[[Any], Any],
@@ -324,10 +324,10 @@ def _run(
     debug: bool,
     writes: bool = True,
 ) -> None:
-    """Do the work of a command with the module ``tables.jobs``, and print its account as text or as JSON."""
+    """Do the work of a command with its module of ``tables``, and print its account as text or as JSON."""
     with handle_errors(debug=debug), show_progress() as progress:
         # Imported when a command runs, so that --help is fast and a missing package is named.
-        account = work(need("pyspar.tables.jobs", "cli"), progress)
+        account = work(need(f"pyspar.tables.{command}", "cli"), progress)
     with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
         if json:
             print_json(describe(account))

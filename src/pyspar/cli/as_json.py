@@ -8,9 +8,12 @@ from pyspar import __version__
 from pyspar.cli.show import choose_next_step
 
 if TYPE_CHECKING:
-    from pyspar.tables.account import AdaptAccount, DataAccount, InspectAccount, SummaryAccount
-    from pyspar.tables.correct import LabelAccount
+    from pyspar.tables.adapt import AdaptAccount
+    from pyspar.tables.inputs import DataAccount
+    from pyspar.tables.inspect import InspectAccount
+    from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
+    from pyspar.tables.summarize import SummaryAccount
 
 
 def describe_adapt(account: AdaptAccount) -> dict[str, Any]:

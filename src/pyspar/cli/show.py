@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
-    from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
-    from pyspar.tables.correct import LabelAccount
+    from pyspar.tables.adapt import AdaptAccount, Expected
+    from pyspar.tables.inputs import DataAccount
+    from pyspar.tables.inspect import InspectAccount
+    from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
+    from pyspar.tables.summarize import SummaryAccount
 
 _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""

@@ -27,9 +27,9 @@ from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_out
 from pyspar.estimators.groups import check_groups, is_missing
 from pyspar.estimators.row_features import name_regressor
 from pyspar.inspection.findings import find_moved_columns
-from pyspar.progress import SILENT, Progress
 from pyspar.sources import moments_of
 from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.terminal import SILENT, Progress
 
 FOLDS = 5
 MAX_CATEGORIES = 100

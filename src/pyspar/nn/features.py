@@ -15,9 +15,9 @@ from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.running import ModelRunner
 from pyspar.nn.target_rows import TargetRows
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.stream import BatchBuffer
 from pyspar.sources.torch import TensorSums
+from pyspar.terminal import SILENT, Progress
 
 PADDING_LABEL = -100
 """The label of tokens without a label in Hugging Face transformers."""

@@ -32,8 +32,8 @@ from pyspar.nn.find_head import describe_layer, find_head
 from pyspar.nn.models import check_model, check_not_tied, copy_model, strip_wrapper_prefix, unwrap
 from pyspar.nn.running import prepare_runner
 from pyspar.nn.target_rows import TargetRows, check_order
-from pyspar.progress import show_progress
 from pyspar.sources.kinds import use_device_of
+from pyspar.terminal import show_progress
 from pyspar.wording import format_number
 
 LabelsScale = Literal["check", "ignore"]

@@ -17,7 +17,6 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
-from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
     describe_file,
@@ -27,10 +26,11 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Fit, Imputed, Inputs
-from pyspar.tables.bad_cells import Table, load_table
 from pyspar.tables.columns import (
+    MISSING_CATEGORY,
     Selection,
+    as_numbers,
+    as_words,
     build_encoder,
     check_drop,
     check_features,
@@ -40,11 +40,12 @@ from pyspar.tables.columns import (
     list_raw_columns,
     select_features,
 )
-from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_words, date_format, date_like_form
+from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.inputs import DataAccount, Fit, Imputed, Inputs
 from pyspar.tables.label_file import add_labels
-from pyspar.tables.read import check_input, has_names
-from pyspar.tables.request import Request
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, write_predictions
+from pyspar.tables.read import Table, check_formats, check_input, has_names, load_table
+from pyspar.tables.request import PREDICTIONS_ONLY, Request, Writing, intervals_of, write_predictions
+from pyspar.terminal import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ def _load_target(
     check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=request.identity)
     _check_target(target, path, selection, source, identity=request.identity)
     notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
-    read.check_formats(formats, formats, label=label)
+    check_formats(formats, read.formats, formats, path, label=label)
     labels, label_notes = _target_labels(target, path, label)
     if request.labels is not None:
         labels = add_labels(labels, request.labels, label, target, formats)

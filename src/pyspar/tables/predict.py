@@ -16,13 +16,11 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
 from pyspar.inspection.unseen_categories import describe_columns, find_unseen
 from pyspar.io.models import load
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
-from pyspar.tables.bad_cells import Table, load_table
-from pyspar.tables.encode import TableEncoder, as_numbers
-from pyspar.tables.read import check_input
-from pyspar.tables.request import BadCells
-from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.columns import TableEncoder, as_numbers
+from pyspar.tables.read import Table, check_formats, check_input, load_table
+from pyspar.tables.request import BadCells, Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.terminal import SILENT, Progress
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def load_rows_for(
     categorical = [name for step, _, names in steps if step.startswith("category") for name in names]
     formats = dict(getattr(encoder, "formats_", {}))
     table = load_table(path, role, as_text=categorical, verbatim=identity, expected=formats)
-    table.check_formats(formats, [*used, *([] if label is None else [label])], label=label)
+    check_formats(formats, table.formats, [*used, *([] if label is None else [label])], path, role, label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
     return table, used, (*table.notes, *notes)

@@ -18,13 +18,13 @@ from pyspar.estimators.pipelines import list_layers
 from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of, suggest_column
-from pyspar.tables.encode import as_numbers
+from pyspar.tables.columns import as_numbers
 from pyspar.tables.in_memory import load_files
 from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
 from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
+from pyspar.terminal import SILENT, Progress
 from pyspar.wording import list_some
 
 

@@ -1,4 +1,4 @@
-"""Use labels of the target: correct the model of ``spar adapt``, and choose rows for ``spar label``."""
+"""The work of ``spar label``: choose the rows of the target to label first."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import numpy as np
 from pyspar.errors import InputError
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
-from pyspar.tables.account import Correction, DataAccount
-from pyspar.tables.encode import as_numbers
+from pyspar.tables.columns import as_numbers
 from pyspar.tables.in_memory import load_files, read_groups
+from pyspar.tables.inputs import DataAccount
 from pyspar.tables.label_file import write_rows_to_label
-from pyspar.tables.request import Method, Request
-from pyspar.tables.write import check_path, report_write_errors, write_files
-
-_MIN_LABELS = 3
-"""As :class:`pyspar.TargetCorrection` requires."""
+from pyspar.tables.request import Request, check_path, report_write_errors, write_files
+from pyspar.terminal import SILENT, Progress
 
 
 @dataclass(frozen=True)
@@ -33,31 +29,6 @@ class LabelAccount:
     n_known: int
     notes: tuple[str, ...]
     output: Path | None
-
-
-def check_correction(request: Request, method: Method) -> None:
-    """Raise InputError if the labels of the target cannot be used."""
-    if method not in ("bayes", "spar"):
-        raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
-    if request.is_streamed:
-        raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
-
-
-def correct_model(model: Any, target: Any, request: Request) -> Any:
-    """Return the model adapted to the target and corrected with its labels."""
-    n_known = 0 if target.labels is None else int((~np.isnan(target.labels)).sum())
-    if n_known < _MIN_LABELS:
-        raise InputError(
-            f"{describe_file('target', request.target)}: --use-target-labels needs at least {_MIN_LABELS} labels, got "
-            f"{n_known}; choose rows to label with spar label, and pass them with --labels"
-        )
-    return model.adapted(target.features, target.labels)
-
-
-def describe_correction(model: Any, target: Any) -> Correction:
-    """Return what the labels of the target changed."""
-    forecast = model.expected_rmse(target.features)
-    return Correction(int((~np.isnan(target.labels)).sum()), forecast, float(model.drift_.p_value))
 
 
 def label_files(
