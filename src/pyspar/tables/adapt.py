@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.labels import weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
-from pyspar.tables.in_memory import load_files
-from pyspar.tables.inputs import DataAccount, Fit
+from pyspar.tables.inputs import DataAccount, Fit, Inputs
+from pyspar.tables.load import load_files
 from pyspar.tables.request import (
     PREDICTIONS_ONLY,
     Method,
@@ -39,7 +40,6 @@ from pyspar.tables.request import (
     report_write_errors,
     write_files,
 )
-from pyspar.tables.streamed import open_files
 from pyspar.terminal import SILENT, Progress
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
@@ -143,10 +143,7 @@ def adapt_files(
     if use_target_labels:
         check_correction(request, method)
     check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, writing=writing)
-    if request.is_streamed:
-        inputs = open_files(request, progress, method=method, output=output)
-    else:
-        inputs = load_files(request, progress)
+    inputs = load_files(request, progress, method=method, output=output)
     progress.start("fit", "fitting and adapting")
     with collect_warnings() as plain_notes:
         plain = inputs.fit(SpARRegressor(alpha=request.confidence))
@@ -159,23 +156,14 @@ def adapt_files(
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    with write_files(output, save) as (predictions_file, model_file):
-        with report_write_errors(output):
-            first_file = predictions_file if corrected is None else None
-            errors = inputs.target.predict_and_score((plain, model), first_file, progress, writing=writing)
-            if corrected is not None:  # its labels cannot score it
-                inputs.target.predict_and_score((corrected,), predictions_file, progress, writing=writing)
-        if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or model)])
-            with report_write_errors(save):
-                write_model(pipeline, model_file)
+    errors = _write_results(inputs, (plain, model), corrected, output, save, writing, progress)
     progress.finish("write")
     rows = inputs.target.features
     predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
     name = METHOD_NAMES[method] if corrected is None else "the corrected model"
     return AdaptAccount(
         data=inputs.data,
-        judgement=_judge(method, expected, model, target, inputs.data, errors),
+        judgement=_judge(method, expected, target, inputs.data, errors),
         method=method,
         alpha=request.confidence,
         rank=plain.rank_,
@@ -189,6 +177,34 @@ def adapt_files(
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else describe_correction(corrected, inputs.target),
     )
+
+
+def _write_results(
+    inputs: Inputs,
+    models: tuple[Any, Any],
+    corrected: Any,
+    output: Path | None,
+    save: Path | None,
+    writing: Writing,
+    progress: Progress,
+) -> tuple[SquaredErrors, ...] | None:
+    """Write predictions and model, and return the errors of the models if the target has labels.
+
+    The corrected model predicts if there is one. Its labels cannot score it.
+    """
+    target = inputs.target
+    with write_files(output, save) as (predictions_file, model_file):
+        with report_write_errors(output):
+            errors = target.predict_and_score(
+                models, predictions_file if corrected is None else None, progress, writing=writing
+            )
+            if corrected is not None:
+                target.predict_and_score((corrected,), predictions_file, progress, writing=writing)
+        if model_file is not None:
+            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
+            with report_write_errors(save):
+                write_model(pipeline, model_file)
+    return errors
 
 
 def _fit_model(
@@ -227,12 +243,7 @@ def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, mod
 
 
 def _judge(
-    method: Method,
-    expected: Expected,
-    model: Any,
-    target: Moments,
-    data: DataAccount,
-    errors: tuple[SquaredErrors, ...] | None,
+    method: Method, expected: Expected, target: Moments, data: DataAccount, errors: Sequence[SquaredErrors] | None
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     name, home = METHOD_NAMES[method], expected.home

@@ -15,10 +15,9 @@ from pyspar.inspection import Inspection, build_inspection
 from pyspar.inspection.compare import compare_weights
 from pyspar.reporting import Report
 from pyspar.tables.adapt import make_bayes
-from pyspar.tables.in_memory import load_files
 from pyspar.tables.inputs import DataAccount
+from pyspar.tables.load import load_files
 from pyspar.tables.request import Request, check_reports, report_write_errors, write_files
-from pyspar.tables.streamed import open_files
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import describe_new_categories
 
@@ -49,7 +48,7 @@ def inspect_files(
     """Inspect a fit on the source at the target, and write the reports, each in the format of its suffix."""
     request.check()
     check_reports(reports, inputs=(request.source, request.target))
-    inputs = open_files(request, progress) if request.is_streamed else load_files(request, progress)
+    inputs = load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
     with collect_warnings() as warned:
         estimator = inputs.fit(make_bayes(request))

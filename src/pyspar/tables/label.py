@@ -13,9 +13,9 @@ from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.tables.columns import as_numbers
-from pyspar.tables.in_memory import load_files, read_groups
 from pyspar.tables.inputs import DataAccount
 from pyspar.tables.label_file import write_rows_to_label
+from pyspar.tables.load import load_tables, read_groups
 from pyspar.tables.request import Request, check_path, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
@@ -48,7 +48,7 @@ def label_files(
         raise InputError(f"--rows must be at least 1, got {n}")
     if request.is_streamed:
         raise InputError("spar label needs the rows in memory; pass files of rows that fit, without --stream")
-    inputs = load_files(request, progress, fit_groups=False)
+    inputs = load_tables(request, progress, fit_groups=False)
     target: Any = inputs.target
     progress.start("fit", "choosing rows")
     model = inputs.fit(BayesSpARRegressor()).adapt(target.features)

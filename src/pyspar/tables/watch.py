@@ -20,7 +20,7 @@ from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.sources.files.header import suffix_of, suggest_column
 from pyspar.tables.columns import as_numbers
-from pyspar.tables.in_memory import load_files
+from pyspar.tables.load import load_tables
 from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
 from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
@@ -174,7 +174,7 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
                 "--use-target-labels"
             )
         return model
-    inputs = load_files(
+    inputs = load_tables(
         Request(request.model, first, request.label, identity=request.identity, drop=request.drop), progress
     )
     return Pipeline([("columns", inputs.make_encoder()), ("regressor", inputs.fit(BayesSpARRegressor()))])
