@@ -95,7 +95,7 @@ def adapt(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     groups: Groups = None,
@@ -116,15 +116,13 @@ def adapt(
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
-            bad_cells.value, drop_unlabelled, groups, labels,
-        )  # fmt: skip
-        return jobs.adapt_files(
-            request, method=method.value, output=output, save=save, use_target_labels=use_target_labels,
-            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.adapt_files(
+            _make_request(tables, options), method=method, output=output, save=save,
+            use_target_labels=use_target_labels, writing=tables.Writing(level if intervals else None, safe_csv),
+            progress=progress,
         )  # fmt: skip
 
     _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
@@ -153,7 +151,7 @@ def inspect(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     groups: Groups = None,
@@ -163,13 +161,11 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
-            bad_cells.value, drop_unlabelled, groups, labels,
-        )  # fmt: skip
-        return jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
+    def work(tables: Any, progress: Progress) -> Any:
+        request = _make_request(tables, options)
+        return tables.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
 
     _run("inspect", work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
 
@@ -200,10 +196,10 @@ def summarize(
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        return jobs.summarize_file(
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.summarize_file(
             source, output, label=label, features=features or (), drop=tuple(drop or ()),
-            bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
+            bad_cells=bad_cells, drop_unlabelled=drop_unlabelled, progress=progress,
         )  # fmt: skip
 
     _run("summarize", work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
@@ -240,7 +236,7 @@ def label(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     safe_csv: SafeCsv = False,
@@ -248,13 +244,11 @@ def label(
     debug: Debug = False,
 ) -> None:
     """Choose the rows of TARGET whose labels are the most useful."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, None, features.value, identity, tuple(drop or ()), False,
-            tuple(category or ()), bad_cells.value, drop_unlabelled, groups, labels, cost,
-        )  # fmt: skip
-        return jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+    def work(tables: Any, progress: Progress) -> Any:
+        request = _make_request(tables, options)
+        return tables.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
 
     _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 
@@ -290,10 +284,10 @@ def predict(
 ) -> None:
     """Predict the rows of FILE with a saved MODEL."""
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        return jobs.predict_file(
-            model, file, output, label=label, identity=identity, bad_cells=bad_cells.value,
-            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.predict_file(
+            model, file, output, label=label, identity=identity, bad_cells=bad_cells,
+            writing=tables.Writing(level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
     _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
@@ -312,6 +306,13 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without an arrow shows a question mark
     app(prog_name="spar")
+
+
+def _make_request(tables: Any, options: dict[str, Any]) -> Any:
+    """Return the Request of a command. Its fields have the names of the parameters of the commands."""
+    values = {name: value for name, value in options.items() if name in tables.Request.__dataclass_fields__}
+    lists = {name: tuple(values[name] or ()) for name in ("drop", "categories")}
+    return tables.Request(**{**values, **lists})
 
 
 def _run(

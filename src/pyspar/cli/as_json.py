@@ -79,7 +79,7 @@ def describe_summary(account: SummaryAccount) -> dict[str, Any]:
             "rows": account.rows,
             "features": account.features,
             "label": account.label,
-            "ignored": [{"column": column.column, "reason": column.reason} for column in account.ignored],
+            "ignored": [vars(column) for column in account.ignored],
             "notes": account.notes,
             "bytes_read": account.n_bytes_in,
             "bytes_written": account.n_bytes_out,
@@ -135,13 +135,7 @@ def _describe_data(data: DataAccount) -> dict[str, Any]:
         "target_rows": data.n_target,
         "columns": {"numeric": data.n_numeric, "categorical": data.n_categorical, "date": data.n_date},
         "features": data.n_encoded,
-        "imputed": [
-            {"column": column.column, "source": column.source, "target": column.target, "value": column.value}
-            for column in data.imputed
-        ],
-        "ignored": [{"column": column.column, "reason": column.reason} for column in data.ignored],
-        "unseen": [
-            {"column": column.column, "rows": column.rows, "categories": column.categories}
-            for column in data.unseen.columns
-        ],
+        "imputed": [vars(column) for column in data.imputed],
+        "ignored": [vars(column) for column in data.ignored],
+        "unseen": [vars(column) for column in data.unseen.columns],
     }

@@ -108,6 +108,7 @@ Drop = Annotated[
 Category = Annotated[
     list[str] | None,
     typer.Option(
+        "--category",
         help="A column of categories, even if it contains numbers; may be repeated.",
         show_default=False,
         autocompletion=complete_columns,
