@@ -212,7 +212,12 @@ def summarize(
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: Source,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL_OR_SOURCE", help="A .skops file of spar adapt --save, or labelled rows.", show_default=False
+        ),
+    ],
     target: Target,
     label: Label = None,
     rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,

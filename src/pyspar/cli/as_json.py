@@ -94,7 +94,7 @@ def describe_label(account: LabelAccount) -> dict[str, Any]:
     return _finish(
         "label",
         {
-            "data": _describe_data(account.data),
+            "data": None if account.data is None else _describe_data(account.data),
             "rows_with_label": account.n_known,
             "rows": [{"row": row, "reason": reason} for row, reason in chosen],
             "notes": account.notes,

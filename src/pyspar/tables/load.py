@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
@@ -112,11 +113,9 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
 
     progress.start("encode", "encoding the columns")
     used = list(source.selection.names)
-    encoder = build_encoder(source.frame, source.selection).fit(source.frame[used])
-    encoder.formats_ = source.formats
+    encoder, X = _fit_encoder(source)
     columns = list_raw_columns(encoder)
-    X = _encode(encoder, source.frame[used], columns, "source")
-    Z = _encode(encoder, target[used], columns, "target")
+    Z = _encode(encoder, target[used], "target")
     account = _describe_columns(request, source, target, encoder, X.shape[1])
     progress.finish("encode")
     empty = [
@@ -134,6 +133,15 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
         (*empty, *source.notes, *target_notes, *source.selection.notes, *label_notes),
         lambda: encoder,
     )
+
+
+def fit_source(request: Request, regressor: Any) -> Pipeline:
+    """Fit preprocessing and regressor to the source. The target is not read."""
+    check_input(request.source, "source")
+    source = _load_source(request)
+    check_drop(request.drop, source.frame.columns, label=source.label, identity=request.identity)
+    encoder, X = _fit_encoder(source)
+    return Pipeline([("columns", encoder), ("regressor", regressor.fit(X, source.y))])
 
 
 def _load_source(request: Request) -> _Source:
@@ -307,7 +315,7 @@ def _check_target(
     _check_numbers(target, selection.numeric, path, "target")
     for name in selection.date:
         try:
-            as_days(target[name], date_format(source[name]), _suggest_fix(name))
+            as_days(target[name], date_format(source[name]), f"correct the values, or {suggest_drop([name])}")
         except InputError as error:
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
@@ -335,13 +343,9 @@ def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
     try:
-        return as_numbers(column, fix or _suggest_fix(str(column.name)))
+        return as_numbers(column, fix or f"correct the values, or {suggest_drop([str(column.name)])}")
     except InputError as error:
         raise InputError(f"{describe_file(role, path)}, {error}") from error
-
-
-def _suggest_fix(name: str) -> str:
-    return f"correct the values, or {suggest_drop([name])}"
 
 
 def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
@@ -354,13 +358,22 @@ def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct th
         )
 
 
-def _encode(encoder: ColumnTransformer, table: pd.DataFrame, columns: Sequence[str], role: str) -> Any:
+def _fit_encoder(source: _Source) -> tuple[ColumnTransformer, Any]:
+    """Return the preprocessing of the source, and its encoded features."""
+    rows = source.frame[list(source.selection.names)]
+    encoder = build_encoder(source.frame, source.selection).fit(rows)
+    encoder.formats_ = source.formats
+    return encoder, _encode(encoder, rows, "source")
+
+
+def _encode(encoder: ColumnTransformer, table: pd.DataFrame, role: str) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         encoded = encoder.transform(table)
     bad = np.flatnonzero(~np.isfinite(encoded).all(axis=0))
     if bad.size:
         raise InputError(
-            f"{role}, column {columns[int(bad[0])]!r}: the values are too large to standardise; rescale the column"
+            f"{role}, column {list_raw_columns(encoder)[int(bad[0])]!r}: the values are too large to standardise; "
+            "rescale the column"
         )
     return encoded
 
