@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from benchmarks.measure import RESULTS
-from pyspar.core.cutoff import default_cutoff, directions_above
 from pyspar.core.moments import Moments
+from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.io.atomic import whole_file
 from pyspar.paper.data import load
 from pyspar.paper.experiments.suite import read_suite

@@ -18,7 +18,7 @@ SHARED = {"errors", "terminal", "wording"}
 MAY = {
     "shared": (set(), {"rich", "typer"}),
     "core": (set(), {"numpy", "scipy"}),
-    "theory": ({"core"}, set()),
+    "theory": ({"core"}, {"numpy", "scipy"}),
     "io": ({"core", "shared"}, {"numpy", "skops"}),
     "sources": ({"core", "io", "shared"}, {"numpy", "scipy", "pyarrow", "dask", "torch"}),
     "estimators": ({"core", "sources", "shared"}, {"numpy", "sklearn"}),
@@ -34,7 +34,7 @@ MAY = {
         {"numpy", "pandas", "pyarrow", "sklearn"},
     ),
     "paper": (
-        {"__init__", "core", "io", "estimators", "nn", "shared"},
+        {"__init__", "core", "theory", "io", "estimators", "nn", "shared"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
     "demo": ({"__init__", "io", "shared"}, {"numpy", "sklearn", "threadpoolctl", "matplotlib", "typer"}),

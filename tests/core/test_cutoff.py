@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.cutoff import MAX_CUTOFF, default_cutoff, directions_above, project_features
+from pyspar.core.spectrum import MAX_CUTOFF, default_cutoff, directions_above, project_features
 
 
 def without_faint(moments, cutoff):

@@ -10,8 +10,8 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
 from pyspar import BayesSpARRegressor, Moments
+from pyspar.core.belief import ridge_belief
 from pyspar.core.evidence import Coordinates, maximum_evidence
-from pyspar.core.ridge import ridge_belief
 
 
 @pytest.fixture(autouse=True)

@@ -5,16 +5,13 @@ import pytest
 from scipy.stats import multivariate_t
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.core.belief import least_squares
+from pyspar.core.belief import Prior, least_squares, ridge_belief, units_of_features
 from pyspar.core.forecast import Forecaster
-from pyspar.core.posterior import posterior_of_fit
-from pyspar.core.predictive import predictive
-from pyspar.core.prior import Prior, units_of_features
-from pyspar.core.ridge import ridge_belief
-from pyspar.core.risk import ols_risk
+from pyspar.core.posterior import posterior_of_fit, predictive
 from pyspar.core.separation import measure_separation
 from pyspar.core.spectrum import Spectrum
 from pyspar.estimators.base import weights_of
+from pyspar.theory import ols_risk
 
 
 def shifted(rng, n=120, m=100, d=8, sigma=1.0):

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from pyspar.core.predictive import Predictive
+from pyspar.core.posterior import Predictive
 
 
 @pytest.mark.parametrize("degrees", [0.7, 3.0, 40.0, 1000.0])

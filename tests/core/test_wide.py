@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.stats import ks_2samp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
+from pyspar.core.belief import Prior
 from pyspar.core.forecast import DRAWS
 from pyspar.core.posterior import posteriors_of
-from pyspar.core.prior import Prior
 from pyspar.core.spectrum import Spectrum
 
 WIDE = 20_000
@@ -88,16 +88,16 @@ def test_sparse_rows_that_need_too_much_memory_are_refused_with_the_size(monkeyp
         sparse.moments_of_sparse(make_sparse(40, 20, 4))
 
 
-def test_draws_of_predictions_have_the_distribution_of_draws_of_weights():
+def test_draws_in_the_span_of_the_rows_have_the_distribution_of_draws_of_all_weights():
     rng = np.random.default_rng(5)
     X, Z = rng.normal(size=(8, 12)), rng.normal(size=(3, 12))
     source = Moments.of(X, X[:, 0] + rng.normal(size=8))
     prior = Prior(np.ones(12), np.zeros((12, 1)), np.zeros(1))
     (posterior,) = posteriors_of(source, [prior], fit_intercept=True)[1]
     size = 40_000
-    weights, _ = posterior.draw(0, size, np.random.default_rng(6))
-    direct = Z @ weights
-    drawn, _ = posterior.draw_predictions(Z, 0, size, np.random.default_rng(7), np.random.default_rng(8))
+    rows = np.column_stack([np.zeros(3), Z])
+    direct, _ = posterior.draw_labels(rows, 0, size, np.random.default_rng(6), None)
+    drawn, _ = posterior.draw_labels(rows, 0, size, np.random.default_rng(7), np.random.default_rng(8))
     combined = np.vstack([np.eye(3), [[1, 1, 0], [0, 1, -1]]])  # rows alone, and two combinations of them
     for ours, expected in zip(combined @ drawn, combined @ direct, strict=True):
         assert ks_2samp(ours, expected).pvalue > 1e-3

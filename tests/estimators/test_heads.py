@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pyspar import Moments
-from pyspar.core.cutoff import directions_above
-from pyspar.core.spectrum import Spectrum
+from pyspar.core.spectrum import Spectrum, directions_above
 from pyspar.estimators.heads import fit_head
 
 CUTOFF = 1e-3

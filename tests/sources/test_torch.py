@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.linalg import use_algebra
+from pyspar.core.spectrum import use_algebra
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 

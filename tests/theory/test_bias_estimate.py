@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pyspar.core.adapt import adapt
+from pyspar.core.adapt import adapt, top_k_rule
 from pyspar.core.belief import flat_belief
 from pyspar.core.moments import Moments
-from pyspar.core.risk import bias_terms
-from pyspar.core.rules import top_k_rule
+from pyspar.theory import bias_terms
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0])

@@ -1,23 +1,142 @@
-"""Belief: an estimate of the weights from the labelled source, with its uncertainty along any direction.
+r"""Belief: a prior of the weights, and their estimate from the labelled source with its uncertainty.
 
-A belief gives for any direction e an estimate of ``<w, e>`` and the standard deviation of that estimate. The flat
-belief is ordinary least squares, the paper's setting. ``pyspar.core.ridge`` has the posterior under a normal prior.
+.. math:: w \sim N(c, \tau^2 U^{-2}), \qquad U = \mathrm{diag}(u)
+
+``Prior`` has the centre c and the units u. If the centre's predictions are subtracted from the labels and each feature
+is divided by its unit, the prior is ``N(0, tau^2 I)``. Every belief is computed in these coordinates.
+
+A belief gives for any direction e an estimate of ``<w, e>`` and its standard deviation. The flat belief is ordinary
+least squares, the paper's setting. The ridge belief is the posterior with both variances by maximum evidence:
+
+.. math::
+    \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
+    \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
+
+with ``k = sigma^2 / tau^2``. Directions outside the span of the source keep the prior's variance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import algebra, root_sum_squares
+from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, decompose
+from pyspar.core.roots import power_of_two, root_sum_squares
+from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, algebra, decompose
 
+Units = Literal["target", "source", "common"]
+"""The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The centre and the units of a prior.
+
+    Attributes
+    ----------
+    units : array of shape (D,)
+        The unit of each feature; zero for a feature that keeps the centre's weight.
+    coef, intercept : arrays of shape (D, K) and (K,)
+        The centre: weights, and the prediction at the origin.
+    """
+
+    units: Vector
+    coef: Matrix
+    intercept: Vector
+
+    def transform_source(self, source: Moments) -> Moments:
+        """Return a labelled source in the prior's coordinates."""
+        if self.coef.any() or self.intercept.any():
+            source = source.subtract_prediction(self.coef, self.intercept)
+        return in_units_of(source, self.units)
+
+    def transform_target(self, target: Moments) -> Moments:
+        """Return a target in the prior's coordinates. Outputs are dropped."""
+        return in_units_of(target.without_outputs(), self.units)
+
+    def transform_rows(self, rows: Matrix) -> Matrix:
+        """Return rows of features in the prior's coordinates."""
+        return np.asarray(rows * inverse(self.units))
+
+    def change_units(self, root: Matrix, other: Prior) -> Matrix:
+        """Return a root of ``[1 | Z]`` with Z in the units of another prior instead of this one."""
+        return np.hstack([root[:, :1], root[:, 1:] * (self.units * inverse(other.units))])
+
+    def predict(self, rows: Matrix) -> Matrix:
+        """Return the predictions of the centre, rows x outputs."""
+        return np.asarray(rows @ self.coef + self.intercept)
+
+    def correction(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
+        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean."""
+        correction = (coef - self.coef) * self.units[:, None]
+        offset = intercept - self.intercept + belief.x_mean @ correction - belief.y_mean
+        return np.vstack([offset, correction])
+
+    def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:
+        """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
+        coef = self.coef + correction * inverse(self.units)[:, None]
+        return np.asarray(coef), np.asarray(self.intercept + belief.y_mean - belief.x_mean @ correction)
+
+
+def units_of_features(
+    source: Moments, target_spread: Vector | None, units: Units, *, fit_intercept: bool, include_unseen: bool = False
+) -> Vector:
+    """Return the unit of each feature.
+
+    ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
+    intercept. Without it, "target" equals "source". A feature that is constant in the source gets unit 0 and is dropped
+    when fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or the common unit.
+
+    >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "target", fit_intercept=True)
+    array([5., 1.])
+    """
+    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    if target_spread is None:
+        target_spread = np.zeros_like(spread)
+    if units == "common":
+        unit = unit_if_constant = np.ones_like(spread)
+    else:
+        unit, unit_if_constant = np.maximum(spread, target_spread) if units == "target" else spread, target_spread
+    return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
+
+
+def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
+    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
+
+    Without an intercept, return the root mean square about the origin.
+
+    >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
+    array([1., 0.])
+    """
+    d = source.n_features
+    origin = None if fit_intercept else np.zeros_like(source.mean)
+    length = root_sum_squares(source.root_about(origin)[:, :d])
+    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
+    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
+
+
+def inverse(units: Vector) -> Vector:
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
+
+    >>> inverse(np.array([2.0, 0.0]))
+    array([0.5, 0. ])
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
+
+
+def in_units_of(moments: Moments, units: Vector) -> Moments:
+    """Return the moments of the rows with each feature divided by its unit."""
+    root = moments.root.copy()
+    root[:, 1 : len(units) + 1] *= inverse(units)
+    return moments.with_root(root)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +212,19 @@ class LeastSquares:
 
 def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     """Fit least squares from the moments of a labelled source (``eq:pseudoinv_soln``)."""
-    d = source.n_features
+    d, eps = source.n_features, ROUNDING_SLACK * EPS64
     mean = source.mean if fit_intercept else np.zeros_like(source.mean)
     root = source.root_about(None if fit_intercept else mean)
-    lengths = source.column_lengths()
+    lengths, centred = source.column_lengths(), root_sum_squares(root)
     x, solve = decompose(root[:, :d], lengths[:d], source.eps, source.blur)
-    w_hat = solve(root[:, d:])
-    residual = root_sum_squares(root[:, d:] - root[:, :d] @ w_hat)
+    outputs = np.where(centred[d:] > eps * lengths[d:], root[:, d:], 0.0)  # labels that vary by rounding are constant
+    w_hat = solve(outputs)
+    residual = root_sum_squares(outputs - root[:, :d] @ w_hat)
     # A residual within the rounding error of its two terms is an exact fit, not noise.
-    eps = ROUNDING_SLACK * EPS64
     rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
-    centred = root_sum_squares(root)
     blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
     residual[residual <= np.maximum(rounding, blur)] = 0.0
-    return LeastSquares(root[:, :d], root[:, d:], x, w_hat, residual, mean[:d], mean[d:])
+    return LeastSquares(root[:, :d], outputs, x, w_hat, residual, mean[:d], mean[d:])
 
 
 def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
@@ -129,9 +247,8 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     r"""Return the gain from label noise to ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 
-    It is a root because its square would underflow for features beyond 1e150. The gain is zero for a direction along
-    which the source varies by no more than rounding. The source does not span such a direction: its overlap with the
-    source's directions is rounding, which a small ``lambda`` would magnify.
+    Its square would underflow for features beyond 1e150. The gain is zero for a direction along which the source varies
+    by no more than rounding, because a small ``lambda`` would magnify that rounding.
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
@@ -140,3 +257,122 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
     rounding = np.abs(directions).T @ (x.rounding / x.lam[0])
     return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeBelief:
+    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known.
+
+    The attributes are those of :class:`FlatBelief`; each output has its own variances.
+    """
+
+    w_hat: Matrix
+    evidence: Evidence
+    x: Spectrum
+    x_mean: Vector
+    y_mean: Vector
+    weight: float
+    centred: bool
+    posterior: ClassVar[bool] = True
+    degrees: ClassVar[float] = np.inf
+
+    @property
+    def sigma(self) -> Vector:
+        return self.evidence.sigma
+
+    @property
+    def tau(self) -> Vector:
+        """The prior standard deviation of a weight, per output."""
+        return self.evidence.tau
+
+    @property
+    def relative_mean_variance(self) -> float:
+        return 1.0 / self.weight if self.centred else 0.0
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        kappa, largest = self.evidence.kappa[:, None], self.x.lam[0] if self.x.rank else 1.0
+        inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
+        # 1 / (lambda^2 + kappa) along the source's directions, with lambda relative to lambda_1. The standard deviation
+        # of a unit entry is sigma / lambda_1.
+        variances = np.where(np.isinf(kappa), 0.0, 1.0 / inside)
+        sums = algebra().overlap_sums(self.x.V, directions, np.concatenate([variances, np.ones((1, self.x.rank))]))
+        std = np.sqrt(sums[:-1]).T * (self.sigma / largest)
+        if self.x.rank == self.x.n_features:
+            return np.asarray(std)
+        length = np.einsum("ij,ij->j", directions, directions)
+        outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
+        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.tau))
+
+
+Belief: TypeAlias = FlatBelief | RidgeBelief
+
+
+def ridge_belief(source: Moments, *, fit_intercept: bool) -> RidgeBelief:
+    """Return the posterior given a labelled source, with the variances of maximum evidence.
+
+    With an intercept the data are centred at the source mean, which costs one row.
+    """
+    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
+
+
+def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool) -> RidgeBelief:
+    """Return the posterior given an existing least-squares fit."""
+    data, unit, along = label_coordinates(fit, weight - fit_intercept)
+    largest = float(fit.x.lam[0]) if fit.x.rank else 1.0
+    scaled = maximum_evidence(data)
+    # From units of the labels' length and lambda_1 to the units of the data.
+    labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_evidence = scaled.log_evidence - labels * np.log(unit)
+    sigma, tau = scaled.sigma * unit, scaled.tau * (unit / largest)
+    evidence = replace(scaled, sigma=sigma, tau=tau, log_evidence=log_evidence)
+    w_hat = fit.w_hat
+    if fit.x.rank and evidence.kappa.any():
+        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
+        shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
+        w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
+    return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+
+
+def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
+    r"""Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
+
+    Along direction i the weight is :math:`v_i^\top \hat w`, with an error of about :math:`\epsilon |\hat w|`, and also
+    :math:`v_i^\top X^\top Y / \lambda_i^2`, with an error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`.
+    The one with the smaller error is used for each direction.
+    """
+    length = root_sum_squares(fit.outputs)
+    unit = np.where(length > 0.0, length, 1.0)
+    if fit.x.rank == 0:
+        empty = np.zeros((0, len(unit)))
+        return Coordinates(fit.x.lam, empty, length / unit, n), unit, empty
+    size = power_of_two(float(fit.x.lam[0]))  # dividing by a power of two is exact
+    lam = (fit.x.lam / size)[:, None]
+    from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
+    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # squares may underflow
+        from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
+    # Both errors in units of epsilon, multiplied by lambda^2.
+    labels_are_better = lam[0] < lam**2 * root_sum_squares(from_weights)
+    along = np.where(labels_are_better, from_labels, from_weights)
+    dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
+    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
+    return data, unit, along * (unit / size)
+
+
+def left_out_rmse(belief: Belief) -> Vector:
+    r"""Return the error of generalised cross-validation, per output, of weights that could fit all rows exactly.
+
+    .. math:: \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2}, \qquad n = N - 1
+
+    This is n RSS / tr(I - H)^2 after cancelling the factor k, which is zero for least squares. It is NaN if the weights
+    are zero (k infinite).
+    """
+    lam = belief.x.lam
+    scaled = lam / lam[0]
+    kappa = np.asarray(belief.evidence.kappa if isinstance(belief, RidgeBelief) else np.zeros(belief.w_hat.shape[1]))
+    n = belief.weight - belief.centred
+    along = (belief.x.V.T @ belief.w_hat) * lam[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = np.square(along / scaled[:, None]).sum(axis=0)
+        trace = (1.0 / (np.square(scaled)[:, None] + kappa)).sum(axis=0)
+        return np.asarray(np.sqrt(n * squares) / trace)

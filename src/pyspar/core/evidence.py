@@ -14,12 +14,12 @@ from math import exp, log, pi, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import squared
+from pyspar.core.roots import squared
 
-Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows", "flat", "fixed"]
+Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows"]
 """The location of the maximum; see :class:`Evidence`."""
 
 _GRID_STEP = 0.25  # in the logarithm of kappa; the evidence varies on the scale of one
@@ -29,8 +29,6 @@ _EVIDENCE_ROUNDING = 1e-11  # a bound on the rounding error of the evidence per 
 _RESIDUAL_ROUNDING = 64.0  # of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``
 _MIN_NOISE = 1e-9  # a residual above this share of the labels is noise, even if some weights are large
 _MAX_REPEATED = 0.5  # an exact fit is not attributed to a larger share of repeated rows
-_MAX_STEPS = 8  # of Newton's method, which typically takes two
-_STEP_TOLERANCE = 1e-7  # the error after a Newton step is about the square of the step, so it is within rounding
 _STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very strong evidence (Kass and Raftery, 1995)
 
 
@@ -41,16 +39,16 @@ class Evidence:
     Attributes
     ----------
     sigma, tau : arrays of shape (K,)
-        Standard deviations of the label noise and of a weight. ``tau`` is infinite for a flat prior.
+        Standard deviations of the label noise and of a weight.
     kappa : array of shape (K,)
         ``sigma^2 / (tau^2 lambda_1^2)``: the ridge penalty in units of the largest squared singular value.
     log_evidence : array of shape (K,)
         The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
-        directions are fitted exactly. It is minus infinity for a flat prior.
+        directions are fitted exactly.
     limit : tuple of str
         "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0).
         "repeated-rows" means that the fit is exact because there are no more distinct rows than directions; repeated
-        rows are not counted. "fixed" and "flat" mean that kappa was given; zero is a flat prior.
+        rows are not counted.
     """
 
     sigma: Vector
@@ -170,21 +168,19 @@ def _search(data: Coordinates, outputs: list[int], lengths: Sequence[_SquaredLen
     kept = kappa / (kappa + lam2)
     misfit = kept @ c2 + np.array([one.residual for one in lengths])
     values = n * np.log(misfit) - np.log(kept).sum(axis=1)[:, None]
-    return [
-        _refine_maximum(_Slope(n, lam2, np.ascontiguousarray(c2[:, j]), one.residual), one, grid, values[:, j])
-        for j, one in enumerate(lengths)
-    ]
+    return [_refine_maximum(n, lam2, c2[:, j], one, grid, values[:, j]) for j, one in enumerate(lengths)]
 
 
-def _refine_maximum(slope: _Slope, lengths: _SquaredLengths, grid: Vector, values: Vector) -> _Maximum:
+def _refine_maximum(
+    n: float, lam2: Vector, c2: Vector, lengths: _SquaredLengths, grid: Vector, values: Vector
+) -> _Maximum:
     """Return the maximum of one output: at one of the two limits, or else near the best grid point.
 
     ``values`` are minus twice the log evidence on the grid, without the terms that do not depend on kappa. The best
     grid point is compared with the same expression at the limits: ``n log(labels)`` for kappa = infinity (no signal),
     and ``n log(weights) + sum(log lambda^2)`` for kappa = 0 (no noise), which is finite only for an exact fit.
     """
-    n, lam2, labels = slope.n, slope.lam2, lengths.signal + lengths.residual
-    best = int(values.argmin())
+    labels, best = lengths.signal + lengths.residual, int(values.argmin())
     # The evidence is flat near a limit, so the limit is chosen unless the grid point is better by more than rounding.
     value_at_best = float(values[best]) + _EVIDENCE_ROUNDING * n
     if best == len(grid) - 1 or value_at_best >= n * log(labels):
@@ -194,8 +190,16 @@ def _refine_maximum(slope: _Slope, lengths: _SquaredLengths, grid: Vector, value
         if value_at_best >= n * log(lengths.weights) + volume:
             log_evidence = _log_evidence(n, lengths.weights, volume)
             return _Maximum(0.0, sqrt(lengths.weights / n), 0.0, log_evidence, "no-noise")
-    kappa = exp(_find_root_of_slope(slope, grid, values, best))
-    misfit, volume = slope.misfit(kappa), float(np.log1p(lam2 / kappa).sum())
+
+    def slope(t: float) -> float:
+        """Return the derivative of the values in t = log kappa."""
+        kept, fitted = exp(t) / (lam2 + exp(t)), lam2 / (lam2 + exp(t))
+        return n * float(c2 @ (kept * fitted)) / (float(c2 @ kept) + lengths.residual) - float(fitted.sum())
+
+    low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
+    bracketed = slope(low) < 0.0 < slope(high)  # otherwise rounding hides the change of sign
+    kappa = exp(brentq(slope, low, high, xtol=1e-13, rtol=1e-14) if bracketed else float(grid[best]))
+    misfit, volume = float(c2 @ (kappa / (lam2 + kappa))) + lengths.residual, float(np.log1p(lam2 / kappa).sum())
     sigma = sqrt(misfit / n)
     return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(n, misfit, volume), "interior")
 
@@ -223,66 +227,6 @@ def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     if with_noise.limit != "interior" or 2.0 * (with_noise.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
     return with_noise._replace(limit="repeated-rows")
-
-
-@dataclass(frozen=True, eq=False)
-class _Slope:
-    """The slope, in ``t = log kappa``, of minus twice the log evidence of one output at the best noise variance.
-
-    It is ``n B / A - sum q`` with ``q = lambda^2 / (lambda^2 + kappa)``, A the misfit and ``B = sum c^2 q (1 - q)``.
-    """
-
-    n: float
-    lam2: Vector
-    c2: Vector
-    rest2: float
-
-    def misfit(self, kappa: float) -> float:
-        return float(self.c2 @ (kappa / (self.lam2 + kappa))) + self.rest2
-
-    def __call__(self, t: float) -> tuple[float, float]:
-        """Return the slope and its derivative."""
-        kappa = exp(t)
-        inside = self.lam2 + kappa
-        p, q = kappa / inside, self.lam2 / inside
-        pq = p * q
-        misfit, change = float(self.c2 @ p) + self.rest2, float(self.c2 @ pq)
-        derivative = float((self.c2 * pq) @ (q - p)) / misfit - (change / misfit) ** 2
-        return self.n * change / misfit - float(np.add.reduce(q)), self.n * derivative + float(np.add.reduce(pq))
-
-
-def _find_root_of_slope(slope: _Slope, grid: Vector, values: Vector, best: int) -> float:
-    """Return the log kappa between the neighbours of the best grid point at which the slope is zero.
-
-    Newton's method starts from the parabola through the three points. If it leaves the interval, Brent's method finds
-    the root, or the minimum if rounding hides the change of sign.
-    """
-    low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
-    t = float(grid[best]) + (_GRID_STEP * _vertex(*values[best - 1 : best + 2].tolist()) if best > 0 else 0.0)
-    for _ in range(_MAX_STEPS):
-        value, derivative = slope(t)
-        if not derivative > 0.0 or not low <= t - value / derivative <= high:
-            break
-        t -= value / derivative
-        if abs(value / derivative) < _STEP_TOLERANCE:
-            return t
-    if slope(low)[0] < 0.0 < slope(high)[0]:
-        return float(brentq(lambda t: slope(t)[0], low, high, xtol=1e-13, rtol=1e-14))
-
-    def objective(t: float) -> float:
-        return slope.n * log(slope.misfit(exp(t))) + float(np.log1p(slope.lam2 / exp(t)).sum())
-
-    return float(minimize_scalar(objective, bounds=(low, high), method="bounded", options={"xatol": 1e-10}).x)
-
-
-def _vertex(before: float, middle: float, after: float) -> float:
-    """Return the minimum of the parabola through three values at -1, 0 and 1, where the middle value is the smallest.
-
-    >>> round(_vertex(*[(x - 0.3) ** 2 for x in (-1, 0, 1)]), 12)
-    0.3
-    """
-    curvature = before - 2.0 * middle + after
-    return 0.5 * (before - after) / curvature if curvature > 0.0 else 0.0
 
 
 def _log_evidence(n: float, misfit: float, volume: float) -> float:

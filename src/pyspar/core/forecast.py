@@ -5,15 +5,12 @@ For weights w and a target of M rows with the second moment :math:`T = Z^\top Z 
 
 .. math:: (w - \mu)^\top T (w - \mu) + \mathrm{tr}(\Sigma T) + \sigma^2
 
-The terms are bias, variance and noise. No weights have a smaller expected error than the belief's mean. With a flat
-belief the first two terms for least squares are ``thm:ols_loss``.
+The terms are bias, variance and noise. With a flat belief the first two terms for least squares are ``thm:ols_loss``.
 
-The intervals that hold for a linear relation are quantiles of draws (:mod:`pyspar.core.posterior`). They also account
-for the uncertainty of both variances and of the units of the prior, which the belief treats as known. Draws come from
-the posterior under the belief's prior and under priors in other units, each in proportion to its evidence.
-
-Real targets violate the model. The caller passes a function that returns the interval for real data, given the interval
-of the model and the separation of source and target (:mod:`pyspar.estimators.experience`).
+The intervals that hold for a linear relation are quantiles of draws (:mod:`pyspar.core.posterior`), which also account
+for the uncertainty of both variances and of the units of the prior. Real targets violate the model, so the caller
+passes a function that returns the interval for real data, given the interval of the model and the separation of source
+and target.
 """
 
 from __future__ import annotations
@@ -26,10 +23,9 @@ from typing import TypeAlias
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Prior, belief_of_fit
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import posteriors_of, prior_probabilities
-from pyspar.core.prior import Prior, inverse
-from pyspar.core.ridge import belief_of_fit
 from pyspar.core.separation import Separation, measure_separation
 
 DRAWS = 2000
@@ -134,7 +130,6 @@ class Forecaster:
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
         self._whole: Forecaster | None = None
-        self._true_weights: dict[int, tuple[Matrix, Vector]] = {}
         self._set_target(target)
 
     def on(self, target: Moments) -> Forecaster:
@@ -157,7 +152,7 @@ class Forecaster:
             spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
         # The uncertainty of the mean of the labels is the same in every row.
         self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
-        self._predictions: tuple[int, Matrix, Vector] = (-1, root, root[0])
+        self._drawn: tuple[int, Matrix, Vector] = (-1, root, root[0])
 
     @property
     def separation(self) -> Separation:
@@ -179,10 +174,7 @@ class Forecaster:
         """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            # Offset and weights as corrections to the prior's centre, about the source mean.
-            correction = self._prior.correction(coef)
-            offset = intercept - self._prior.intercept + belief.x_mean @ correction - belief.y_mean
-            weights = np.vstack([offset, correction])[:, output]
+            weights = self._prior.correction(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
             bias = float(np.square(self._root @ difference).sum()) / self._rows
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
@@ -226,9 +218,9 @@ class Forecaster:
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""
-        if self._predictions[0] != output:  # cached for the last output only: all outputs may need gigabytes
-            self._predictions = (output, *self._draw_predictions(output))
-        _, predictions, sigma = self._predictions
+        if self._drawn[0] != output:  # cached for the last output only: all outputs may need gigabytes
+            self._drawn = (output, *self._draw_labels(output))
+        _, predictions, sigma = self._drawn
         error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / self._rows
         rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
         # ||error + noise||^2: the noise component along the error is added before squaring; the other M - 1 components
@@ -237,43 +229,20 @@ class Forecaster:
         others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
         return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / self._rows)
 
-    def _draw_predictions(self, output: int) -> tuple[Matrix, Vector]:
-        """Draw the true values of the rows of the target's root (rows, draws), and noise levels."""
+    def _draw_labels(self, output: int) -> tuple[Matrix, Vector]:
+        """Draw noiseless labels of the rows of the target's root (rows, draws), and noise levels."""
         rows, features = len(self._root), self._root.shape[1] - 1
-        if features > DRAWS and 2 * rows < features:  # all draws of the weights need more memory than the rows
-            return self._draw_without_weights(output)
-        if output not in self._true_weights:
-            self._true_weights[output] = self._draw_true_weights(output)
-        true_weights, sigma = self._true_weights[output]
-        return self._root @ true_weights, sigma
-
-    def _draw_without_weights(self, output: int) -> tuple[Matrix, Vector]:
-        """Draw true values from the same distribution in time and memory that are proportional to the rows."""
+        is_wide = features > DRAWS and 2 * rows < features  # draws of all weights need more memory than the rows
         rng = np.random.default_rng([self._seed, output])
         counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
-        values, noise = [], []
-        for i, (count, prior, p) in enumerate(zip(counts, self._priors, self._posteriors, strict=True)):
-            rows = self._root[:, 1:] * (self._prior.units * inverse(prior.units) / p.lam_max)
+        drawn = []
+        for i, (count, prior, posterior) in enumerate(zip(counts, self._priors, self._posteriors, strict=True)):
             # Draws outside the source's span depend on the target. The others are the same for every target.
-            outside_rng = np.random.default_rng([self._seed, output, i])
-            drawn, sigma = p.draw_predictions(rows, output, int(count), rng, outside_rng)
-            offset = np.sqrt(p.relative_mean_variance) * sigma * rng.standard_normal(int(count))
-            values.append((drawn + np.outer(self._root[:, 0], offset)) * p.label_length[output])
-            noise.append(sigma * p.label_length[output])
-        return np.hstack(values), np.concatenate(noise)
-
-    def _draw_true_weights(self, output: int) -> tuple[Matrix, Vector]:
-        """Draw true offsets and weights (1 + D, draws), in the units of the first prior, and noise levels."""
-        rng = np.random.default_rng([self._seed, output])
-        counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
-        weights, noise = [], []
-        for count, prior, p in zip(counts, self._priors, self._posteriors, strict=True):
-            drawn, sigma = p.draw(output, int(count), rng)
-            offset = np.sqrt(p.relative_mean_variance) * sigma * rng.standard_normal(int(count))
-            ratio = self._prior.units * inverse(prior.units) / p.lam_max
-            weights.append(np.vstack([offset, drawn * ratio[:, None]]) * p.label_length[output])
-            noise.append(sigma * p.label_length[output])
-        return np.hstack(weights), np.concatenate(noise)
+            outside_rng = np.random.default_rng([self._seed, output, i]) if is_wide else None
+            root = self._prior.change_units(self._root, prior)
+            drawn.append(posterior.draw_labels(root, output, int(count), rng, outside_rng))
+        labels, noise = zip(*drawn, strict=True)
+        return np.hstack(labels), np.concatenate(noise)
 
 
 def _interval(draws: Vector, level: float, expected: float) -> Interval:

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, Table, gram_root, merge_roots, qr_root
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import root_sum_squares
+from pyspar.core.roots import BLUR, Table, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
@@ -76,7 +75,7 @@ class Moments:
         """Summarise rows. A weight of 2 equals two copies of the row.
 
         ``solver="auto"`` computes the Gram matrix once and, for float64, again if the first product lost digits.
-        ``"gram"`` computes it exactly once. ``"qr"`` processes blocks of rows by QR (see ``pyspar.core.accumulate``).
+        ``"gram"`` computes it exactly once. ``"qr"`` processes blocks of rows by QR (see ``pyspar.core.roots``).
         ``eps`` is the relative precision of the features, one number or one per feature. Set it if the dtype is finer
         than the data (bfloat16 stored as float32).
         """

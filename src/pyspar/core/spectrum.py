@@ -5,27 +5,39 @@ a column is 8 eps (``ROUNDING_SLACK``) times the column's length, at the precisi
 that of the computation: float32 features converted to float64 have rounding errors of 1e-7, and ``1 / lambda_x**2``
 would make such an error the largest Var_z. The bound is relative to the length, so it has no factor for the number of
 rows.
+
+The features of one layer of a network share a unit, so a direction with a ten-thousandth of the largest singular value
+is small in every unit. A network computes in float32 through many nonlinear layers. Along such a direction least
+squares fits rounding and curvature, and extrapolates them. ``directions_above`` a cutoff excludes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.linalg import LinAlgError, svd
 
-from pyspar.core.accumulate import GRAM_SPREAD, is_well_conditioned
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.linalg import algebra, power_of_two, root_sum_squares, thin_svd
 from pyspar.core.moments import Moments
+from pyspar.core.roots import GRAM_SPREAD, is_well_conditioned, power_of_two, root_sum_squares
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
 """A function that returns the least-squares solution of minimum norm for a root of the outputs."""
 
 ROUNDING_SLACK = 8.0
 """The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
+
+MAX_CUTOFF = 1e-3
+"""The largest default cutoff, for any number of rows."""
+
+PROJECTION_SLACK = 4.0
+"""The bound on the rounding error of a projected column, in machine epsilons of the length of all columns together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,3 +220,128 @@ def _truncated_svd(root: Matrix, rank: int, varies: Mask) -> Svd:
     U, lam, Vt = thin_svd(root)
     rank = min(rank, int((lam > 0.0).sum()))
     return _svd_of(U[:, :rank], lam[:rank], np.where(varies[:, None], Vt[:rank].T, 0.0))
+
+
+def default_cutoff(features: Moments) -> float:
+    """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
+
+    The paper's published least-squares errors used this tolerance in float32.
+
+    >>> import numpy as np
+    >>> round(default_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
+    1.19e-05
+    """
+    return float(min(max(features.rows, features.n_features) * features.eps.max(), MAX_CUTOFF))
+
+
+def directions_above(features: Moments, cutoff: float) -> Matrix:
+    """Return the right singular vectors (rows) whose singular value exceeds ``cutoff`` times the largest.
+
+    The features are not centred.
+
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 1.0], [2.0, 2.001]])
+    >>> [len(directions_above(Moments.of(X), cutoff)) for cutoff in (0.0, 0.01)]
+    [2, 1]
+    """
+    _, lam, Vt = thin_svd(features.root[:, 1 : features.n_features + 1])
+    return np.asarray(Vt[lam > cutoff * lam[0]])
+
+
+def rotate_features(features: Moments, directions: Matrix) -> Moments:
+    """Return the moments of the features' coordinates along orthonormal directions (one per row).
+
+    Other directions are absent from the result. The precision of a coordinate follows from the rounding of the
+    features: the rounding of a combination v of columns is at most ``|v|' (eps * lengths)``.
+
+    >>> import numpy as np
+    >>> X = np.array([[3.0, 4.0], [6.0, 8.0]])
+    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).second_moment().round(6)
+    array([[125.]])
+    """
+    d = features.n_features
+    root = features.root
+    along = root[:, 1 : d + 1] @ directions.T
+    precision = np.maximum(features.eps, features.blur / ROUNDING_SLACK)
+    eps = _relative(np.abs(directions) @ (precision * features.column_lengths()[:d]), root_sum_squares(along))
+    rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
+    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=())
+
+
+def project_features(features: Moments, directions: Matrix) -> Moments:
+    """Return the moments with the features projected onto orthonormal directions (one per row).
+
+    Outputs are unchanged. The precision of a column that the projection reduces to rounding is lowered, so that the
+    column counts as constant.
+    """
+    d = features.n_features
+    if len(directions) == d:
+        return features
+    root = features.root.copy()
+    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
+    rounding = PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
+    lengths = root_sum_squares(root[:, 1 : d + 1])
+    return replace(features, root=root, eps=np.maximum(features.eps, _relative(np.full(d, rounding), lengths)))
+
+
+def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -> Spectrum:
+    """Return the spectrum of coordinates along directions as a spectrum of the features."""
+    rounding = ROUNDING_SLACK * features.eps * features.column_lengths()[: features.n_features]
+    return Spectrum(rotated.lam, directions.T @ rotated.V, rounding)
+
+
+def _relative(rounding: Vector, lengths: Vector) -> Vector:
+    """Return rounding errors as shares of lengths, at most a half, which exceeds every column."""
+    share = np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0)
+    return np.asarray(np.minimum(share, 0.5))
+
+
+def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
+    """Return U, the singular values and V'.
+
+    LAPACK's fast driver (divide and conquer) occasionally does not converge for a matrix with many dependent columns,
+    such as products of indicators. The slower driver is then used. Both take twice as long for a matrix with many more
+    columns than rows as for its transpose.
+    """
+    if matrix.shape[0] < matrix.shape[1]:
+        V, lam, Ut = thin_svd(matrix.T)
+        return Ut.T, lam, V.T
+    try:
+        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False)
+    except LinAlgError:
+        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return U, lam, Vt
+
+
+class Algebra:
+    """The two operations whose cost grows as D cubed, in numpy. A subclass computes them on another device."""
+
+    def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
+        """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
+        with np.errstate(under="ignore"):
+            squares, V = np.linalg.eigh(root.T @ root)
+        # BLAS does not support negative strides: without a contiguous copy every later product would copy.
+        return squares[::-1], np.ascontiguousarray(V[:, ::-1])
+
+    def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
+        """Return ``weights @ (V' E)**2``: weighted sums of squared overlaps, one row per row of weights."""
+        overlap = V.T @ E
+        return np.asarray(weights @ np.square(overlap, out=overlap))
+
+
+_current_algebra: ContextVar[Algebra] = ContextVar("pyspar_algebra", default=Algebra())  # noqa: B039
+
+
+def algebra() -> Algebra:
+    """Return the implementation in use."""
+    return _current_algebra.get()
+
+
+@contextmanager
+def use_algebra(implementation: Algebra) -> Iterator[None]:
+    """Use another implementation inside a ``with`` block, in the current thread only."""
+    token = _current_algebra.set(implementation)
+    try:
+        yield
+    finally:
+        _current_algebra.reset(token)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.adapt import Adaptation
+from pyspar.core.adapt import Adaptation, Terms, removal_alpha
 from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.rules import Terms, removal_alpha
 from pyspar.estimators.validation import check_alpha
 
 

@@ -15,12 +15,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Belief, Prior, Units, left_out_rmse, units_of_features
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.moments import Moments, WeightMeaning
-from pyspar.core.posterior import posteriors_of
-from pyspar.core.predictive import BLOCK_ROWS, Predictive, predictive
-from pyspar.core.prior import Prior, Units, inverse, units_of_features
-from pyspar.core.ridge import Belief, left_out_rmse
+from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError, warn
 from pyspar.estimators.experience import rmse_interval, row_factor
@@ -371,8 +369,7 @@ class AdaptableRegressor(MomentsRegressor):
         result = np.empty((numbers, len(rows), len(posteriors[0].label_length)))
         for start in range(0, len(rows), BLOCK_ROWS):
             at = slice(start, start + BLOCK_ROWS)
-            centre = rows[at] @ prior.coef + prior.intercept
-            scaled = [rows[at] * inverse(other.units) for other in priors]
+            centre, scaled = prior.predict(rows[at]), [other.transform_rows(rows[at]) for other in priors]
             for k in range(result.shape[2]):
                 result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
         return [values[:, 0] if self._y_ndim == 1 else values for values in result]

@@ -13,12 +13,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import adapt
+from pyspar.core.adapt import RULES, adapt, select_rule
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import Prior, RidgeBelief, Units, ridge_belief, units_of_features
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.prior import Prior, Units, units_of_features
-from pyspar.core.ridge import RidgeBelief, ridge_belief
-from pyspar.core.rules import RULES, select_rule
 from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
 from pyspar.estimators.validation import Confidence, Source
 

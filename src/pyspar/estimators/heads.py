@@ -14,10 +14,9 @@ from sklearn.linear_model import LinearRegression
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.belief import Noise
-from pyspar.core.cutoff import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
+from pyspar.core.belief import Noise, Prior, units_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.prior import Prior, units_of_features
+from pyspar.core.spectrum import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
 from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.linear_correction import fit_linear_correction
 from pyspar.estimators.spar import SpARRegressor

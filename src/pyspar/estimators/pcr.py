@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.belief import least_squares
+from pyspar.core.arrays import Matrix
+from pyspar.core.belief import LeastSquares, least_squares
 from pyspar.core.moments import Solver
-from pyspar.core.pcr import count_by_gcv, count_for_share, principal_weights
+from pyspar.core.roots import root_sum_squares
 from pyspar.estimators.base import Attributes, MomentsRegressor, linear_weights
 from pyspar.estimators.validation import Source, is_number
 
@@ -85,3 +86,34 @@ def check_components(n_components: Any, n_features: int) -> None:
             f"n_components must be 'gcv', an integer from 1 to the number of features ({n_features}), or a share of "
             f"the variance in (0, 1], got {n_components!r}"
         )
+
+
+def principal_weights(fit: LeastSquares, k: int) -> Matrix:
+    """Return the weights (features x outputs) of the regression on the first k components."""
+    V = fit.x.V[:, :k]
+    return fit.w_hat if k == fit.x.n_features else V @ (V.T @ fit.w_hat)
+
+
+def count_for_share(fit: LeastSquares, share: float) -> int:
+    """Return the smallest number of components that hold at least this share of the features' variance."""
+    if fit.x.rank == 0:
+        return 0
+    energy = (fit.x.lam / fit.x.lam[0]) ** 2
+    return int(np.searchsorted(np.cumsum(energy) / energy.sum(), share - 1e-12)) + 1
+
+
+def count_by_gcv(fit: LeastSquares, weight: float) -> int:
+    r"""Return the k with the smallest generalised cross-validation error for N rows; all outputs have the same weight.
+
+    .. math:: \mathrm{GCV}(k) = \frac{\mathrm{RSS}_k}{(1 - (k + 1) / N)^2}
+
+    Golub, Heath and Wahba (1979). The error is a function of the source's moments, so no row is read again.
+    """
+    k = np.arange(1, fit.x.rank + 1)
+    k = k[k + 1 < weight]
+    if k.size == 0:
+        return 1
+    length = root_sum_squares(fit.outputs)
+    share = fit.x.lam[:, None] * (fit.x.V.T @ fit.w_hat) / np.where(length > 0, length, 1.0)
+    rss = np.maximum(1.0 - np.cumsum(share**2, axis=0)[: k.size], 0.0).sum(axis=1)
+    return int(k[np.argmin(rss / (1.0 - (k + 1) / weight) ** 2)])

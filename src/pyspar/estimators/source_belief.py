@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.arrays import Matrix
-from pyspar.core.prior import inverse
-from pyspar.core.ridge import RidgeBelief, ridge_belief
+from pyspar.core.belief import RidgeBelief, ridge_belief
 
 
 def predict_from_source(estimator: Any, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
@@ -20,7 +19,7 @@ def predict_from_source(estimator: Any, rows: Matrix) -> tuple[Matrix, list[Matr
     prior = estimator._prior_for_rows()
     belief = ridge_belief(prior.transform_source(estimator._source), fit_intercept=estimator._belief.centred)
     coef, intercept = prior.weights(belief, belief.w_hat)
-    centred = rows * inverse(prior.units) - belief.x_mean
+    centred = prior.transform_rows(rows) - belief.x_mean
     return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
 
 

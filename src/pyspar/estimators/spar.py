@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import adapt
+from pyspar.core.adapt import adapt, chi2_rule
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import FlatBelief, Noise, flat_belief
-from pyspar.core.linalg import squared
+from pyspar.core.belief import FlatBelief, Noise, Prior, flat_belief, units_of_features
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.prior import Prior, units_of_features
-from pyspar.core.rules import chi2_rule
+from pyspar.core.roots import squared
 from pyspar.estimators.base import AdaptableRegressor, Attributes, linear_weights, per_output
 from pyspar.estimators.validation import Confidence, Source
 

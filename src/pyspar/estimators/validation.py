@@ -14,10 +14,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from pyspar.core.belief import FlatBelief
-from pyspar.core.linalg import root_sum_squares
+from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
-from pyspar.core.ridge import Belief
+from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
 from pyspar.sources import moments_of
 from pyspar.sources.kinds import is_batches, kind_of, refuse_dates, refuse_extreme_weights

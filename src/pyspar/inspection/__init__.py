@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast, Forecaster
-from pyspar.core.linalg import root_sum_squares
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
+from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
 from pyspar.estimators.base import refuse_corrected
 from pyspar.estimators.bayes import BayesSpARRegressor

@@ -11,8 +11,8 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import in_units_of
 from pyspar.core.moments import Moments
-from pyspar.core.prior import in_units_of
 from pyspar.errors import InputError
 from pyspar.estimators.base import weights_of
 from pyspar.estimators.bayes import BayesSpARRegressor

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.prior import inverse, spread_of_features
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.experience import Outcome
 from pyspar.inspection.compare import Comparison, get_fitted_units

@@ -12,9 +12,9 @@ import numpy as np
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import least_squares
-from pyspar.core.cutoff import rotate_features
-from pyspar.core.linalg import root_sum_squares
 from pyspar.core.moments import Moments
+from pyspar.core.roots import root_sum_squares
+from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, SparWarning
 from pyspar.estimators.heads import NewHead
 from pyspar.wording import format_number

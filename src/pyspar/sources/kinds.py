@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.linalg import use_algebra
+from pyspar.core.spectrum import use_algebra
 from pyspar.wording import list_some
 
 DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]

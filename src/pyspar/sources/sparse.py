@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.accumulate import BLUR, Frame, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments, Solver, measured_eps
+from pyspar.core.roots import BLUR, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 
 MAX_BLOCK_BYTES = 16_000_000
 
@@ -58,11 +58,11 @@ def _root_by_products(rows: Any, Y: Matrix, sqrt_weight: Vector, y_mean: Vector,
     product = _weighted_product(rows, Y - y_mean, sqrt_weight)
     if not np.isfinite(product).all():
         raise ValueError("the squares of X overflow float64; rescale X")
-    d, k = rows.shape[1], Y.shape[1]
+    d = rows.shape[1]
     largest = np.concatenate([np.abs(rows).max(axis=0).toarray().ravel(), np.abs(Y - y_mean).max(axis=0, initial=0.0)])
     if ((largest > 0.0) & (largest < 1e-140)).any():
         raise ValueError("X or y has a column with values below 1e-140, whose squares underflow float64; rescale it")
-    root, resolved = root_of_product(product, Frame(np.concatenate([np.zeros(d), y_mean]), np.ones(d + k)))
+    root, resolved = root_of_product(product, np.concatenate([np.zeros(d), y_mean]))
     if resolved or not refine:
         return root
     mean = root[0, 1:] / root[0, 0]

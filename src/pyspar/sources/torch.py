@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.accumulate import BLUR, OFFSET_LIMIT, Frame, root_of_product
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.linalg import Algebra
 from pyspar.core.moments import Moments, Solver
+from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
+from pyspar.core.spectrum import Algebra
 from pyspar.errors import need
 from pyspar.sources.kinds import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
@@ -128,8 +128,7 @@ class TensorSums:
         product = None if self.exact else self._product()
         root, resolved = copy_to_numpy(self.sum) if product is None else self._cholesky(product), True
         if root is None:
-            frame = Frame(self.shift.cpu().numpy(), np.ones(self.d + self.k))
-            root, resolved = root_of_product(copy_to_numpy(product), frame)
+            root, resolved = root_of_product(copy_to_numpy(product), self.shift.cpu().numpy())
         return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps)), resolved
 
     def _start(self, X: Any, Y: Any) -> None:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Vector
-from pyspar.core.cutoff import default_cutoff, directions_above, restore_spectrum, rotate_features
 from pyspar.core.moments import Moments
-from pyspar.core.risk import spectral_inflation
-from pyspar.core.spectrum import Spectrum
+from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, restore_spectrum, rotate_features
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.metrics import round_to_float32
@@ -26,6 +24,7 @@ from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.terminal import Progress
+from pyspar.theory import spectral_inflation
 
 METRIC = "spectral inflation"
 INSIDE, OUTSIDE = "in distribution", "out of distribution"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyspar.core.risk import spectral_inflation
 from pyspar.core.spectrum import Spectrum
 from pyspar.errors import need
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.io.atomic import whole_file
 from pyspar.paper.experiments.synthetic import HUNDRED, Draw
+from pyspar.theory import spectral_inflation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

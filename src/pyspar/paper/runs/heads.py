@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
-from pyspar.core.cutoff import default_cutoff
 from pyspar.core.moments import Moments
+from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
 from pyspar.estimators.heads import HeadMethod, fit_head
 from pyspar.paper.runs.registry import CUTS, HEADS, check_name, recipe_of

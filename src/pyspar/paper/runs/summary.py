@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.cutoff import default_cutoff, directions_above
 from pyspar.core.moments import Moments
+from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.heads import HeadMethod, fit_head
 from pyspar.io.atomic import whole_file

@@ -1,30 +1,26 @@
-"""Accumulate rows into a root R with ``R'R = A'A`` for ``A = [1 | X | Y]``, for any number of rows.
+"""Roots: accumulate any number of rows into R with ``R'R = A'A`` for ``A = [1 | X | Y]``; norms without overflow.
 
-``qr_root`` folds blocks of rows through Householder QR. It is accurate to rounding at every condition number and costs
-ten matrix products. ``gram_root`` computes one matrix product and factors it, which squares the condition number. If
-this loses digits, it computes a second and at most a third product after preconditioning by the first. That restores
-the accuracy of QR at a third of its cost. If the digits are still insufficient, it uses QR.
+``qr_root`` folds blocks of rows through Householder QR, which is accurate at every condition number and costs ten
+matrix products. ``gram_root`` factors one product, which squares the condition number. If this loses digits, a second
+and at most a third product of preconditioned rows restore the accuracy of QR at a third of its cost.
 
-Every root has the form ``[[r, r * mean], [0, C]]``. The first row contains the weight and the means, and C is a root of
-the scatter about the mean. Centring therefore means dropping the first row.
+Every root has the form ``[[r, r * mean], [0, C]]`` with C a root of the scatter about the mean, so centring means
+dropping the first row. No more rows than columns are a root already, apart from this form.
 
-Rows are read in blocks that fit in the cache and are never copied as a whole. Blocks of float64 without shift, scale or
-weight are multiplied in place. Other blocks are converted, shifted and weighted in a small buffer.
-
-No more rows than columns are a root already, apart from the form above. One reflection gives them that form, so the
-root of N rows costs O(N D) time and memory, and no D x D matrix is computed.
+Rows are read in blocks that fit in the cache. Blocks of float64 without shift or weight are multiplied in place,
+others are converted in a small buffer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import frexp, isfinite, ldexp
 
 import numpy as np
 from scipy.linalg import lapack
 
 from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Rows, Vector
-from pyspar.core.linalg import power_of_two
 
 # A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
 # larger blocks update the D x D sum less often (32 MB was 12 per cent faster than 4 MB for 512 features).
@@ -45,6 +41,42 @@ _FLOOR = 1e-7
 """A singular value below this share is lost in the product's rounding, so preconditioning does not amplify it."""
 
 
+def power_of_two(size: float) -> float:
+    """Return the power of two next to a size. Dividing by it is exact, and squares of the quotient cannot overflow.
+
+    >>> power_of_two(5.0), power_of_two(0.0)
+    (4.0, 1.0)
+    """
+    if not isfinite(size) or size <= 0.0:
+        return 1.0
+    return ldexp(1.0, min(max(frexp(size)[1] - 1, -1000), 1000))
+
+
+def squared(values: Vector) -> Vector:
+    """Return squares. A square beyond the range of float64 is infinite, without a warning.
+
+    >>> squared(np.array([3.0, 1e200]))
+    array([ 9., inf])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return np.square(values)
+
+
+def root_sum_squares(columns: Matrix) -> Vector:
+    """Return the norm of each column, without overflow or underflow of the squares.
+
+    >>> root_sum_squares(np.array([[3e200], [4e200]]))
+    array([5.e+200])
+    """
+    squares = np.einsum("ij,ij->j", columns, columns)  # einsum does not warn of overflow
+    if squares.size and SAFE_SQUARES[0] < np.minimum.reduce(squares) and np.maximum.reduce(squares) < SAFE_SQUARES[1]:
+        return np.asarray(np.sqrt(squares))
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(under="ignore"):
+        return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of X beside rows of Y, with the square roots of their weights (None: all one)."""
@@ -62,36 +94,28 @@ class Table:
         return int(self.X.shape[1] + self.Y.shape[1])
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The coordinates in which rows are multiplied: ``([X | Y] - shift) * scale``."""
-
-    shift: Vector
-    scale: Vector
-
-
 def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
-    step = max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    return _slices(n_rows, max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1))
 
 
-def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
+def _column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
     """Yield slices of columns whose copy is about ``BLOCK_BYTES``."""
-    step = max(BLOCK_BYTES // (8 * max(n_rows, 1)), 1)
-    for start in range(0, n_columns, step):
-        yield slice(start, min(start + step, n_columns))
+    return _slices(n_columns, max(BLOCK_BYTES // (8 * max(n_rows, 1)), 1))
 
 
-def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
-    """Yield ``[1 | Y]`` and ``X`` block by block, in the frame's coordinates and times the root of the weights.
+def _slices(n: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _blocks(table: Table, shift: Vector) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield ``[1 | Y]`` and ``X`` block by block, minus the shift and times the root of the weights.
 
     Both may be buffers that the next block overwrites.
     """
     d = table.X.shape[1]
-    is_shifted, is_scaled = frame.shift[:d].any(), (frame.scale[:d] != 1.0).any()
-    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and not is_shifted and not is_scaled
+    is_shifted = shift[:d].any()
+    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and not is_shifted
     # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
     by_columns = table.X.strides[0] < table.X.strides[1]
     buffer = np.empty((0, d))
@@ -99,8 +123,7 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
         n = rows.stop - rows.start
         side = np.empty((n, 1 + table.Y.shape[1]))
         side[:, 0] = 1.0
-        np.subtract(table.Y[rows], frame.shift[d:], out=side[:, 1:])
-        side[:, 1:] *= frame.scale[d:]
+        np.subtract(table.Y[rows], shift[d:], out=side[:, 1:])
         if in_place:
             yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
             continue
@@ -109,84 +132,83 @@ def blocks(table: Table, frame: Frame) -> Iterator[tuple[Matrix, Matrix]]:
         X = buffer[:n]
         np.copyto(X, table.X[rows])  # converting and subtracting in one step would be three times slower
         if is_shifted:
-            X -= frame.shift[:d]
-        if is_scaled:
-            X *= frame.scale[:d]
+            X -= shift[:d]
         if table.sqrt_weight is not None:
             X *= table.sqrt_weight[rows, None]
             side *= table.sqrt_weight[rows, None]
         yield side, X
 
 
-def augmented_blocks(table: Table, frame: Frame) -> Iterator[Matrix]:
-    """Yield the blocks ``[1 | X | Y]``, in the frame's coordinates and times the root of the weights."""
-    for side, X in blocks(table, frame):
+def _augmented_blocks(table: Table, shift: Vector) -> Iterator[Matrix]:
+    """Yield the blocks ``[1 | X | Y]``, minus the shift and times the root of the weights."""
+    for side, X in _blocks(table, shift):
         yield np.column_stack([side[:, :1], X, side[:, 1:]])
 
 
-def typical_frame(table: Table) -> Frame:
-    """Return a frame that subtracts large common offsets of the columns. Columns without one are not shifted.
+def _typical_shift(table: Table) -> Vector:
+    """Return the means of the first 1000 rows for columns with a large common offset, and zero for others.
 
-    The offsets are those of the first 1000 rows. If these rows are not typical, the product loses digits, which
-    its condition number shows.
+    If these rows are not typical, the product loses digits, which its condition number shows.
     """
     weight = None if table.sqrt_weight is None else table.sqrt_weight[:1000] ** 2
     d, mean, spread = table.X.shape[1], np.empty(table.n_columns), np.zeros(table.n_columns)
     with np.errstate(over="ignore", invalid="ignore"):
         if table.Y.shape[1]:
             mean[d:] = np.average(table.Y[:1000], axis=0, weights=weight)  # always shifted: outputs are copied anyway
-        for columns in column_slices(d, min(table.n_rows, 1000)):
+        for columns in _column_slices(d, min(table.n_rows, 1000)):
             head = table.X[:1000, columns].astype(np.float64, copy=False)
             mean[columns] = np.average(head, axis=0, weights=weight)
             spread[columns] = np.sqrt(np.average((head - mean[columns]) ** 2, axis=0, weights=weight))
-    offset = np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread)
-    return Frame(np.where(offset, mean, 0.0), np.ones(table.n_columns))
+    return np.where(np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread), mean, 0.0)
 
 
 def qr_root(table: Table) -> Matrix:
-    """Return a root by blocked QR, or of no more rows than columns by a reflection; each row is read once.
-
-    It is exact to rounding at every condition number.
-    """
-    frame = typical_frame(table)
+    """Return a root by blocked QR, exact to rounding at every condition number; each row is read once."""
+    shift = _typical_shift(table)
     root = np.zeros((0, table.n_columns + 1))
-    for block in augmented_blocks(table, frame):
+    for block in _augmented_blocks(table, shift):
         root = fold_block(root, block)
-    root[0, 1:] += root[0, 0] * frame.shift
+    root[0, 1:] += root[0, 0] * shift
     return root
 
 
 def gram_root(table: Table, *, refine: bool) -> Matrix:
-    """Return a root from one product, and with ``refine`` from up to two more until it is as accurate as QR."""
-    product, frame = _safe_product(table)
-    if not np.isfinite(product).all():
-        return np.full((1, table.n_columns + 1), np.nan)
-    root, resolved = root_of_product(product, frame)
+    """Return a root from one product, and with ``refine`` from up to two more until it is as accurate as QR.
+
+    QR is used if squares overflow or underflow, or if two more products are not sufficient.
+    """
+    shift = _typical_shift(table)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        product = _product(table, shift)
+    squares = np.diag(product)[1:]
+    unsafe = ~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1]))
+    # The square of a constant column is zero as well, so the rows are read again.
+    if unsafe.any() and any(block[:, 1:][:, unsafe].any() for block in _augmented_blocks(table, shift)):
+        return qr_root(table)
+    root, resolved = root_of_product(product, shift)
     if refine and not resolved:
-        centred = Frame(root[0, 1:] / root[0, 0], frame.scale)
+        mean = root[0, 1:] / root[0, 0]
 
         def read(precondition: Matrix) -> Iterator[tuple[Vector, Matrix]]:
-            for block in augmented_blocks(table, centred):
+            for block in _augmented_blocks(table, mean):
                 yield block[:, 0], block[:, 1:] @ precondition
 
         factor = refine_factor(read, scatter_of(product)[1])
         if factor is None:
             return qr_root(table)
-        root[1:, 1:] = factor / frame.scale
+        root[1:, 1:] = factor
     return root
 
 
-def root_of_product(product: Matrix, frame: Frame) -> tuple[Matrix, bool]:
-    """Return a root from ``A'A`` with ``A = [1 | ([X | Y] - shift) * scale]``, and whether no digits were lost."""
+def root_of_product(product: Matrix, shift: Vector) -> tuple[Matrix, bool]:
+    """Return a root from ``A'A`` with ``A = [1 | [X | Y] - shift]``, and whether no digits were lost."""
     middle, scatter = scatter_of(product)
     factor, resolved = _root_of_scatter(scatter)
     # Subtracting a mean of a hundred times the spread costs four digits.
     centred = bool((product[0, 0] * middle**2 <= 1e4 * np.diag(scatter)).all())
-    mean = frame.shift + middle / frame.scale
     root = np.zeros((factor.shape[0] + 1, product.shape[1]))
-    with np.errstate(over="ignore"):  # values near the limit of float64 become infinite, and the caller raises an error
-        root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], mean])
-        root[1:, 1:] = factor / frame.scale
+    root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], shift + middle])
+    root[1:, 1:] = factor
     return root, resolved and centred
 
 
@@ -220,7 +242,7 @@ def _reflect_rows(rows: Matrix) -> Matrix:
     v[0] += sign
     scale = 1.0 / abs(v[0])
     with np.errstate(over="ignore", invalid="ignore"):  # the caller raises an error for numbers that are not finite
-        for columns in column_slices(rows.shape[1], len(rows)):
+        for columns in _column_slices(rows.shape[1], len(rows)):
             rows[:, columns] -= np.outer(v, scale * (v @ rows[:, columns]))
     rows[0] *= -sign
     rows[:, 0] = 0.0
@@ -240,34 +262,12 @@ def merge_roots(one: Matrix, two: Matrix) -> Matrix:
     return merged
 
 
-def _safe_product(table: Table) -> tuple[Matrix, Frame]:
-    """Return the product and its frame. Columns are scaled only if squares would overflow or underflow."""
-    frame = typical_frame(table)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        product = _product(table, frame)
-    squares = np.diag(product)[1:]
-    low, high = SAFE_SQUARES
-    if ((squares > low) & (squares < high)).all():
-        return product, frame
-    # Read the rows again: a zero on the diagonal is either a constant column or an underflow, and an infinite value is
-    # either an overflow or an infinity of the caller.
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.zeros(table.n_columns)
-        for block in augmented_blocks(Table(table.X, table.Y), frame):
-            np.maximum(sizes, np.abs(block[:, 1:]).max(axis=0), out=sizes)
-    scaled = Frame(frame.shift, np.array([1.0 / power_of_two(size) for size in sizes]))
-    if not np.isfinite(sizes).all() or (scaled.scale == 1.0).all():
-        return product, frame
-    with np.errstate(under="ignore"):
-        return _product(table, scaled), scaled
-
-
-def _product(table: Table, frame: Frame) -> Matrix:
-    """Return ``A'A`` for ``A = [1 | X | Y]`` in a frame, with one large product of the features per block."""
+def _product(table: Table, shift: Vector) -> Matrix:
+    """Return ``A'A`` for ``A = [1 | [X | Y] - shift]``, with one large product of the features per block."""
     d, k = table.X.shape[1], table.Y.shape[1]
     XX, sX, ss = np.zeros((d, d)), np.zeros((1 + k, d)), np.zeros((1 + k, 1 + k))
     scratch = np.empty((d, d))
-    for side, X in blocks(table, frame):
+    for side, X in _blocks(table, shift):
         XX += np.matmul(X.T, X, out=scratch)
         sX += side.T @ X
         ss += side.T @ side
@@ -275,7 +275,7 @@ def _product(table: Table, frame: Frame) -> Matrix:
 
 
 def scatter_of(product: Matrix) -> tuple[Vector, Matrix]:
-    """Return the mean and the scatter about it, both in the frame of the product."""
+    """Return the mean, minus the shift, and the scatter about it."""
     offset = product[0, 1:]
     middle = offset / product[0, 0]
     return middle, product[1:, 1:] - np.outer(offset, middle)
@@ -321,7 +321,13 @@ def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], sca
         lam, V = _eigen_root(scatter)
         lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
         precondition, undo = precondition @ (V / lam), (lam[:, None] * V.T) @ undo
-        scatter = _scatter_of_blocks(read(precondition), len(scatter))
+        scatter, offset, weight = np.zeros_like(scatter), np.zeros(len(scatter)), np.zeros(())
+        for sqrt_weight, rows in read(precondition):
+            scatter += rows.T @ rows
+            offset += sqrt_weight @ rows
+            weight += sqrt_weight @ sqrt_weight
+        # The mean that was subtracted is rounded. For many rows that error would add a direction.
+        scatter -= np.outer(offset, offset) / weight
         factor, resolved = _root_of_scatter(scatter)
         if resolved:
             break
@@ -331,17 +337,6 @@ def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], sca
     factor = factor @ undo
     factor[:, empty] = 0.0
     return factor
-
-
-def _scatter_of_blocks(blocks: Iterable[tuple[Vector, Matrix]], size: int) -> Matrix:
-    """Return the scatter of weighted rows about their mean, from blocks of root weights and weighted rows."""
-    scatter, offset, weight = np.zeros((size, size)), np.zeros(size), np.zeros(())
-    for sqrt_weight, rows in blocks:
-        scatter += rows.T @ rows
-        offset += sqrt_weight @ rows
-        weight += sqrt_weight @ sqrt_weight
-    # The mean that was subtracted is rounded. For many rows that error would add a direction.
-    return np.asarray(scatter - np.outer(offset, offset) / weight)
 
 
 def _equilibrate(scatter: Matrix) -> tuple[Vector, Matrix]:

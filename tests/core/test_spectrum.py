@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from pyspar import BayesSpARRegressor, SpARRegressor
-from pyspar.core import linalg
+from pyspar.core import spectrum
 
 
 @pytest.fixture
@@ -14,15 +14,15 @@ def no_fast_way(monkeypatch):
 
     def gives_up(matrix, *, lapack_driver="gesdd", **how):
         if lapack_driver == "gesdd":
-            raise linalg.LinAlgError("SVD did not converge")
+            raise spectrum.LinAlgError("SVD did not converge")
         return scipy_svd(matrix, lapack_driver=lapack_driver, **how)
 
-    monkeypatch.setattr(linalg, "svd", gives_up)
+    monkeypatch.setattr(spectrum, "svd", gives_up)
 
 
 def test_both_drivers_return_the_same_decomposition(rng, no_fast_way):
     matrix = rng.normal(size=(9, 4)) @ rng.normal(size=(4, 6))
-    U, lam, Vt = linalg.thin_svd(matrix)
+    U, lam, Vt = spectrum.thin_svd(matrix)
     assert (U.shape, lam.shape, Vt.shape) == ((9, 6), (6,), (6, 6))
     np.testing.assert_allclose(U * lam @ Vt, matrix, atol=1e-12)
     np.testing.assert_allclose(lam, np.linalg.svd(matrix, compute_uv=False), atol=1e-12)
