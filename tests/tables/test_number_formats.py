@@ -108,6 +108,17 @@ def test_a_decimal_mark_that_only_one_file_proves_otherwise_stops_with_both_cell
     assert adapt_files(Request(proven, target, "y", stream=stream)).data.n_numeric == 2
 
 
+def test_a_cell_far_down_the_file_proves_the_decimal_mark(tables, tmp_path):
+    """The first rows are ambiguous ('1.234'), and only the last row has another number of decimals."""
+    rows = pd.concat([tables[0]] * 400, ignore_index=True)
+    source = write(rows, tmp_path / "s.csv")
+    target = write(tables[1], tmp_path / "t.csv", comma=True, form="{:.1f}")
+    with pytest.raises(InputError, match="'a'"):
+        adapt_files(Request(source, target, "y"))
+    source.write_text(source.read_text() + "12.5,0.5,3.25\n")
+    assert adapt_files(Request(source, target, "y")).data.n_numeric == 2
+
+
 def write_lines(path: Path, cells: list[str], separator: str = ",") -> Path:
     quote = '"' if separator == "," else ""
     lines = [separator.join([f"{quote}{cell}{quote}", str(row % 7), str(row % 5)]) for row, cell in enumerate(cells)]

@@ -98,30 +98,20 @@ def _write_reports(document: Report, paths: Sequence[Path]) -> None:
 def _format_command(request: Request, label: str, reports: Sequence[Path], title: str | None) -> str:
     """Return the command line of an inspection. Absolute paths are replaced by file names."""
     words = ["spar", "inspect", _format_path(request.source), _format_path(request.target), "--label", label]
-    if request.alpha is not None:
-        words += ["--alpha", f"{request.alpha:g}"]
-    if request.features != "all":
-        words += ["--features", request.features]
-    if request.identity is not None:
-        words += ["--id", request.identity]
-    for name in request.drop:
-        words += ["--drop", name]
-    for name in request.categories:
-        words += ["--category", name]
-    if request.groups is not None:
-        words += ["--groups", request.groups]
-    if request.labels is not None:
-        words += ["--labels", _format_path(request.labels)]
-    if request.bad_cells != "stop":
-        words += ["--bad-cells", request.bad_cells]
-    if request.drop_unlabelled:
-        words.append("--drop-unlabelled")
-    if request.stream:
-        words.append("--stream")
-    if title is not None:
-        words += ["--title", title]
-    for path in reports:
-        words += ["--report", _format_path(path)]
+    values: list[tuple[str, str | None]] = [
+        ("--alpha", None if request.alpha is None else f"{request.alpha:g}"),
+        ("--features", None if request.features == "all" else request.features),
+        ("--id", request.identity),
+        *(("--drop", name) for name in request.drop),
+        *(("--category", name) for name in request.categories),
+        ("--groups", request.groups),
+        ("--labels", None if request.labels is None else _format_path(request.labels)),
+        ("--bad-cells", None if request.bad_cells == "stop" else request.bad_cells),
+    ]
+    words += [word for option, value in values if value is not None for word in (option, value)]
+    words += ["--drop-unlabelled"] * request.drop_unlabelled + ["--stream"] * request.stream
+    words += [] if title is None else ["--title", title]
+    words += [word for path in reports for word in ("--report", _format_path(path))]
     return shlex.join(words)
 
 
