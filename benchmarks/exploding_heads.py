@@ -27,7 +27,7 @@ from pyspar.paper.runs.metrics import rmse
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import Features
 from pyspar.paper.runs.tasks import RunData
-from pyspar.progress import Lines
+from pyspar.terminal import Lines
 
 FILE = RESULTS / "exploding-heads.json"
 TASK = "skillcraft"

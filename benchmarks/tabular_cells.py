@@ -27,7 +27,7 @@ from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.metrics import rmse, round_to_float32
 from pyspar.paper.runs.records import read_records
 from pyspar.paper.runs.tasks import RunData
-from pyspar.progress import Lines
+from pyspar.terminal import Lines
 
 FILE = RESULTS / "tabular-cells.json"
 METHOD = "C-Mixup"

@@ -13,7 +13,7 @@ ROOT = Path(pyspar.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 
-SHARED = {"errors", "progress", "terminal", "wording"}
+SHARED = {"errors", "terminal", "wording"}
 # For each package: the packages of pyspar and the libraries that it may import, at the top or in functions.
 MAY = {
     "shared": (set(), {"rich", "typer"}),
@@ -38,7 +38,7 @@ MAY = {
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
     "demo": ({"__init__", "io", "shared"}, {"numpy", "sklearn", "threadpoolctl", "matplotlib", "typer"}),
-    "cli": ({"__init__", "inspection", "tables", "paper", "demo", "shared"}, {"rich", "typer"}),
+    "cli": ({"__init__", "inspection", "sources", "tables", "paper", "demo", "shared"}, {"rich", "typer"}),
     "__main__": ({"cli", "shared"}, set()),
     "__init__": ({"core", "io", "estimators", "inspection", "reporting", "shared"}, set()),
 }

@@ -6,7 +6,7 @@ from benchmarks.walks import trace, walks
 MAX_FILES = {
     "SpARRegressor fit + adapt + predict": 12,
     "BayesSpARRegressor fit + adapt + predict": 16,
-    "spar adapt, CSV": 42,
+    "spar adapt, CSV": 33,
 }
 
 

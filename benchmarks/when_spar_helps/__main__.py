@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.when_spar_helps.page import PAGE, summarise, write_page
 from benchmarks.when_spar_helps.run import RECORDS, choose_sets, read_records, run
-from pyspar.progress import Lines
+from pyspar.terminal import Lines
 
 
 def main(arguments: list[str] | None = None) -> None:

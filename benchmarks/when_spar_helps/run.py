@@ -25,7 +25,7 @@ from pyspar.core.moments import Moments
 from pyspar.estimators.heads import HeadMethod, fit_head
 from pyspar.paper import MLP, stack, unstack
 from pyspar.paper.data import load
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 RECORDS = Path(__file__).parents[1] / "results" / "when-spar-helps.jsonl"
 

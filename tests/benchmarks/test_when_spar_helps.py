@@ -13,7 +13,7 @@ from benchmarks.when_spar_helps import page as page_module
 from benchmarks.when_spar_helps import run
 from benchmarks.when_spar_helps.analysis import judge_hypotheses, measure_effect, rank_correlation, where
 
-from pyspar.progress import SILENT
+from pyspar.terminal import SILENT
 
 ROWS = run.ROWS
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import pyspar
-from pyspar.tables.jobs import Request, adapt_files
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyspar.tables.jobs import Request, inspect_files
+from pyspar.tables.inspect import inspect_files
+from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 

@@ -8,7 +8,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import pyspar
-from pyspar.tables.jobs import Request, adapt_files, label_files
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.label import label_files
+from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 
@@ -23,6 +25,22 @@ def drifted(target):
 def unlabelled(files, source, drifted, tmp_path):
     """Write the source and the target without labels, and return both paths."""
     return files(source, drifted.drop(columns="price"))
+
+
+def test_a_saved_model_chooses_the_same_rows_as_its_source(spar, unlabelled, tmp_path):
+    model, paths = tmp_path / "m.skops", [tmp_path / "by_source.csv", tmp_path / "by_model.csv"]
+    assert spar("adapt", *unlabelled, *LABEL, "--id", "home", "--save", model).exit_code == 0
+    for first, output in zip((unlabelled[0], model), paths):
+        result = spar("label", first, unlabelled[1], *LABEL, "--id", "home", "-o", output)
+        assert result.exit_code == 0, result.output
+    assert paths[0].read_text() == paths[1].read_text()
+
+    without_name = spar("label", model, unlabelled[1], "--labels", paths[1], "--json")  # the model stores its label
+    assert without_name.exit_code == 2
+    assert "'price'" in without_name.stderr
+    refused = spar("label", model, unlabelled[1], "--drop", "area")
+    assert refused.exit_code == 2
+    assert "--drop" in refused.stderr
 
 
 def test_labels_of_chosen_rows_correct_the_predictions(spar, unlabelled, drifted, tmp_path):

@@ -15,23 +15,22 @@ import typer
 
 import pyspar
 from pyspar.cli.app import app
-from pyspar.tables import jobs
+from pyspar.tables import adapt
 
 
-def process(*arguments, **options):
-    environment = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
+def process(*arguments, **variables):
+    environment = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1", **variables}
     return subprocess.run(
         [sys.executable, "-m", "pyspar", *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment,
         timeout=60,
-        **options,
     )
 
 
 def test_an_internal_error_is_one_line_and_code_1(spar, files, source, target, monkeypatch):
-    monkeypatch.setattr(jobs, "SpARRegressor", lambda **_: 1 / 0)
+    monkeypatch.setattr(adapt, "SpARRegressor", lambda **_: 1 / 0)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
@@ -43,17 +42,17 @@ def test_too_little_memory_is_reported(spar, files, source, target, monkeypatch)
     def fail(**_):
         raise MemoryError
 
-    monkeypatch.setattr(jobs, "SpARRegressor", fail)
+    monkeypatch.setattr(adapt, "SpARRegressor", fail)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 2
     assert "--stream" in result.stderr
 
 
 def test_an_error_of_the_operating_system_is_reported_with_its_file(spar, files, source, target, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(5, "Input/output error", "disk")
 
-    monkeypatch.setattr(jobs, "load_files", fail)
+    monkeypatch.setattr(adapt, "load_files", fail)
     result = spar("adapt", *files(source, target), "--label", "price")
     assert result.exit_code == 2
     assert "disk: input/output error" in result.stderr
@@ -73,7 +72,7 @@ def test_a_stop_while_writing_leaves_neither_output(spar, files, source, target,
 
     paths = files(source, target)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(jobs, "write_model", stop)
+    monkeypatch.setattr(adapt, "write_model", stop)
     arguments = ("-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     result = spar("adapt", *paths, "--label", "price", *arguments)
     assert result.exit_code == 130
@@ -85,7 +84,7 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
     def fail(model, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, "write_model", fail)
+    monkeypatch.setattr(adapt, "write_model", fail)
     paths = files(source, target)
     result = spar("adapt", *paths, "--label", "price", "-o", tmp_path / "p.csv", "--save", tmp_path / "m.skops")
     assert result.exit_code == 2
@@ -93,33 +92,22 @@ def test_a_full_disk_leaves_neither_output(spar, files, source, target, tmp_path
     assert not (tmp_path / "p.csv").exists()
 
 
-@pytest.mark.parametrize(("module", "arguments"), [("pandas", ()), ("skops.io", ("--save", "m.skops"))])
-def test_a_missing_package_is_named_with_the_extra_to_install(files, source, target, module, arguments):
-    program = f"import sys; sys.modules[{module!r}] = None; from pyspar.__main__ import main; main()"
-    command = [sys.executable, "-c", program, "adapt", *files(source, target), "--label", "price", *arguments]
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+def test_a_missing_package_is_named_with_the_extra_to_install(files, source, target):
+    program = "import sys; sys.modules['pandas'] = None; from pyspar.__main__ import main; main()"
+    command = [sys.executable, "-c", program, "adapt", *files(source, target), "--label", "price"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "pip install 'pyspar[cli]'" in result.stderr
 
 
-def test_ctrl_c_stops_the_process_with_code_130(files, source, target, tmp_path):
-    program = (
-        "import time, sys, pyspar.tables.bad_cells as p\n"
-        "def slow(*a, **k): print('reading', flush=True); time.sleep(60)\n"
-        "p.read_table = slow\n"
-        "from pyspar.__main__ import main\n"
-        "main()"
-    )
-    arguments = ["adapt", *files(source, target), "--label", "price", "-o", str(tmp_path / "p.csv")]
-    running = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert running.stdout.readline() == "reading\n"
-    running.send_signal(signal.SIGINT)
-    _, stderr = running.communicate(timeout=30)
-    assert running.returncode == 130
-    assert stderr.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["source.csv", "target.csv"]
+def test_a_package_that_only_an_option_needs_is_named_before_the_files_are_read(
+    spar, files, source, target, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    monkeypatch.setattr(adapt, "load_files", lambda *_, **__: pytest.fail("the files were read"))
+    result = spar("adapt", *files(source, target), "--label", "price", "--save", tmp_path / "m.skops")
+    assert result.exit_code == 2
+    assert "pip install 'pyspar[cli]'" in result.stderr
 
 
 MOMENTS = {
@@ -130,34 +118,39 @@ MOMENTS = {
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython records a KeyboardInterrupt that passes through exec, and later ends the process by the signal.
-    "in exec": "import pyspar.tables.bad_cells as p\np.read_table = lambda *a, **k: exec('wait()')\n",
+    "in exec": "import pyspar.tables.read as p\np.read_table = lambda *a, **k: exec('wait()')\n",
     "at exit": "import atexit\natexit.register(wait)\n",
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [("while importing", signal.SIGTERM), ("in exec", signal.SIGINT), ("at exit", signal.SIGTERM)],
+)
 def test_the_exit_code_is_130_at_every_moment(files, source, target, tmp_path, moment, number):
     program = (
         "import sys, time\ndef wait(): sys.stderr.write('now\\n'); time.sleep(60)\n"
         f"import builtins; builtins.wait = wait\n{MOMENTS[moment]}from pyspar.__main__ import main\nmain()"
     )
     (tmp_path / "probe.py").write_text(program)
-    command = [sys.executable, "-m", "probe", "adapt", *files(source, target), "--label", "price"]
+    command = [sys.executable, "-m", "probe", "adapt", *files(source, target), "--label", "price", "-o", "p.csv"]
     running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert running.stderr.readline() == "now\n"
     running.send_signal(number)
     _, stderr = running.communicate(timeout=30)
     assert running.returncode == 130
     assert stderr.count("\n") == (1 if moment == "in exec" else 0)
+    left = {path.name for path in tmp_path.iterdir() if path.suffix == ".csv"}
+    assert left == {"source.csv", "target.csv"} | ({"p.csv"} if moment == "at exit" else set())
 
 
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_from_the_start_stays_ignored(files, source, target, tmp_path):
     program = (
         "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "import pyspar.tables.jobs as jobs; load_files = jobs.load_files\n"
+        "import pyspar.tables.adapt as adapt; load_files = adapt.load_files\n"
         "def hit(*a, **k): os.kill(os.getpid(), signal.SIGINT); return load_files(*a, **k)\n"
-        "jobs.load_files = hit\nfrom pyspar.__main__ import main\nmain()"
+        "adapt.load_files = hit\nfrom pyspar.__main__ import main\nmain()"
     )
     arguments = ["adapt", *files(source, target), "--label", "price", "-o", str(tmp_path / "p.csv")]
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
@@ -165,10 +158,12 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(files, source, ta
     assert (tmp_path / "p.csv").exists()
 
 
-def test_the_process_adapts_and_writes_nothing_to_stderr(files, source, target, tmp_path):
-    done = process("adapt", *files(source, target), "--label", "price", "-o", tmp_path / "p.csv")
+def test_the_process_adapts_in_a_terminal_without_arrows_and_writes_nothing_to_stderr(files, source, target, tmp_path):
+    arguments = "adapt", *files(source, target), "--label", "price", "-o", tmp_path / "p.csv"
+    done = process(*arguments, PYTHONIOENCODING="cp1252")
     assert done.returncode == 0
     assert done.stderr == ""
+    assert "least squares" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert (tmp_path / "p.csv").stat().st_size > 1000
 
@@ -224,11 +219,6 @@ def test_the_version_is_that_of_the_package(spar):
     assert spar("--version").stdout == f"spar {pyspar.__version__}\n"
 
 
-def run_in(*words, cwd, **environment):
-    command = [sys.executable, "-m", "pyspar", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, env={**os.environ, **environment}, check=False)
-
-
 @pytest.fixture
 def tables(tmp_path):
     rng = np.random.default_rng(0)
@@ -238,39 +228,34 @@ def tables(tmp_path):
     return tmp_path
 
 
-def test_a_terminal_without_arrows_is_not_an_error(tables):
-    done = run_in("adapt", "s.csv", "t.csv", "--label", "y", "-o", "p.csv", cwd=tables, PYTHONIOENCODING="cp1252")
-    assert done.returncode == 0
-    assert b"least squares" in done.stdout
-
-
-def test_a_terminal_without_superscripts_shows_powers_with_e(tables):
+@pytest.mark.parametrize(("encoding", "power"), [("cp1252", "e20"), ("ascii", "e20"), ("utf-8", "·10²⁰")])
+def test_a_terminal_without_superscripts_shows_powers_with_e(spar, tables, monkeypatch, encoding, power):
     frame = pd.read_csv(tables / "s.csv")
     frame.assign(y=3e20 * frame.y).to_csv(tables / "s.csv", index=False)
-    for encoding, power in (("cp1252", b"e20"), ("ascii", b"e20"), ("utf-8", "·10²⁰".encode())):
-        done = run_in("adapt", "s.csv", "t.csv", "--label", "y", cwd=tables, PYTHONIOENCODING=encoding)
-        assert done.returncode == 0
-        assert power in done.stdout
+    monkeypatch.setattr("pyspar.cli.show.Console.encoding", encoding)
+    done = spar("adapt", tables / "s.csv", tables / "t.csv", "--label", "y")
+    assert done.exit_code == 0
+    assert power in done.stdout
 
 
-def test_names_cannot_control_the_terminal(tables):
+def test_names_cannot_control_the_terminal(spar, tables):
     for name in ("s.csv", "t.csv"):
         frame = pd.read_csv(tables / name).rename(columns={"b": "\x1b[31mred"})
         frame.to_csv(tables / name, index=False)
-    done = run_in("inspect", "s.csv", "t.csv", "--label", "y", cwd=tables)
-    assert done.returncode == 0
-    assert b"\x1b" not in done.stdout
-    assert b"red" in done.stdout
+    done = spar("inspect", tables / "s.csv", tables / "t.csv", "--label", "y")
+    assert done.exit_code == 0
+    assert "\x1b" not in done.stdout
+    assert "red" in done.stdout
 
 
 @pytest.mark.parametrize("command", [["demo"], ["reproduce", "table1"]])
-def test_an_output_folder_that_is_a_file_is_refused(tables, command):
-    done = run_in(*command, "--out", "s.csv", cwd=tables)
-    assert done.returncode == 2
-    assert b"s.csv" in done.stderr
-    assert b"Traceback" not in done.stderr
+def test_an_output_folder_that_is_a_file_is_refused(spar, tables, command):
+    done = spar(*command, "--out", tables / "s.csv")
+    assert done.exit_code == 2
+    assert "s.csv" in done.stderr
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_no_partial_file(tables):
     rng = np.random.default_rng(0)
     big = pd.DataFrame(rng.normal(size=(200_000, 3)), columns=["a", "b", "c"])
@@ -291,7 +276,7 @@ def test_sigterm_leaves_no_partial_file(tables):
 LONG = """
 import hashlib, sys
 import pyspar.terminal as terminal
-import pyspar.tables.jobs as jobs
+import pyspar.tables.adapt as adapt
 terminal.GRACE_SECONDS = 0.3
 
 def write(model, path):
@@ -299,7 +284,7 @@ def write(model, path):
     print("working", file=sys.stderr, flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # one operation of minutes, in which no handler runs
 
-jobs.write_model = write
+adapt.write_model = write
 from pyspar.__main__ import main
 main()
 """
@@ -325,8 +310,8 @@ SLOW = """
 import sys, time
 from functools import partial
 from pyspar.sources.files import text
-from pyspar.tables import input_file, standardise
-input_file.open_rows = partial(input_file.open_rows, batch_bytes=500)
+from pyspar.tables import reduce
+reduce.open_rows = partial(reduce.open_rows, batch_bytes=500)
 
 def slow(function):
     def later(*arguments):
@@ -338,13 +323,13 @@ def slow(function):
 if sys.argv.pop(1) == "reading":
     text.convert_batch = slow(text.convert_batch)
 else:
-    standardise.Scale.predict = slow(standardise.Scale.predict)
+    reduce.Scale.predict = slow(reduce.Scale.predict)
 from pyspar.__main__ import main
 main()
 """
 
 
-@pytest.mark.parametrize("stage", ["reading", "predicting"])
+@pytest.mark.parametrize("stage", [pytest.param("reading", marks=pytest.mark.slow), "predicting"])
 def test_ctrl_c_during_a_stream_leaves_no_file(files, source, target, tmp_path, stage):
     numbers = ["area", "garden", "lift", "price"]
     paths = files(source[numbers], target[numbers])
@@ -363,10 +348,10 @@ def test_ctrl_c_during_a_stream_leaves_no_file(files, source, target, tmp_path, 
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("stream", [(), pytest.param(("--stream",), marks=pytest.mark.slow)])
 def test_a_terminal_shows_the_stages_and_gets_its_cursor_back(files, source, target, stream):
     numbers = ["area", "garden", "lift", "price"]
-    program = "import pyspar.progress as p; p.DELAY = 0.0\nfrom pyspar.__main__ import main\nmain()"
+    program = "import pyspar.terminal as p; p.DELAY = 0.0\nfrom pyspar.__main__ import main\nmain()"
     arguments = ["adapt", *files(source[numbers], target[numbers]), "--label", "price", *stream]
     leader, follower = os.openpty()
     environment = {**os.environ, "COLUMNS": "150", "TERM": "xterm"}

@@ -89,12 +89,12 @@ def test_an_error_in_arguments_or_input_is_code_2(spar, arguments, code):
 
 
 def test_a_watch_of_an_empty_folder_says_what_it_waits_for(spar, tmp_path, monkeypatch):
-    from pyspar.tables import watching
+    from pyspar.tables import watch as watching
 
-    (tmp_path / "model.skops").write_text("never read")
+    (tmp_path / "source.csv").write_text("a,y\n1,2\n2,3\n3,5\n")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "notes.txt").write_text("not a table")
-    once = spar("watch", tmp_path / "model.skops", tmp_path / "in", "--once")
+    once = spar("watch", tmp_path / "source.csv", tmp_path / "in", "--label", "y", "--once")
     assert once.exit_code == 0
     assert once.stdout == ""
     assert str(tmp_path / "in") in once.stderr
@@ -104,7 +104,7 @@ def test_a_watch_of_an_empty_folder_says_what_it_waits_for(spar, tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(watching.time, "sleep", stop)
-    waiting = spar("watch", tmp_path / "model.skops", tmp_path / "in", "--seconds", "7")
+    waiting = spar("watch", tmp_path / "source.csv", tmp_path / "in", "--label", "y", "--seconds", "7")
     assert waiting.exit_code == STOPPED
     assert "7 seconds" in waiting.stderr
     assert "Ctrl-C" in waiting.stderr

@@ -113,7 +113,7 @@ def test_a_disk_error_is_reported(spar, files, source, target, tmp_path, monkeyp
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pyspar.tables.jobs.write_moments", fail)
+    monkeypatch.setattr("pyspar.tables.summarize.write_moments", fail)
     result = spar("summarize", files(source, target)[0], "-o", tmp_path / "m.npz")
     assert result.exit_code == 2
     assert f"cannot write {tmp_path / 'm.npz'}: no space left on device" in result.stderr

@@ -56,7 +56,7 @@ def test_a_header_that_contradicts_the_size_is_refused_before_the_data_are_read(
 
 
 def test_an_archive_that_needs_more_than_the_free_memory_is_refused(tmp_path, no_allocation, monkeypatch):
-    monkeypatch.setattr("pyspar.tables.read.free_memory", lambda: 10**6)
+    monkeypatch.setattr("pyspar.tables.other_formats.free_memory", lambda: 10**6)
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((100_000, 3)))
     assert (tmp_path / "a.npz").stat().st_size < 10_000
     with pytest.raises(InputError, match=r"0\.0024 GB .*0\.001 GB"):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pyspar.tables.jobs import Request, adapt_files
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.request import Request
 
 
 @pytest.fixture

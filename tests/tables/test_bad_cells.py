@@ -8,7 +8,9 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.io.models import load
-from pyspar.tables.jobs import Request, adapt_files, summarize_file
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.request import Request
+from pyspar.tables.summarize import summarize_file
 
 NUMBERS = ["area", "garden", "price"]
 STREAM = pytest.mark.parametrize("stream", [False, True])
@@ -95,9 +97,9 @@ def test_one_cell_with_a_separator_is_read_and_noted(adapt, numbers, stream, tmp
 def test_a_bad_cell_after_the_first_block_is_found_when_streaming(adapt, numbers, monkeypatch):
     from functools import partial
 
-    from pyspar.tables import input_file
+    from pyspar.tables import reduce
 
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=600))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=600))
     source, target = numbers
     text = put(source, "garden", {110: "n/a?"})
     with pytest.raises(InputError, match=r"'n/a\?' in column 'garden', row 112 .*data row 110 "):

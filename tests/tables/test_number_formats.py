@@ -11,10 +11,12 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
-from pyspar.tables import input_file
-from pyspar.tables.jobs import Request, adapt_files, predict_file, summarize_file
-from pyspar.tables.watching import WatchRequest, watch_files
-from pyspar.tables.write import Writing
+from pyspar.tables import reduce
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.predict import predict_file
+from pyspar.tables.request import Request, Writing
+from pyspar.tables.summarize import summarize_file
+from pyspar.tables.watch import WatchRequest, watch_files
 
 STREAM = pytest.mark.parametrize("stream", [False, True])
 
@@ -106,6 +108,17 @@ def test_a_decimal_mark_that_only_one_file_proves_otherwise_stops_with_both_cell
     assert adapt_files(Request(proven, target, "y", stream=stream)).data.n_numeric == 2
 
 
+def test_a_cell_far_down_the_file_proves_the_decimal_mark(tables, tmp_path):
+    """The first rows are ambiguous ('1.234'), and only the last row has another number of decimals."""
+    rows = pd.concat([tables[0]] * 400, ignore_index=True)
+    source = write(rows, tmp_path / "s.csv")
+    target = write(tables[1], tmp_path / "t.csv", comma=True, form="{:.1f}")
+    with pytest.raises(InputError, match="'a'"):
+        adapt_files(Request(source, target, "y"))
+    source.write_text(source.read_text() + "12.5,0.5,3.25\n")
+    assert adapt_files(Request(source, target, "y")).data.n_numeric == 2
+
+
 def write_lines(path: Path, cells: list[str], separator: str = ",") -> Path:
     quote = '"' if separator == "," else ""
     lines = [separator.join([f"{quote}{cell}{quote}", str(row % 7), str(row % 5)]) for row, cell in enumerate(cells)]
@@ -115,7 +128,7 @@ def write_lines(path: Path, cells: list[str], separator: str = ",") -> Path:
 
 @pytest.mark.parametrize("policy", ["stop", "impute"])
 def test_a_later_block_that_contradicts_the_decimal_mark_stops_the_stream(monkeypatch, tmp_path, policy):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=300))
     cells = [f"{1 + row % 9},{100 + row}" for row in range(200)]
     paths = [write_lines(tmp_path / name, cells) for name in ("s.csv", "t.csv")]
     assert adapt_files(Request(*paths, "y", stream=True)).data.n_numeric == 2
@@ -126,7 +139,7 @@ def test_a_later_block_that_contradicts_the_decimal_mark_stops_the_stream(monkey
 
 
 def test_decimal_commas_after_whole_numbers_are_read_alike_by_stream_and_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=300))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=300))
     cells = [str(row % 9) for row in range(150)] + [f"{row % 9},{row:03}" for row in range(50)]
     paths = [write_lines(tmp_path / name, cells, ";") for name in ("s.csv", "t.csv")]
     for stream in (False, True):

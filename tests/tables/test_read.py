@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.tables.bad_cells import convert_text_columns
-from pyspar.tables.jobs import Request, adapt_files
-from pyspar.tables.read import check_input, describe_separator, read_table
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.read import check_input, convert_text_columns, describe_separator, read_table
+from pyspar.tables.request import Request
 
 NUMBERS = ["area", "garden"]
 
@@ -269,7 +269,8 @@ def test_a_file_that_may_not_be_read_is_refused(source, tmp_path, monkeypatch, s
     if suffix == ".parquet":
         monkeypatch.setattr("pyarrow.parquet.ParquetFile", denied)
     else:
-        monkeypatch.setattr(f"pyspar.tables.read.{reader}", denied)
+        module = "read" if suffix == ".csv" else "other_formats"
+        monkeypatch.setattr(f"pyspar.tables.{module}.{reader}", denied)
     with pytest.raises(InputError, match=rf"source '.*s\{suffix}': permission denied"):
         read(path)
 

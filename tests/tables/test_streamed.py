@@ -12,16 +12,19 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.errors import InputError
-from pyspar.progress import Silent
-from pyspar.tables import input_file, read
-from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
+from pyspar.tables import reduce, request
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inspect import inspect_files
+from pyspar.tables.request import Request
+from pyspar.tables.summarize import summarize_file
+from pyspar.terminal import Silent
 
 NUMBERS = ["area", "garden", "lift", "price"]
 
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=1000))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=1000))
 
 
 def reasons(account):
@@ -192,7 +195,7 @@ def test_an_id_is_noted_by_its_name(adapt, source, target):
 
 
 def test_a_file_that_is_streamed_because_of_its_size_is_noted(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(read, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(request, "free_memory", lambda: 10_000)
     assert len(adapt(source[NUMBERS], target[NUMBERS]).notes) == 1
     assert adapt(source[NUMBERS], target[NUMBERS], stream=True).notes == ()
 
@@ -248,7 +251,7 @@ def test_constant_labels_and_features_are_refused(adapt, source, target):
 
 
 def test_a_target_without_features_is_refused_before_the_source_is_read(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(input_file, "read_ahead", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr(reduce, "read_ahead", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(InputError, match=r"target\.csv' lacks .*'garden'"):
         adapt(source, target.drop(columns="garden"), stream=True)
     with pytest.raises(InputError, match=r"target\.csv', column 'area': .*string"):

@@ -40,8 +40,7 @@ from pyspar.cli.options import (
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
-from pyspar.progress import Progress, show_progress
-from pyspar.terminal import EXIT_CODES, handle_errors, print_json
+from pyspar.terminal import EXIT_CODES, Progress, handle_errors, print_json, show_progress
 
 app = typer.Typer(
     name="spar",
@@ -95,7 +94,7 @@ def adapt(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     groups: Groups = None,
@@ -116,18 +115,16 @@ def adapt(
     debug: Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
-            bad_cells.value, drop_unlabelled, groups, labels,
-        )  # fmt: skip
-        return jobs.adapt_files(
-            request, method=method.value, output=output, save=save, use_target_labels=use_target_labels,
-            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.adapt_files(
+            _make_request(tables, options), method=method, output=output, save=save,
+            use_target_labels=use_target_labels, writing=tables.Writing(level if intervals else None, safe_csv),
+            progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
+    _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
 
 
 @app.command(
@@ -153,7 +150,7 @@ def inspect(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     groups: Groups = None,
@@ -163,15 +160,13 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, alpha, features.value, identity, tuple(drop or ()), stream, tuple(category or ()),
-            bad_cells.value, drop_unlabelled, groups, labels,
-        )  # fmt: skip
-        return jobs.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
+    def work(tables: Any, progress: Progress) -> Any:
+        request = _make_request(tables, options)
+        return tables.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
 
-    _run(work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
+    _run("inspect", work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
 
 
 @app.command(
@@ -200,13 +195,13 @@ def summarize(
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        return jobs.summarize_file(
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.summarize_file(
             source, output, label=label, features=features or (), drop=tuple(drop or ()),
-            bad_cells=bad_cells.value, drop_unlabelled=drop_unlabelled, progress=progress,
+            bad_cells=bad_cells, drop_unlabelled=drop_unlabelled, progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
+    _run("summarize", work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
 
 
 @app.command(
@@ -216,7 +211,12 @@ def summarize(
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: Source,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL_OR_SOURCE", help="A .skops file of spar adapt --save, or labelled rows.", show_default=False
+        ),
+    ],
     target: Target,
     label: Label = None,
     rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,
@@ -240,7 +240,7 @@ def label(
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
-    category: Category = None,
+    categories: Category = None,
     bad_cells: Cells = BadCells.stop,
     drop_unlabelled: DropUnlabelled = False,
     safe_csv: SafeCsv = False,
@@ -248,15 +248,13 @@ def label(
     debug: Debug = False,
 ) -> None:
     """Choose the rows of TARGET whose labels are the most useful."""
+    options = locals()
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        request = jobs.Request(
-            source, target, label, None, features.value, identity, tuple(drop or ()), False,
-            tuple(category or ()), bad_cells.value, drop_unlabelled, groups, labels, cost,
-        )  # fmt: skip
-        return jobs.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+    def work(tables: Any, progress: Progress) -> Any:
+        request = _make_request(tables, options)
+        return tables.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
 
-    _run(work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
+    _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 
 
 @app.command(
@@ -290,13 +288,13 @@ def predict(
 ) -> None:
     """Predict the rows of FILE with a saved MODEL."""
 
-    def work(jobs: Any, progress: Progress) -> Any:
-        return jobs.predict_file(
-            model, file, output, label=label, identity=identity, bad_cells=bad_cells.value,
-            writing=jobs.Writing(level if intervals else None, safe_csv), progress=progress,
+    def work(tables: Any, progress: Progress) -> Any:
+        return tables.predict_file(
+            model, file, output, label=label, identity=identity, bad_cells=bad_cells,
+            writing=tables.Writing(level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
-    _run(work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
+    _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
 
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
@@ -312,7 +310,15 @@ def run() -> None:
     app(prog_name="spar")
 
 
+def _make_request(tables: Any, options: dict[str, Any]) -> Any:
+    """Return the Request of a command. Its fields have the names of the parameters of the commands."""
+    values = {name: value for name, value in options.items() if name in tables.Request.__dataclass_fields__}
+    lists = {name: tuple(values[name] or ()) for name in ("drop", "categories")}
+    return tables.Request(**{**values, **lists})
+
+
 def _run(
+    command: str,
     work: Callable[[Any, Progress], Any],
     show_text: Callable[[Any], None],
     describe: Callable[[Any], Any],
@@ -321,10 +327,10 @@ def _run(
     debug: bool,
     writes: bool = True,
 ) -> None:
-    """Do the work of a command with the module ``tables.jobs``, and print its account as text or as JSON."""
+    """Do the work of a command with its module of ``tables``, and print its account as text or as JSON."""
     with handle_errors(debug=debug), show_progress() as progress:
         # Imported when a command runs, so that --help is fast and a missing package is named.
-        account = work(need("pyspar.tables.jobs", "cli"), progress)
+        account = work(need(f"pyspar.tables.{command}", "cli"), progress)
     with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
         if json:
             print_json(describe(account))

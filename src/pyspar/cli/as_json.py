@@ -8,9 +8,12 @@ from pyspar import __version__
 from pyspar.cli.show import choose_next_step
 
 if TYPE_CHECKING:
-    from pyspar.tables.account import AdaptAccount, DataAccount, InspectAccount, SummaryAccount
-    from pyspar.tables.correct import LabelAccount
+    from pyspar.tables.adapt import AdaptAccount
+    from pyspar.tables.inputs import DataAccount
+    from pyspar.tables.inspect import InspectAccount
+    from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
+    from pyspar.tables.summarize import SummaryAccount
 
 
 def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def describe_summary(account: SummaryAccount) -> dict[str, Any]:
             "rows": account.rows,
             "features": account.features,
             "label": account.label,
-            "ignored": [{"column": column.column, "reason": column.reason} for column in account.ignored],
+            "ignored": [vars(column) for column in account.ignored],
             "notes": account.notes,
             "bytes_read": account.n_bytes_in,
             "bytes_written": account.n_bytes_out,
@@ -91,7 +94,7 @@ def describe_label(account: LabelAccount) -> dict[str, Any]:
     return _finish(
         "label",
         {
-            "data": _describe_data(account.data),
+            "data": None if account.data is None else _describe_data(account.data),
             "rows_with_label": account.n_known,
             "rows": [{"row": row, "reason": reason} for row, reason in chosen],
             "notes": account.notes,
@@ -132,13 +135,7 @@ def _describe_data(data: DataAccount) -> dict[str, Any]:
         "target_rows": data.n_target,
         "columns": {"numeric": data.n_numeric, "categorical": data.n_categorical, "date": data.n_date},
         "features": data.n_encoded,
-        "imputed": [
-            {"column": column.column, "source": column.source, "target": column.target, "value": column.value}
-            for column in data.imputed
-        ],
-        "ignored": [{"column": column.column, "reason": column.reason} for column in data.ignored],
-        "unseen": [
-            {"column": column.column, "rows": column.rows, "categories": column.categories}
-            for column in data.unseen.columns
-        ],
+        "imputed": [vars(column) for column in data.imputed],
+        "ignored": [vars(column) for column in data.ignored],
+        "unseen": [vars(column) for column in data.unseen.columns],
     }

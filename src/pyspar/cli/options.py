@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -46,12 +47,23 @@ def complete_columns(incomplete: str) -> list[str]:
 
     Only the first line of a text file is read. Other formats have no completion.
     """
-    from pyspar.tables.column_names import list_column_names  # here, so that --help is fast
-
     # The words of the command line so far, from the script of bash or of another shell. They are not parsed yet.
     words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
-    files = (list_column_names(Path(word)) for word in words)
+    files = (_list_column_names(Path(word)) for word in words)
     return [name for name in next(filter(None, files), []) if name.startswith(incomplete)]
+
+
+def _list_column_names(path: Path) -> list[str]:
+    """Return the names in the first line of a ``.csv`` or ``.tsv`` file; an empty list for any other file."""
+    from pyspar.sources.files.header import open_text, separator_of, suffix_of  # here, so that --help is fast
+
+    if suffix_of(path) not in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):
+        return []
+    try:
+        with open_text(path) as file:
+            return next(csv.reader(file, delimiter=separator_of(path)), [])
+    except (OSError, UnicodeDecodeError, csv.Error):  # the command itself reports what is wrong with the file
+        return []
 
 
 Source = Annotated[
@@ -96,6 +108,7 @@ Drop = Annotated[
 Category = Annotated[
     list[str] | None,
     typer.Option(
+        "--category",
         help="A column of categories, even if it contains numbers; may be repeated.",
         show_default=False,
         autocompletion=complete_columns,

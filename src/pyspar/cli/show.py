@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
-    from pyspar.tables.account import AdaptAccount, DataAccount, Expected, InspectAccount, SummaryAccount
-    from pyspar.tables.correct import LabelAccount
+    from pyspar.tables.adapt import AdaptAccount, Expected
+    from pyspar.tables.inputs import DataAccount
+    from pyspar.tables.inspect import InspectAccount
+    from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
+    from pyspar.tables.summarize import SummaryAccount
 
 _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
@@ -131,7 +134,8 @@ def print_label(account: LabelAccount) -> None:
     """Print the rows to label, the most useful first."""
     lines = Lines()
     known = f"; {account.n_known:,} have a label already" if account.n_known else ""
-    lines.add("rows", f"{account.data.n_source:,} source, {account.data.n_target:,} target{known}")
+    source = "" if account.data is None else f"{account.data.n_source:,} source, "
+    lines.add("rows", f"{source}{account.n_target:,} target{known}")
     label = "label first"
     for row, reason in zip(account.choice.rows, account.choice.reasons):
         lines.add(label, f"row {row}: {reason}")
@@ -144,7 +148,7 @@ def print_label(account: LabelAccount) -> None:
         lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
         lines.add(
             "next step",
-            f"fill in {account.data.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",
+            f"fill in {account.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",
         )
     lines.show()
 
@@ -292,20 +296,17 @@ def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 
-def _add_notes(lines: Lines, data: DataAccount, notes: tuple[str, ...]) -> None:
+def _add_notes(lines: Lines, data: DataAccount | None, notes: tuple[str, ...]) -> None:
     """Add what was imputed, unseen and ignored, and the notes."""
-    lines.add_all(
-        "imputed",
-        [
+    if data is not None:
+        imputed = [
             f"{column.column}: {column.source:,} source, {column.target:,} target, with {column.value}"
             for column in data.imputed
-        ],
-    )
-    unseen = [
-        f"{column.column}: {describe_new_categories(column.rows, column.categories)}" for column in data.unseen.columns
-    ]
-    lines.add_all("unseen", unseen)
-    lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in data.ignored])
+        ]
+        unseen = [f"{c.column}: {describe_new_categories(c.rows, c.categories)}" for c in data.unseen.columns]
+        lines.add_all("imputed", imputed)
+        lines.add_all("unseen", unseen)
+        lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in data.ignored])
     for note in notes:
         lines.add("note", note)
 

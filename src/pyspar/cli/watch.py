@@ -15,7 +15,7 @@ from pyspar.terminal import handle_errors, print_json, printable
 from pyspar.wording import format_interval, format_number
 
 if TYPE_CHECKING:
-    from pyspar.tables.watching import WatchAccount
+    from pyspar.tables.watch import WatchAccount
 
 ALARM = 3
 """The exit code if the last batch raises the alarm."""
@@ -64,7 +64,7 @@ def watch(
     """
     is_alarm, failed = False, False
     with handle_errors(debug=debug, stopped="stopped"):
-        watching: Any = need("pyspar.tables.watching", "cli")
+        watching: Any = need("pyspar.tables.watch", "cli")
         request = watching.WatchRequest(
             model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ())
         )

@@ -10,8 +10,7 @@ import typer
 
 from pyspar.errors import need
 from pyspar.io.atomic import whole_files
-from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors
+from pyspar.terminal import handle_errors, show_progress
 
 EPILOG = "Example: spar demo --out demo-output"
 

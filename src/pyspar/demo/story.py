@@ -29,7 +29,7 @@ from pyspar import (
     rows_to_label,
 )
 from pyspar.errors import MissingDataError, need
-from pyspar.progress import SILENT, Progress
+from pyspar.terminal import SILENT, Progress
 
 N_LABELS = 10
 PENALTIES = np.logspace(-4, 6, 41)

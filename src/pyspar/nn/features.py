@@ -21,8 +21,8 @@ from pyspar.estimators.target_labels import read_labels
 from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.models import ModelRunner
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.torch import TensorSums
+from pyspar.terminal import SILENT, Progress
 
 PADDING_LABEL = -100
 """The label of tokens without a label in Hugging Face transformers."""

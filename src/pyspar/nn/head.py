@@ -29,8 +29,8 @@ from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_ba
 from pyspar.nn.features import TargetRows, check_order, moments_of_features
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
-from pyspar.progress import show_progress
 from pyspar.sources import use_device_of
+from pyspar.terminal import show_progress
 from pyspar.wording import format_number
 
 LabelsScale = Literal["check", "ignore"]

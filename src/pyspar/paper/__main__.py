@@ -13,8 +13,7 @@ from pyspar.errors import InputError, MissingExtraError
 from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
 from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
-from pyspar.progress import Lines
-from pyspar.terminal import STOPPED, stoppable
+from pyspar.terminal import STOPPED, Lines, stoppable
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,6 +1,8 @@
-"""Choose columns: the label, the features and their kinds, and the scikit-learn preprocessing of the features.
+"""Columns of a table: the label, the features and their kinds, and the preprocessing that encodes them.
 
-Only the source determines features and preprocessing. The target is encoded in the same way.
+Only the source determines features, kinds and preprocessing. The target is encoded in the same way: a value of another
+kind raises an InputError and never becomes a missing value. ``build_encoder`` imputes, scales and one-hot encodes. The
+state of its transformers is numpy arrays, strings and numbers, which skops can save, and they accept raw data frames.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -21,32 +25,20 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
-from pyspar.tables.encode import (
-    ISO,
-    DateParts,
-    Kind,
-    Numbers,
-    TableEncoder,
-    Words,
-    as_days,
-    as_numbers,
-    as_words,
-    date_like_form,
-    infer_kind,
-    is_single,
-)
-from pyspar.tables.read import has_names
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.tables.dates import ISO, DateParts, as_days, date_format, date_like_form, value_error
+from pyspar.tables.read import has_names, read_number_cells
 from pyspar.tables.request import Features
 from pyspar.wording import list_some
 
+Kind = Literal["numeric", "categorical", "date"]
+MISSING_CATEGORY = "(missing)"
+"""The category of rows without a value, if the source has such rows."""
 MAX_CATEGORIES = 50
 """Per column. The rarest other categories share one feature, and so do categories that only the target has."""
-
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
-
 _MIN_ID_ROWS = 10
 """With fewer rows, consecutive whole numbers are as often a count or a year."""
-
 DROPPED = "dropped with --drop"
 _DATE_HINT = f"the values look like dates; write them as {ISO}"
 
@@ -263,3 +255,155 @@ def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
     if not free_text or levels == 1:
         return None
     return f"free text ({levels} different values in {len(words)} rows)"
+
+
+def infer_kind(column: pd.Series[Any]) -> Kind | str:
+    """Return the kind of a column with at least one value, or ``"contains ..."`` if its type is not supported."""
+    types = pd.api.types
+    if types.is_complex_dtype(column.dtype):
+        return "contains complex numbers"
+    if (
+        types.is_bool_dtype(column.dtype)
+        or types.is_numeric_dtype(column.dtype)
+        or types.is_timedelta64_dtype(column.dtype)
+    ):
+        return "numeric"
+    if types.is_datetime64_any_dtype(column.dtype):
+        return "date"
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return "categorical"
+    value_type = types.infer_dtype(column, skipna=True)
+    if value_type in ("boolean", "integer", "floating", "mixed-integer-float", "decimal"):
+        return "numeric"
+    if value_type in ("date", "datetime", "datetime64"):
+        return "date"
+    if value_type == "string":
+        return "date" if date_format(column) else "categorical"
+    return f"contains {value_type} values"
+
+
+def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
+    """Return a column as floats, with NaN for missing values. float32 stays float32.
+
+    ``fix`` replaces the end of the error message.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        return np.asarray(column.dt.total_seconds(), dtype=np.float64) / 86400.0
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        raise value_error(column, column.notna().to_numpy(), "a number", fix)
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except OverflowError as error:  # pandas keeps integers of more than 308 digits as objects
+        raise value_error(column, column.map(_overflows).to_numpy(), "a number below 1e308", fix) from error
+    invalid = (numbers.isna() & column.notna()).to_numpy()
+    if invalid.any():
+        cells = read_number_cells(column)
+        if not cells.bad:
+            return np.asarray(cells.values)
+        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
+    return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
+
+
+def _overflows(value: Any) -> bool:
+    try:
+        pd.to_numeric(pd.Series([value], dtype=object), errors="coerce")
+    except OverflowError:
+        return True
+    return False
+
+
+def is_single(column: pd.Series[Any]) -> bool:
+    """Return whether the values of a column have the precision of float32 or less."""
+    return str(column.dtype).lower() in ("float32", "float16")
+
+
+def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
+    """Return a column as strings, with None for missing values. Whole numbers have no decimal point."""
+    values = column.astype(object).to_numpy()
+    missing = column.isna().to_numpy()
+    words = np.empty(len(values), dtype=object)
+    words[:] = [None if is_missing else _as_word(value) for value, is_missing in zip(values, missing)]
+    return words
+
+
+class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
+    """The preprocessing of a table. A table without some of its columns raises an InputError that names them.
+
+    ``formats_`` are the formats in which the numbers of the source's file are written, including those of the label.
+    """
+
+    formats_: dict[str, NumberFormat]
+
+    def transform(self, X: Any, **params: Any) -> Any:
+        """Encode the rows of a data frame."""
+        if not hasattr(X, "columns"):
+            raise InputError(
+                f"X must be a data frame with the columns {list_some(self.feature_names_in_)}, got {type(X).__name__}; "
+                "pass pandas.DataFrame(rows, columns=...)"
+            )
+        missing = [name for name in self.feature_names_in_ if name not in set(X.columns)]
+        if missing:
+            raise InputError(
+                f"X lacks {len(missing)} of {len(self.feature_names_in_)} columns of the fit: {list_some(missing)}; "
+                f"{suggest_column(missing[0], map(str, X.columns))}"
+            )
+        return super().transform(X, **params)
+
+
+class _Columns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """A transformer that returns one feature for each column."""
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+        self.n_features_in_ = X.shape[1]
+        self.feature_names_in_ = np.asarray([str(c) for c in X.columns], dtype=object)
+        return self
+
+
+class Numbers(_Columns):
+    """Convert numbers, booleans, decimals and durations (in days) to floats of one precision.
+
+    ``dtype`` is "float32" if all columns have that precision, so that rounding errors are recognised as such.
+    """
+
+    def __init__(self, dtype: str = "float64") -> None:
+        self.dtype = dtype
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        if all(dtype in (np.float64, np.float32) for dtype in set(X.dtypes)):
+            return X.to_numpy(dtype=self.dtype)
+        return np.column_stack([as_numbers(X.iloc[:, j]) for j in range(X.shape[1])]).astype(self.dtype)
+
+
+class Words(_Columns):
+    """Convert categories to strings.
+
+    A missing value becomes a category of its own if the source has missing values, otherwise the most frequent one.
+    """
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+        super().fit(X)
+        self.fill_ = [_fill_value(as_words(X.iloc[:, j])) for j in range(X.shape[1])]
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        words = np.empty(X.shape, dtype=object)
+        for j, fill in enumerate(self.fill_):
+            column = as_words(X.iloc[:, j])
+            column[pd.isna(column)] = fill
+            words[:, j] = column
+        return words
+
+
+def _fill_value(words: Any) -> str:
+    if pd.isna(words).any():
+        return MISSING_CATEGORY
+    values, counts = np.unique(words.astype(str), return_counts=True)
+    return str(values[counts.argmax()])
+
+
+def _as_word(value: Any) -> str:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value)

@@ -12,10 +12,9 @@ import pandas as pd
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.bad_cells import load_table
-from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import read_cells
-from pyspar.tables.write import make_table_safe
+from pyspar.tables.columns import as_numbers
+from pyspar.tables.read import check_formats, load_table, read_cells
+from pyspar.tables.request import make_table_safe
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
@@ -32,7 +31,7 @@ def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, format
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    table.check_formats(formats, (label,), label=label)
+    check_formats(formats, table.formats, (label,), path, "labels", label)
     table.check_cells((ROW, label), label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))

@@ -16,13 +16,12 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
 from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
-from pyspar.tables.bad_cells import Table, load_table
-from pyspar.tables.encode import TableEncoder, as_numbers
-from pyspar.tables.read import check_input
-from pyspar.tables.request import BadCells
-from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.tables.columns import TableEncoder, as_numbers
+from pyspar.tables.read import Table, check_formats, check_input, load_table
+from pyspar.tables.request import BadCells, Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.terminal import SILENT, Progress
 
 
 @dataclass(frozen=True)
@@ -98,15 +97,13 @@ def load_rows_for(
 
     The ``role`` is "file" for ``spar predict`` and "batch" for ``spar watch``; error messages name its options only.
     """
-    pipeline = _without_correction(model)
-    encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
-    fitted = encoder if isinstance(encoder, TableEncoder) else pipeline
-    used = [str(name) for name in getattr(fitted, "feature_names_in_", ())]
-    steps = encoder.transformers_ if isinstance(encoder, TableEncoder) else ()
+    encoder = _find_encoder(model)
+    used = [str(name) for name in getattr(encoder or _without_correction(model), "feature_names_in_", ())]
+    steps = () if encoder is None else encoder.transformers_
     categorical = [name for step, _, names in steps if step.startswith("category") for name in names]
-    formats = dict(getattr(encoder, "formats_", {}))
+    formats = find_formats_of(model)
     table = load_table(path, role, as_text=categorical, verbatim=identity, expected=formats)
-    table.check_formats(formats, [*used, *([] if label is None else [label])], label=label)
+    check_formats(formats, table.formats, [*used, *([] if label is None else [label])], path, role, label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
     return table, used, (*table.notes, *notes)
@@ -114,12 +111,20 @@ def load_rows_for(
 
 def find_label_of(model: Any) -> str | None:
     """Return the label column of the source of a model of ``spar adapt``, which is stored with its formats, or None."""
+    encoder = _find_encoder(model)
+    used = () if encoder is None else encoder.feature_names_in_
+    return next((name for name in find_formats_of(model) if name not in used), None)
+
+
+def find_formats_of(model: Any) -> dict[str, NumberFormat]:
+    """Return the formats of the numbers in the source of a model of ``spar adapt``."""
+    return dict(getattr(_find_encoder(model), "formats_", {}))
+
+
+def _find_encoder(model: Any) -> TableEncoder | None:
     pipeline = _without_correction(model)
     encoder = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else None
-    if not isinstance(encoder, TableEncoder):
-        return None
-    used = set(encoder.feature_names_in_)
-    return next((name for name in getattr(encoder, "formats_", {}) if name not in used), None)
+    return encoder if isinstance(encoder, TableEncoder) else None
 
 
 def _without_correction(model: Any) -> Any:

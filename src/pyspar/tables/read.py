@@ -1,52 +1,120 @@
-"""Read a file of rows into a data frame: delimited text, Parquet, the first sheet of a workbook, and numpy arrays.
+"""Read a file into a table: delimited text here, other formats in ``other_formats``.
 
-The columns of a 2-D array are named x0, x1, ...; in an .npz file those of the array ``X`` too, those of another array
-``A`` are A0, A1, ..., and a 1-D array is one column with the name of its key. The module also estimates
-the memory that a file needs and that is free.
+Text columns with mostly numbers or dates are read as such. A column is never ignored or encoded as a category because
+of a few bad cells: the run stops and names them, or imputes them on request (``--bad-cells impute``).
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import os
-import zipfile
 import zlib
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyspar.errors import InputError, MissingExtraError, need
-from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_header
+from pyspar.errors import InputError, need
 from pyspar.sources.files.header import (
     MISSING_MARKS,
+    bad_cells_error,
     check_file,
     check_names,
     describe_file,
     expected_separator,
+    has_header,
     open_text,
     separator_of,
     shorten_error,
     suffix_of,
+    suggest_drop,
     unreadable_file_error,
 )
-from pyspar.sources.files.npy import array_file_error
+from pyspar.sources.files.number_text import (
+    MIN_NUMBER_SHARE,
+    PLAIN,
+    NumberFormat,
+    infer_format,
+    is_plain,
+    parse_cells,
+    parse_number,
+)
+from pyspar.tables.dates import date_format, read_mostly_dates
+from pyspar.tables.other_formats import join_arrays, read_arrays, read_parquet, read_workbook
+from pyspar.tables.request import BadCells
+from pyspar.wording import list_some
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
-
 _PACKAGES = {".parquet": "pyarrow", ".xlsx": "openpyxl"}
-
 _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
-_SAMPLE_BYTES = 1 << 20
-"""The compressed bytes from which the ratio of a gzip file is estimated."""
-_TEXT_BYTES = 50
-"""The bytes of a short Python string, at least, for each value of a text column."""
-_MEMORY_DIVISOR = 4
-"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
+_CHUNK_ROWS = 10_000
+"""The rows of text that are searched at once for the decimal mark."""
+_ONE_GROUP = r"\s*[-+]?[1-9]\d{0,2}\.\d{3}([eE].*)?\s*"
+"""Text that is a number with a decimal point, and another number with a decimal comma."""
+_MAX_EXACT = 1e9
+"""Larger numbers have no reliable thousandths in float64, and are no groups of three digits after one point."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A text column that is read as numbers or dates; cells that are missing or bad are missing values now.
+
+    ``bad`` are rows and texts of the bad cells. ``share`` is the share of numbers among the cells with a value.
+    ``n_marked`` numbers have separators or signs, for example ``example``. ``style`` is None for dates.
+    """
+
+    values: Any
+    bad: tuple[tuple[int, str], ...]
+    share: float = 0.0
+    style: NumberFormat | None = None
+    n_marked: int = 0
+    example: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a file in memory.
+
+    ``notes`` say how the file was read, ``text`` are the text columns that were read as numbers or dates, and
+    ``formats`` are the formats of all columns of numbers.
+    """
+
+    path: Path
+    role: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    text: dict[str, TextColumn]
+    formats: dict[str, NumberFormat]
+
+    def check_cells(
+        self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
+    ) -> tuple[str, ...]:
+        """Raise InputError for bad cells in columns that are used, or return notes if they are imputed.
+
+        The notes also list numbers that were read without their separators and signs.
+        """
+        chosen = {name: column for name, column in self.text.items() if name in used}
+        cells = [(name, row, text) for name, column in chosen.items() for row, text in column.bad]
+        if cells and policy == "stop":
+            raise bad_cells_error(cells, self.path, self.role, label=label)
+        notes = [
+            f"{self.role}: {name}: {column.n_marked:,} numbers with separators or signs, {column.example!r} is "
+            f"read as {parse_number(column.example, column.style or PLAIN):g}"
+            for name, column in chosen.items()
+            if column.n_marked
+        ]
+        notes += [
+            f"{self.role}: {name}: {len(column.bad):,} bad cells are treated as missing "
+            f"({list_some(dict.fromkeys(text for _, text in column.bad), 3, max_length=40)})"
+            for name, column in chosen.items()
+            if column.bad
+        ]
+        return tuple(notes)
 
 
 def check_input(path: Path, role: str) -> None:
@@ -54,6 +122,21 @@ def check_input(path: Path, role: str) -> None:
     check_file(path, role, INPUT_SUFFIXES)
     if suffix_of(path) in _PACKAGES:
         need(_PACKAGES[suffix_of(path)], "cli")
+
+
+def load_table(
+    path: Path, role: str, *, as_text: Collection[str] = (), verbatim: str | None = None,
+    skip: Collection[str] = (), expected: Mapping[str, NumberFormat] | None = None,
+) -> Table:  # fmt: skip
+    """Check and read a file, and read its text columns with mostly numbers or dates as such, except ``skip``.
+
+    ``as_text`` and ``verbatim`` are columns that stay text, as in :func:`read_table`.
+    """
+    check_input(path, role)
+    frame, notes = read_table(path, role, as_text=as_text, verbatim=verbatim)
+    skip = {*as_text, *skip, verbatim or ""}
+    frame, text, formats = convert_text_columns(frame, path, skip=skip, expected=expected)
+    return Table(path, role, frame, notes, text, formats)
 
 
 def read_table(
@@ -64,16 +147,15 @@ def read_table(
     In delimited text, the columns ``as_text`` stay text even if they look like numbers, so that ``007`` stays ``007``.
     The column ``verbatim`` is kept unchanged, including the marks of missing values.
     """
-    where, suffix = describe_file(role, path), suffix_of(path)
+    where = describe_file(role, path)
     notes: tuple[str, ...] = ()
-    if suffix == ".parquet":
-        frame = _read_parquet(path, role)
-    elif suffix == ".xlsx":
-        frame, notes = _read_workbook(path, role, as_text=as_text, verbatim=verbatim)
-    elif has_names(path):
-        frame, notes = _read_delimited(path, role, as_text=as_text, verbatim=verbatim)
+    if suffix_of(path) == ".parquet":
+        frame = read_parquet(path, role)
+    elif not has_names(path):
+        frame = join_arrays(read_arrays(path, role), where)
     else:
-        frame = _join_arrays(_read_arrays(path, role), where)
+        read = read_workbook if suffix_of(path) == ".xlsx" else _read_delimited
+        frame, notes = read(path, role, as_text=as_text, verbatim=verbatim)
     frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
     check_names(frame.columns, where)
     if len(frame) == 0:
@@ -81,11 +163,11 @@ def read_table(
     return frame, notes
 
 
-def read_cells(path: Path, names: Collection[str], *, limit: int | None = None) -> pd.DataFrame:
-    """Return columns of delimited text as they are in the file, without missing values; at most ``limit`` rows."""
+def read_cells(path: Path, names: Collection[str], *, chunksize: int | None = None) -> Any:
+    """Return columns of delimited text as they are in the file, without missing values; or their chunks of rows."""
     return pd.read_csv(
         path, sep=separator_of(path), encoding="utf-8-sig", index_col=False, dtype=str, keep_default_na=False,
-        usecols=lambda name: name in names, nrows=limit,
+        usecols=lambda name: name in names, chunksize=chunksize,
     )  # fmt: skip
 
 
@@ -120,23 +202,18 @@ def _read_delimited(
             keep_default_na=False, na_values=marks,
             dtype={name: str for name in {*as_text, verbatim} if name in header},
         )  # fmt: skip
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, csv.Error) as error:
         if "out of memory" in str(error):
             raise MemoryError(str(error)) from error
-        raise _record_error(where, error) from error
+        reason = shorten_error(error)
+        raise InputError(f"{where}: cannot parse a record ({reason}); look for a quote that is never closed") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{where}: the text is not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8"
         ) from error
-    except csv.Error as error:
-        raise _record_error(where, error) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, PermissionError) as error:
         raise unreadable_file_error(path, role, error, "gzip") from error
     return frame, describe_separator(path, role, separator)
-
-
-def _record_error(where: str, error: Exception) -> InputError:
-    return InputError(f"{where}: cannot parse a record ({shorten_error(error)}); look for a quote that is never closed")
 
 
 def _read_header(path: Path, role: str, separator: str) -> list[str]:
@@ -167,206 +244,151 @@ def _read_header(path: Path, role: str, separator: str) -> list[str]:
     return header
 
 
-def _read_parquet(path: Path, role: str) -> pd.DataFrame:
-    parquet: Any = need("pyarrow.parquet", "cli")
-    try:
-        file = parquet.ParquetFile(path, page_checksum_verification=True)
-        check_names(file.schema_arrow.names, describe_file(role, path))
-        frame = file.read().to_pandas()
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
-        raise unreadable_file_error(path, role, error, "Parquet") from error
-    # pandas stores a named index as a column; an index without a name only counts the rows.
-    named = [name for name in frame.index.names if name is not None]
-    return frame.reset_index(drop=not named)
+def read_number_cells(
+    column: pd.Series[Any], *, prefer_comma: bool = False, decimal_comma: bool | None = None
+) -> TextColumn:
+    """Read a column of text, or of text and numbers, as numbers; with ``decimal_comma`` the decimal mark is known."""
+    cells = column.to_numpy(dtype=object, na_value=None)
+    numeric = np.array([isinstance(cell, (int, float, np.number)) for cell in cells], dtype=bool)
+    counts = Counter(str(cell) for cell, is_number in zip(cells, numeric) if cell is not None and not is_number)
+    style = infer_format(counts, prefer_comma=prefer_comma, decimal_comma=decimal_comma)
+    numbers, bad_texts, share = parse_cells(counts, style)
+    numbers |= dict.fromkeys(bad_texts, np.nan)
+    values = [
+        cell if is_number else np.nan if cell is None else numbers[str(cell)] for cell, is_number in zip(cells, numeric)
+    ]
+    unreadable = set(bad_texts)
+    bad = tuple((row, str(cell)) for row, cell in enumerate(cells) if not numeric[row] and str(cell) in unreadable)
+    share = (share * counts.total() + numeric.sum()) / max(counts.total() + numeric.sum(), 1)
+    marked = [text for text, number in numbers.items() if not np.isnan(number) and not is_plain(text)]
+    if prefer_comma and style == NumberFormat(decimal_comma=True):
+        marked = []  # decimal commas are usual in such a file
+    n_marked = sum(counts[text] for text in marked)
+    return TextColumn(np.array(values, dtype=np.float64), bad, float(share), style, n_marked, next(iter(marked), ""))
 
 
-def _read_workbook(
-    path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read the first sheet of a workbook. Its first row contains the column names."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_entries(archive, path.stat().st_size, describe_file(role, path), compressed=True)
-            if damaged := archive.testzip():  # openpyxl ignores missing entries: without styles, dates become numbers
-                raise zipfile.BadZipFile(f"{damaged} does not match its checksum or its name")
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            sheets = [str(name) for name in book.sheet_names]
-            header = [str(name) for name in pd.read_excel(book, nrows=0).columns]
-            frame = pd.read_excel(
-                book, keep_default_na=False, na_values={name: MISSING_MARKS for name in header if name != verbatim},
-                dtype={name: str for name in {*as_text, verbatim} if name in header},
-            )  # fmt: skip
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # openpyxl raises errors of many types for malformed files
-        raise unreadable_file_error(path, role, error, ".xlsx", "save the sheet as CSV") from error
-    frame = frame.dropna(how="all", ignore_index=False)
-    notes = (f"{role}: the first of {len(sheets)} sheets is read ({sheets[0]!r})",) if len(sheets) > 1 else ()
-    return frame.reset_index(drop=True), notes
+def convert_text_columns(
+    table: pd.DataFrame, path: Path, *, skip: Collection[str] = (), expected: Mapping[str, NumberFormat] | None = None
+) -> tuple[pd.DataFrame, dict[str, TextColumn], dict[str, NumberFormat]]:
+    """Read text columns with mostly numbers as numbers, and set bad cells among numbers and dates to missing.
 
-
-def _read_arrays(path: Path, role: str) -> dict[str, Any]:
-    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X.
-
-    The sizes in all headers are compared with the file and with the free memory before an array is allocated.
+    Return the table, the converted columns, and the formats of all columns of numbers. ``path`` is the file of the
+    table. If its format has types, text that consists of whole numbers only is a code and stays text. ``expected`` are
+    the formats of the source. A decimal mark that no cell of a column proves is that of the source if it is proven
+    there, otherwise that of the other columns, otherwise a comma if semicolons separate the columns.
     """
-    where, size = describe_file(role, path), path.stat().st_size
-    try:
-        if suffix_of(path) == ".npz":
-            with zipfile.ZipFile(path) as archive:
-                entries = check_entries(archive, size, where, compressed=True)
-                headers = {}
-                for name, info in entries.items():
-                    with archive.open(info) as file:
-                        headers[name] = read_npy_header(file, info.file_size)
-                _check_memory(headers.values(), where)
-                return {name.removesuffix(".npy"): read_entry(archive, info) for name, info in entries.items()}
-        with path.open("rb") as file:
-            header = read_npy_header(file, size)
-            if len(header.shape) != 2:
-                raise InputError(
-                    f"{where}: the array must be 2-D (rows x columns), got shape {header.shape}; reshape it"
-                )
-            _check_memory([header], where)
-            file.seek(0)
-            return {"X": np.lib.format.read_array(file, allow_pickle=False)}
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
-        raise array_file_error(path, role, error) from error
+    typed, delimited = not has_header(path), has_header(path) and suffix_of(path) != ".xlsx"
+    prefer_comma = delimited and separator_of(path) == ";"
+    types = pd.api.types
+    formats = {
+        name: PLAIN for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()
+    }
+    floats = [name for name in table.columns if name not in skip and types.is_float_dtype(table[name].dtype)]
+    formats |= _find_decimal_points(table[floats], path) if delimited else {}
+    converted: dict[str, TextColumn] = {}
+    for name in table.columns:
+        column = table[name]
+        if name in skip or not _has_text(column) or (typed and _is_code(column)):
+            continue
+        cells = read_number_cells(column, prefer_comma=prefer_comma)
+        if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
+            converted[name], formats[name] = cells, cells.style
+        elif date_format(column) is None and (dates := read_mostly_dates(column)) is not None:
+            converted[name] = TextColumn(dates[0], tuple((int(row), str(column.iloc[row])) for row in dates[1]))
+    marks = {style.decimal_comma for style in formats.values() if style.proof}
+    for name, style in list(formats.items()):
+        source = (expected or {}).get(name, PLAIN)
+        comma = source.decimal_comma if source.proof else marks == {True} or style.decimal_comma
+        if style.is_unproven and comma != style.decimal_comma:
+            texts = table[name] if name in converted else read_cells(path, [name])[name].replace("", None)
+            converted[name] = read_number_cells(texts, decimal_comma=comma)
+            formats[name] = converted[name].style or PLAIN
+    table = table.copy(deep=False)
+    for name, cells in converted.items():
+        table[name] = cells.values
+    return table, converted, formats
 
 
-def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
-    needed, free = sum(header.n_bytes for header in headers), free_memory()
-    if free is not None and needed > free:
-        raise InputError(
-            f"{where}: the arrays need {needed / 1e9:.3g} GB of memory, but {free / 1e9:.3g} GB are free; save fewer "
-            "rows or columns, or one .npy file for --stream"
-        )
+def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberFormat]:
+    """Return the formats of columns that were read as floats, with a cell that proves the point, or an ambiguous one.
 
-
-def _join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
-    if not arrays:
-        raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")
-    frames = [_to_frame(key, array, len(arrays), where) for key, array in arrays.items()]
-    lengths = {key: len(array) for key, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"{where}: all arrays must have the same length, got {lengths}; save one table per file")
-    return pd.concat(frames, axis=1)
-
-
-def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:
-    if array.ndim not in (1, 2):
-        raise InputError(f"{where}: arrays must be 1-D or 2-D, got {key!r} of shape {array.shape}; remove it")
-    if array.dtype.kind not in "biufUM":
-        raise InputError(
-            f"{where}, array {key!r}: the array must contain real numbers, got dtype {array.dtype}; save it as "
-            "float64, or as Parquet"
-        )
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    stem = "x" if key in ("X", "x") or n_arrays == 1 else key
-    if array.ndim == 1 or (array.shape[1] == 1 and stem != "x"):
-        return pd.DataFrame({key: array.reshape(-1)})
-    return pd.DataFrame(array, columns=[f"{stem}{j}" for j in range(array.shape[1])])
-
-
-def exceeds_memory(path: Path) -> bool:
-    """Return whether a file needs more than a quarter of the free memory."""
-    free = free_memory()
-    return free is not None and path.is_file() and decoded_size(path) > free // _MEMORY_DIVISOR
-
-
-def decoded_size(path: Path) -> int:
-    """Return about how many bytes a file has in memory: as its footer says, or from a sample of compressed text.
-
-    A file that cannot be read has the size on disk; reading it raises an error that names the reason.
+    '1.234' is 1234 with a decimal comma. Values below 1 or from 1,000 on, or with four decimals, exclude it. Otherwise
+    the text of the file decides; it is read until a cell of every column proves the point.
     """
-    suffix, size = suffix_of(path), path.stat().st_size
-    try:
-        if suffix == ".parquet":
-            return _parquet_size(path)
-        if suffix.endswith(".gz"):
-            return int(size * _compression_ratio(path))
-        if suffix in (".npz", ".xlsx"):
-            with zipfile.ZipFile(path) as archive:
-                return sum(entry.file_size for entry in archive.infolist())
-    except MissingExtraError:
-        raise
-    except Exception:  # noqa: BLE001 - damaged files raise errors of many types; the reader reports them
-        return size
-    return size
+    formats = {}
+    for name in numbers.columns:
+        values = numbers[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        fractions = values[np.isfinite(values) & (values != np.floor(values)) & (np.abs(values) < _MAX_EXACT)]
+        thousandths = fractions * 1000.0
+        is_group = (np.abs(fractions) >= 1.0) & (np.abs(fractions) < 1000.0)
+        is_group &= np.abs(thousandths - np.round(thousandths)) < 1e-6
+        formats[name] = PLAIN if is_group.all() else NumberFormat(proof=f"{fractions[~is_group][0]:g}")
+    unclear = {name for name, style in formats.items() if not style.proof}
+    if not unclear:
+        return formats
+    with read_cells(path, unclear, chunksize=_CHUNK_ROWS) as chunks:
+        for cells in chunks:
+            for name in unclear:
+                marked = cells[name][cells[name].str.contains(r"\d\.|\.\d")]
+                is_group = marked.str.fullmatch(_ONE_GROUP)
+                ambiguous = formats[name].ambiguous or next(iter(marked[is_group]), "")
+                formats[name] = NumberFormat(proof=next(iter(marked[~is_group]), ""), ambiguous=ambiguous)
+            unclear = {name for name in unclear if not formats[name].proof}
+            if not unclear:
+                break
+    return formats
 
 
-def free_memory() -> int | None:
-    """Return the free memory in bytes, or None if the system does not report it.
+def _is_code(column: pd.Series[Any]) -> bool:
+    return bool(column.dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all())
 
-    It is the least of the machine's free memory, the limit of the process, and the limit of its container.
+
+def check_formats(
+    source: Mapping[str, NumberFormat],
+    target: Mapping[str, NumberFormat],
+    names: Iterable[str],
+    path: Path,
+    role: str = "target",
+    label: str | None = None,
+) -> None:
+    """Raise InputError if the numbers of a column cannot be compared with those of the source.
+
+    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
+    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
     """
-    known = [size for size in (_machine_memory(), _process_memory(), _container_memory()) if size is not None]
-    return min(known) if known else None
+    for name in names:
+        if name not in source or name not in target:
+            continue
+        ours, theirs = source[name], target[name]
+        where, fix = describe_file(role, path, name), "write the column in the same way in both files"
+        fix += _suggest_ignoring(name, role, label)
+        if ours.percent != theirs.percent:
+            place = f"the {role}" if theirs.percent else "the source"
+            raise InputError(f"{where}: percent signs only in {place}; {fix}")
+        if ours.currency and theirs.currency and ours.currency != theirs.currency:
+            raise InputError(f"{where}: the currency is {theirs.currency}, in the source {ours.currency}; {fix}")
+        has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
+        are_guesses = ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
+        if are_guesses or (ours.decimal_comma != theirs.decimal_comma and has_guess):
+            raise InputError(
+                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so that one of them may "
+                f"be read a thousand times too large or too small; {fix}"
+            )
 
 
-def _parquet_size(path: Path) -> int:
-    parquet: Any = need("pyarrow.parquet", "cli")
-    with parquet.ParquetFile(path) as file:
-        schema, footer = file.schema_arrow, file.metadata
-        rows = int(footer.num_rows)
-        widths = 0
-        for field in schema:
-            try:
-                widths += max(1, field.type.bit_width // 8)
-            except ValueError:  # text, lists and other types of variable length
-                widths += _TEXT_BYTES
-        encoded = sum(int(footer.row_group(j).total_byte_size) for j in range(footer.num_row_groups))
-        return max(rows * widths, encoded)
+def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
+    """Return how the command that reads a file of this role can ignore a column, or '' if it cannot."""
+    if name == label:
+        return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
+    return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
 
 
-def _compression_ratio(path: Path) -> float:
-    with path.open("rb") as file:
-        sample = file.read(_SAMPLE_BYTES)
-    decoder = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    if not sample.startswith(b"\x1f\x8b"):
-        raise gzip.BadGzipFile
-    n_bytes = 0
-    data = sample
-    while data:  # in pieces, so that an extreme ratio does not fill the memory
-        n_bytes += len(decoder.decompress(data, _SAMPLE_BYTES))
-        data = decoder.unconsumed_tail
-    return n_bytes / len(sample)
+def _describe_mark(style: NumberFormat) -> str:
+    reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
+    return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"
 
 
-def _machine_memory() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _process_memory() -> int | None:
-    """Return what the limit on the address space of this process leaves (``ulimit -v``)."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError, IndexError):
-        return None
-    return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
-
-
-def _container_memory() -> int | None:
-    """Return what the limit of a control group leaves (version 2, as in containers)."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
-    except (OSError, ValueError):
-        return None
+def _has_text(column: pd.Series[Any]) -> bool:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    return pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer", "mixed")

@@ -19,13 +19,11 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS
-from pyspar.progress import Progress
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.rows import RowFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.account import DataAccount, Imputed, Inputs
-from pyspar.tables.bad_cells import check_formats
+from pyspar.tables.batch_writer import prediction_file
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
@@ -38,20 +36,24 @@ from pyspar.tables.columns import (
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.input_file import InputFile, fill_missing, open_input, start_reading
-from pyspar.tables.read import describe_separator
-from pyspar.tables.request import Method, Request
-from pyspar.tables.standardise import (
+from pyspar.tables.inputs import DataAccount, Imputed, Inputs
+from pyspar.tables.read import check_formats, describe_separator
+from pyspar.tables.reduce import (
+    InputFile,
     Scale,
     build_fitted_encoder,
     feature_names,
+    fill_missing,
     measure_scale,
     measure_spread,
+    open_input,
     root_mean_square_error,
     select_moments,
     standardise,
+    start_reading,
 )
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, prediction_file
+from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of
+from pyspar.terminal import Progress
 
 
 @dataclass(frozen=True, eq=False)

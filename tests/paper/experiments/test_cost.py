@@ -3,7 +3,7 @@
 from pyspar.paper.experiments import cost
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.runs.run_suite import Options
-from pyspar.progress import SILENT
+from pyspar.terminal import SILENT
 
 
 def test_times_are_measured_in_sequential_runs_that_no_other_suite_trains(monkeypatch):

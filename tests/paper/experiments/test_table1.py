@@ -14,7 +14,7 @@ from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
 from pyspar.paper.experiments.table1 import compute_errors, measure_experiment
 from pyspar.paper.runs.records import read_records
-from pyspar.progress import Lines
+from pyspar.terminal import Lines
 
 
 @pytest.mark.parametrize("experiment", TABLE_1, ids=lambda e: e.name)

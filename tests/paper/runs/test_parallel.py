@@ -17,7 +17,7 @@ from pyspar.paper.runs import parallel
 from pyspar.paper.runs import run as run_module
 from pyspar.paper.runs.parallel import run_parallel
 from pyspar.paper.runs.store import RunFolder, hold_lock
-from pyspar.progress import SILENT, Lines, Silent
+from pyspar.terminal import SILENT, Lines, Silent
 
 pytest.importorskip("torch")
 

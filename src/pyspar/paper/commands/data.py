@@ -10,8 +10,7 @@ import typer
 
 from pyspar.errors import InputError
 from pyspar.paper.commands import show_data
-from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors, print_json, printable
+from pyspar.terminal import handle_errors, print_json, printable, show_progress
 
 app = typer.Typer(
     name="data",

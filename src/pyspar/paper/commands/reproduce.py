@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from pyspar.paper.commands import show_results
-from pyspar.progress import show_progress
-from pyspar.terminal import handle_errors, print_json
+from pyspar.terminal import handle_errors, print_json, show_progress
 
 
 class Device(StrEnum):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.progress import Lines, Progress, show_progress
+from pyspar.terminal import Lines, Progress, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.output.tables import Result, Sheet

@@ -10,7 +10,7 @@ from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options, SuiteRecords
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 
 class SuiteKind(Protocol):

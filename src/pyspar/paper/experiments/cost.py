@@ -23,7 +23,7 @@ from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 METRIC = "seconds"
 BASE = "ERM"

@@ -17,7 +17,7 @@ from pyspar.paper.runs.metrics import metric_title
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:

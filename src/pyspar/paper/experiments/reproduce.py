@@ -16,7 +16,7 @@ from pyspar.paper.output.tables import Result, format_csv, format_result, write_
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options
 from pyspar.paper.runs.store import RunFolder
-from pyspar.progress import SILENT, Progress
+from pyspar.terminal import SILENT, Progress
 
 KINDS = {
     "synthetic": "pyspar.paper.experiments.table1",

@@ -22,7 +22,7 @@ from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 METRIC = "validation mse"
 draw_figures = methods.draw_figures

@@ -17,7 +17,7 @@ from pyspar.paper.runs.records import Record, append_records, describe_machine, 
 from pyspar.paper.runs.registry import recipe_of
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.progress import SILENT, Progress
+from pyspar.terminal import SILENT, Progress
 
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
 """The paper's methods, and their names in ``RECIPES``."""

@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from pyspar.paper.runs.run import Outcome, Run, record_failure, run_one
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 _EXIT_SECONDS = 5.0  # between the end of a pipe and the exit of its process
 

@@ -16,7 +16,7 @@ from pyspar.paper.runs.records import Record, append_records, current_provenance
 from pyspar.paper.runs.run import Outcome, Run
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.tasks import choose_available
-from pyspar.progress import Progress
+from pyspar.terminal import Progress
 
 MAX_SEEDS = 1000
 """All seeds of a run are trained as one computation, which has to fit into memory."""

@@ -24,7 +24,7 @@ from pyspar.paper.training.inference import compute_validation, copy_to_device
 from pyspar.paper.training.random_numbers import OwnRandomNumbers
 from pyspar.paper.training.replica import Replica
 from pyspar.paper.training.results import EpochRecord, Trained, TrainingError
-from pyspar.progress import Progress, show_progress
+from pyspar.terminal import Progress, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.data.task import ShiftTask

@@ -13,9 +13,12 @@ from sklearn.linear_model import LinearRegression
 
 import pyspar
 from pyspar import BayesSpARRegressor
-from pyspar.progress import Lines
-from pyspar.tables import input_file
-from pyspar.tables.jobs import Request, adapt_files, inspect_files, summarize_file
+from pyspar.tables import reduce
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inspect import inspect_files
+from pyspar.tables.request import Request
+from pyspar.tables.summarize import summarize_file
+from pyspar.terminal import Lines
 
 COLUMNS = ["area", "garden"]
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -23,7 +26,7 @@ NUMBERS = ["area", "garden", "lift", "price"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(input_file, "open_rows", partial(input_file.open_rows, batch_bytes=1000))
+    monkeypatch.setattr(reduce, "open_rows", partial(reduce.open_rows, batch_bytes=1000))
 
 
 def standardised(source, target):

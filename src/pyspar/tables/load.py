@@ -1,9 +1,12 @@
-"""Two files in memory: read, checked, and encoded with the preprocessing of the source."""
+"""Load the two files of a command: read, checked, and encoded with the preprocessing of the source.
+
+This module loads tables in memory; ``streamed`` reads files in batches.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
-from pyspar.progress import Progress
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
     describe_file,
@@ -27,10 +30,11 @@ from pyspar.sources.files.header import (
 )
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
-from pyspar.tables.account import DataAccount, Fit, Imputed, Inputs
-from pyspar.tables.bad_cells import Table, load_table
 from pyspar.tables.columns import (
+    MISSING_CATEGORY,
     Selection,
+    as_numbers,
+    as_words,
     build_encoder,
     check_drop,
     check_features,
@@ -40,11 +44,13 @@ from pyspar.tables.columns import (
     list_raw_columns,
     select_features,
 )
-from pyspar.tables.encode import ISO, MISSING_CATEGORY, as_days, as_numbers, as_words, date_format, date_like_form
+from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.inputs import DataAccount, Fit, Imputed, Inputs
 from pyspar.tables.label_file import add_labels
-from pyspar.tables.read import check_input, has_names
-from pyspar.tables.request import Request
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, write_predictions
+from pyspar.tables.read import Table, check_formats, check_input, has_names, load_table
+from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of, write_predictions
+from pyspar.tables.streamed import open_files
+from pyspar.terminal import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,50 +81,42 @@ class MemoryTarget:
         return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
 
 
-def load_files(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
-    """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """The rows of the source, its labels and features, and the formats of its numbers."""
+
+    frame: pd.DataFrame
+    y: Any
+    label: str
+    selection: Selection
+    formats: dict[str, NumberFormat]
+    notes: tuple[str, ...]
+
+
+def load_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
+    """Read and encode both files: in memory, or in batches if they are too large or are Moments."""
+    if request.is_streamed:
+        return open_files(request, progress, method=method, output=output)
+    return load_tables(request, progress)
+
+
+def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
+    """Read, check and encode both files in memory. Without ``fit_groups`` the source needs no groups."""
     for path, role in ((request.source, "source"), (request.target, "target")):
         check_input(path, role)
     progress.start("read", "reading the source")
-    read = _load(request, request.source, "source", as_text=request.categories)
-    label = find_label(
-        list(read.frame.columns), request.source, request.label, lambda: _has_column(request.target, request.label)
-    )
-    check_identity(request.identity, label)
-    source, y = _source_labels(read, label, request)
-    selection = select_features(
-        source, label=label, identity=request.identity, features=request.features, drop=request.drop,
-        categories=request.categories, others=(request.groups, request.cost),
-    )  # fmt: skip
-    source_notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
-    _check_numbers(source, selection.numeric, request.source, "source")
+    source = _load_source(request)
     progress.finish("read")
-
     progress.start("read", "reading the target")
-    formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
-    target, labels, target_notes, label_notes = _load_target(request, source, label, selection, formats)
+    target, labels, target_notes, label_notes = _load_target(request, source)
     progress.finish("read")
 
     progress.start("encode", "encoding the columns")
-    used = list(selection.names)
-    encoder = build_encoder(source, selection).fit(source[used])
-    encoder.formats_ = formats
+    used = list(source.selection.names)
+    encoder, X = _fit_encoder(source)
     columns = list_raw_columns(encoder)
-    X = _encode(encoder, source[used], columns, "source")
-    Z = _encode(encoder, target[used], columns, "target")
-    known = {*source.columns, label, request.identity, request.groups, request.cost, *request.drop}
-    account = DataAccount(
-        label=label,
-        n_source=len(source),
-        n_target=len(target),
-        n_numeric=len(selection.numeric),
-        n_categorical=len(selection.categorical),
-        n_date=len(selection.date),
-        n_encoded=X.shape[1],
-        imputed=_list_imputed(encoder, selection, source, target),
-        ignored=selection.ignored + list_extra_columns(target.columns, known),
-        unseen=find_unseen(encoder, target[used]) if selection.categorical else NO_UNSEEN_ROWS,
-    )
+    Z = _encode(encoder, target[used], "target")
+    account = _describe_columns(request, source, target, encoder, X.shape[1])
     progress.finish("encode")
     empty = [
         f"{name}: missing in every target row; all rows were imputed with the same value"
@@ -126,34 +124,79 @@ def load_files(request: Request, progress: Progress, *, fit_groups: bool = True)
         if target[name].isna().all()
     ]
     ids = None if request.identity is None else target[request.identity]
-    groups = read_groups(source, request.groups, request.source) if fit_groups else None
-    notes = (*empty, *source_notes, *target_notes, *selection.notes, *label_notes)
+    groups = read_groups(source.frame, request.groups, request.source) if fit_groups else None
     return Inputs(
-        make_fit(X, y, groups), MemoryTarget(Z, labels, ids, target), columns, account, notes, lambda: encoder
+        _make_fit(X, source.y, groups),
+        MemoryTarget(Z, labels, ids, target),
+        columns,
+        account,
+        (*empty, *source.notes, *target_notes, *source.selection.notes, *label_notes),
+        lambda: encoder,
     )
 
 
-def _load_target(
-    request: Request, source: pd.DataFrame, label: str, selection: Selection, formats: dict[str, NumberFormat]
-) -> tuple[pd.DataFrame, Any, tuple[str, ...], tuple[str, ...]]:
-    """Read the target and compare it with the source; return its rows, its labels, and notes about each.
+def fit_source(request: Request, regressor: Any) -> Pipeline:
+    """Fit preprocessing and regressor to the source. The target is not read."""
+    check_input(request.source, "source")
+    source = _load_source(request)
+    check_drop(request.drop, source.frame.columns, label=source.label, identity=request.identity)
+    encoder, X = _fit_encoder(source)
+    return Pipeline([("columns", encoder), ("regressor", regressor.fit(X, source.y))])
 
-    ``formats`` are the formats of the numbers in the source.
-    """
-    path = request.target
-    read = _load(request, path, "target", as_text=selection.categorical, expected=formats)
-    target = _rename_arrays(read.frame, path, source, request.source, label)
-    check_drop(request.drop, (*source.columns, *target.columns), label=label, identity=request.identity)
-    _check_target(target, path, selection, source, identity=request.identity)
+
+def _load_source(request: Request) -> _Source:
+    """Read the source, and choose its label and features."""
+    read = _load(request, request.source, "source", request.categories)
+    label = find_label(
+        list(read.frame.columns), request.source, request.label, lambda: _has_column(request.target, request.label)
+    )
+    check_identity(request.identity, label)
+    frame, y = _source_labels(read, label, request)
+    selection = select_features(
+        frame, label=label, identity=request.identity, features=request.features, drop=request.drop,
+        categories=request.categories, others=(request.groups, request.cost),
+    )  # fmt: skip
+    notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
+    _check_numbers(frame, selection.numeric, request.source, "source")
+    formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
+    return _Source(frame, y, label, selection, formats, notes)
+
+
+def _load_target(request: Request, source: _Source) -> tuple[pd.DataFrame, Any, tuple[str, ...], tuple[str, ...]]:
+    """Read the target and compare it with the source; return its rows, its labels, and notes about each."""
+    path, label, selection, formats = request.target, source.label, source.selection, source.formats
+    read = _load(request, path, "target", selection.categorical, formats)
+    target = _rename_arrays(read.frame, path, source.frame, request.source, label)
+    check_drop(request.drop, (*source.frame.columns, *target.columns), label=label, identity=request.identity)
+    _check_target(target, path, selection, source.frame, identity=request.identity)
     notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
-    read.check_formats(formats, formats, label=label)
+    check_formats(formats, read.formats, formats, path, label=label)
     labels, label_notes = _target_labels(target, path, label)
     if request.labels is not None:
         labels = add_labels(labels, request.labels, label, target, formats)
     return target, labels, (*read.notes, *notes), label_notes
 
 
-def make_fit(X: Any, y: Any, groups: Any) -> Fit:
+def _describe_columns(
+    request: Request, source: _Source, target: pd.DataFrame, encoder: ColumnTransformer, n_encoded: int
+) -> DataAccount:
+    selection = source.selection
+    known = {*source.frame.columns, source.label, request.identity, request.groups, request.cost, *request.drop}
+    return DataAccount(
+        label=source.label,
+        n_source=len(source.frame),
+        n_target=len(target),
+        n_numeric=len(selection.numeric),
+        n_categorical=len(selection.categorical),
+        n_date=len(selection.date),
+        n_encoded=n_encoded,
+        imputed=_list_imputed(encoder, selection, source.frame, target),
+        ignored=selection.ignored + list_extra_columns(target.columns, known),
+        unseen=find_unseen(encoder, target[list(selection.names)]) if selection.categorical else NO_UNSEEN_ROWS,
+    )
+
+
+def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
     """Return a function that fits an estimator to the encoded source, with groups if there are any."""
 
     def fit(estimator: Any) -> Any:
@@ -185,12 +228,7 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
 
 
 def _load(
-    request: Request,
-    path: Path,
-    role: str,
-    *,
-    as_text: Collection[str],
-    expected: Mapping[str, NumberFormat] | None = None,
+    request: Request, path: Path, role: str, as_text: Collection[str], expected: dict[str, NumberFormat] | None = None
 ) -> Table:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
     skip = {*request.drop, request.groups or ""}
@@ -277,7 +315,7 @@ def _check_target(
     _check_numbers(target, selection.numeric, path, "target")
     for name in selection.date:
         try:
-            as_days(target[name], date_format(source[name]), _suggest_fix(name))
+            as_days(target[name], date_format(source[name]), f"correct the values, or {suggest_drop([name])}")
         except InputError as error:
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
@@ -305,13 +343,9 @@ def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: 
 
 def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
     try:
-        return as_numbers(column, fix or _suggest_fix(str(column.name)))
+        return as_numbers(column, fix or f"correct the values, or {suggest_drop([str(column.name)])}")
     except InputError as error:
         raise InputError(f"{describe_file(role, path)}, {error}") from error
-
-
-def _suggest_fix(name: str) -> str:
-    return f"correct the values, or {suggest_drop([name])}"
 
 
 def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
@@ -324,13 +358,22 @@ def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct th
         )
 
 
-def _encode(encoder: ColumnTransformer, table: pd.DataFrame, columns: Sequence[str], role: str) -> Any:
+def _fit_encoder(source: _Source) -> tuple[ColumnTransformer, Any]:
+    """Return the preprocessing of the source, and its encoded features."""
+    rows = source.frame[list(source.selection.names)]
+    encoder = build_encoder(source.frame, source.selection).fit(rows)
+    encoder.formats_ = source.formats
+    return encoder, _encode(encoder, rows, "source")
+
+
+def _encode(encoder: ColumnTransformer, table: pd.DataFrame, role: str) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         encoded = encoder.transform(table)
     bad = np.flatnonzero(~np.isfinite(encoded).all(axis=0))
     if bad.size:
         raise InputError(
-            f"{role}, column {columns[int(bad[0])]!r}: the values are too large to standardise; rescale the column"
+            f"{role}, column {list_raw_columns(encoder)[int(bad[0])]!r}: the values are too large to standardise; "
+            "rescale the column"
         )
     return encoded
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from pyspar import InputError
-from pyspar.tables import watching
-from pyspar.tables.jobs import Request, adapt_files
-from pyspar.tables.watching import WatchRequest, list_files, watch_files
+from pyspar.tables import watch
+from pyspar.tables.adapt import adapt_files
+from pyspar.tables.request import Request
+from pyspar.tables.watch import WatchRequest, list_files, watch_files
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_files_that_appear_later_are_read_when_their_size_is_stable(folder, monk
         elif len(pauses) == 6:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr(watch.time, "sleep", sleep)
     seen = []
 
     def collect():
@@ -68,6 +69,20 @@ def test_files_that_appear_later_are_read_when_their_size_is_stable(folder, monk
         collect()
     assert seen == [("a.csv", 1, ""), ("b.csv", 1, ""), ("c.csv", 4, "")]
     assert set(pauses) == {0.5}
+
+
+def test_the_first_batch_after_a_source_is_read_like_every_other_batch(folder, target):
+    """Its message must not suggest options of spar adapt, which spar watch does not have."""
+    bad = target.drop(columns="price").astype({"area": object})
+    bad.loc[0, "area"] = "large"
+    bad.to_csv(folder / "bad.csv", index=False)
+    files = (folder / "bad.csv", folder / "inbox" / "a.csv")
+    first, second = watch_files(WatchRequest(folder / "source.csv", files, "price", once=True, identity="home"))
+    assert first.state is None
+    assert "batch" in first.error
+    assert "'large'" in first.error
+    assert "--" not in first.error
+    assert second.state.rows == 60
 
 
 def test_a_bad_file_is_reported_and_the_watch_goes_on(folder):

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.progress import SILENT
-from pyspar.tables.in_memory import load_files
+from pyspar.tables.load import load_files
 from pyspar.tables.request import Request
+from pyspar.terminal import SILENT
 
 FORMATS = ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"]
 
@@ -151,9 +151,9 @@ def test_an_id_column_of_the_target_alone_is_enough(load, source, target):
 
 
 def test_values_that_overflow_when_standardised_are_refused(load, source, target, monkeypatch):
-    from pyspar.tables import in_memory
+    from pyspar.tables import load as module
 
-    monkeypatch.setattr(in_memory, "MAX_MAGNITUDE", np.inf)
+    monkeypatch.setattr(module, "MAX_MAGNITUDE", np.inf)
     target.loc[0, "area"] = 1.7e308
     source["area"] *= 1e-20
     with pytest.raises(InputError, match="target, column 'area'"):

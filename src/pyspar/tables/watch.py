@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.correction import TargetCorrection
@@ -18,10 +17,9 @@ from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
-from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import suffix_of, suggest_column
-from pyspar.tables.encode import as_numbers
-from pyspar.tables.in_memory import load_files
+from pyspar.tables.columns import as_numbers
+from pyspar.tables.load import fit_source
 from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
 from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
@@ -102,15 +100,29 @@ class WatchRequest:
             raise InputError(f"--seconds must be above 0, got {self.seconds:g}")
 
 
-def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[WatchAccount]:
+def watch_files(request: WatchRequest) -> Iterator[WatchAccount]:
     """Yield an account of each batch, in the order of the file names; files that appear later come later.
 
     A file that cannot be used is reported and left out. Without ``once`` the iterator ends only if it is stopped, or
     if there is no folder to watch.
     """
     request.check()
-    watch: TargetWatch | None = None
-    warnings: list[str] = []
+    model = _fit_model(request)
+    with collect_warnings() as warnings:
+        watch = TargetWatch(model, limit=request.limit, window=request.window)
+    for path in _wait_for_files(request):
+        try:
+            batch, labels, notes = _read_batch(model, path, request)
+            state = watch.update(batch, labels)
+        except (InputError, ValueError, TypeError) as error:
+            yield WatchAccount(path, None, str(error))
+        else:
+            yield WatchAccount(path, state, notes=(*warnings, *notes, *describe_unseen(model, batch)))
+            warnings = []
+
+
+def _wait_for_files(request: WatchRequest) -> Iterator[Path]:
+    """Yield each file once, when its size has not changed between two readings of its folder."""
     used: set[Path] = set()
     sizes: dict[Path, int] = {}
     while True:
@@ -118,22 +130,9 @@ def watch_files(request: WatchRequest, progress: Progress = SILENT) -> Iterator[
             size = path.stat().st_size if path.exists() else 0
             is_settled = request.once or path in request.paths or sizes.get(path) == size
             sizes[path] = size
-            if path in used or not is_settled:
-                continue
-            used.add(path)
-            try:
-                if watch is None:
-                    model = _fit_model(request, path, progress)
-                    with collect_warnings() as warnings:
-                        watch = TargetWatch(model, limit=request.limit, window=request.window)
-                batch, labels, notes = _read_batch(watch.model, path, request)
-                state = watch.update(batch, labels)
-                yield WatchAccount(path, state, notes=(*warnings, *notes, *describe_unseen(watch.model, batch)))
-                warnings = []
-            except (InputError, ValueError, TypeError) as error:
-                if watch is None:
-                    raise
-                yield WatchAccount(path, None, str(error))
+            if is_settled and path not in used:
+                used.add(path)
+                yield path
         if request.once or not any(path.is_dir() for path in request.paths):
             return
         time.sleep(request.seconds)
@@ -164,8 +163,8 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
-    """Return the saved model, or a fit on the source; the first batch determines how its columns are compared."""
+def _fit_model(request: WatchRequest) -> Any:
+    """Return the saved model, or a fit on the source."""
     if request.model.suffix.lower() == ".skops":
         model = load_model(request.model)
         if isinstance(model, TargetCorrection) or hasattr(list_layers(model)[-1], "drift_"):
@@ -174,10 +173,8 @@ def _fit_model(request: WatchRequest, first: Path, progress: Progress) -> Any:
                 "--use-target-labels"
             )
         return model
-    inputs = load_files(
-        Request(request.model, first, request.label, identity=request.identity, drop=request.drop), progress
-    )
-    return Pipeline([("columns", inputs.make_encoder()), ("regressor", inputs.fit(BayesSpARRegressor()))])
+    source = Request(request.model, request.paths[0], request.label, identity=request.identity, drop=request.drop)
+    return fit_source(source, BayesSpARRegressor())
 
 
 def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:

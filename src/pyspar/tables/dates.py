@@ -1,0 +1,160 @@
+"""Dates of a table: the formats that are read, and dates as days and as parts of the year, week and day."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from pyspar.errors import InputError
+
+ISO = "YYYY-MM-DD"
+_DATE_FORMATS = {
+    ISO: (r"\d{4}-\d{1,2}(-\d{1,2}.*)?", "ISO8601"),
+    "YYYY/MM/DD": (r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    "DD.MM.YYYY": (r"\d{1,2}\.\d{1,2}\.\d{4}", "%d.%m.%Y"),
+}
+"""The date formats that are read, each with a pattern and a strptime format. 03/04/2021 is ambiguous and not read."""
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE_LIKE = (
+    r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|"
+    rf"\d{{1,2}}[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})([ T].*)?"
+)
+_MICROSECONDS_PER_DAY = 86_400_000_000.0
+_DAYS_PER_YEAR = 365.2425
+_DATE_PARTS = ("days", "year_sin", "year_cos", "weekday_sin", "weekday_cos", "hour_sin", "hour_cos")
+
+
+def as_days(column: pd.Series[Any], layout: str | None = None, fix: str | None = None) -> NDArray[np.float64]:
+    """Return dates as days since 1970 in UTC, with NaN for missing dates. Text must have the date format ``layout``."""
+    layout = layout or date_format(column) or ISO
+    expected = f"a date in the format {layout}"
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        stamps = pd.to_datetime(column, utc=True)
+    elif pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
+        raise value_error(column, column.notna().to_numpy(), expected, fix)
+    else:
+        stamps = _parse_dates(column, layout)
+    invalid = (stamps.isna() & column.notna()).to_numpy()
+    if invalid.any():
+        raise value_error(column, invalid, expected, fix)
+    micro = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / _MICROSECONDS_PER_DAY)
+
+
+def date_format(column: pd.Series[Any]) -> str | None:
+    """Return the format in which all values of a text column are dates, or None.
+
+    Digits alone ('2024') are not dates, because they are more often a code.
+    """
+    values = _text_values(column)
+    for layout, (pattern, _) in _DATE_FORMATS.items():
+        if _all_match(values, pattern):
+            return layout if bool(_parse_dates(values, layout).notna().all()) else None
+    return None
+
+
+def date_like_form(column: pd.Series[Any]) -> tuple[str, bool] | None:
+    """Return the separator of text that looks like dates, and whether the year comes first; otherwise None."""
+    values = _text_values(column)
+    if not _all_match(values, _DATE_LIKE):
+        return None
+    start = str(values.iloc[0])
+    if start[0].isalpha():
+        return "", False
+    year_first = start[:4].isdigit()
+    return start[4] if year_first else start.lstrip("0123456789")[0], year_first
+
+
+def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[np.intp]] | None:
+    """Return a text column of which most values are dates in one format, and the rows of the others; otherwise None.
+
+    The other values are missing in the returned column.
+    """
+    values = _text_values(column)
+    for layout, (pattern, _) in _DATE_FORMATS.items():
+        matches = values.str.fullmatch(pattern)
+        if 2 * int(matches.sum()) > len(values):
+            valid = column.notna() & _parse_dates(column, layout).notna()
+            return column.where(valid, None), np.flatnonzero((~valid & column.notna()).to_numpy())
+    return None
+
+
+class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Split one date column into days since the mean date of the source, and sine and cosine of year, week and day.
+
+    Parts that are constant in the source are omitted. A missing date is NaN in every part.
+    """
+
+    def __init__(self, dtype: str = "float64") -> None:
+        self.dtype = dtype
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+        self.n_features_in_ = 1
+        self.name_ = str(X.columns[0])
+        self.form_ = date_format(X.iloc[:, 0]) or ""  # empty if the file stores dates as dates
+        days = as_days(X.iloc[:, 0], self.form_)
+        self.origin_ = float(np.nanmean(days))
+        parts = _split_dates(days, self.origin_)
+        # A smaller range than 1e-9 is the rounding error of an angle.
+        self.parts_ = [part for part in _DATE_PARTS if np.nanmax(parts[part]) - np.nanmin(parts[part]) > 1e-9]
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        parts = _split_dates(as_days(X.iloc[:, 0], self.form_), self.origin_)
+        return np.column_stack([parts[part] for part in self.parts_]).astype(self.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        return np.asarray([f"{self.name_}_{part}" for part in self.parts_], dtype=object)
+
+
+def _split_dates(days: Any, origin: float) -> dict[str, Any]:
+    # Day 0 of 1970 was a Thursday; this only shifts the phase.
+    angles = {"year": days / _DAYS_PER_YEAR, "weekday": np.floor(days) / 7.0, "hour": days - np.floor(days)}
+    parts = {"days": days - origin}
+    for name, turns in angles.items():
+        parts[f"{name}_sin"], parts[f"{name}_cos"] = np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)
+    return parts
+
+
+def _text_values(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the values of a text column, or an empty series for other columns."""
+    values = column.dropna()
+    text = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.infer_dtype(values) == "string"
+    return values.astype(str) if text else values[:0]
+
+
+def _all_match(values: pd.Series[Any], pattern: str) -> bool:
+    """Return whether all values match a pattern. The first value decides most columns."""
+    return (
+        len(values) > 0
+        and re.fullmatch(pattern, values.iloc[0]) is not None
+        and bool(values.str.fullmatch(pattern).all())
+    )
+
+
+def _parse_dates(column: pd.Series[Any], layout: str) -> pd.Series[Any]:
+    pattern, strptime = _DATE_FORMATS[layout]
+    values = column.astype(object)
+    # The ISO8601 format of pandas accepts other formats too, so the pattern is checked first.
+    text = values.map(lambda value: isinstance(value, str))
+    valid = ~text | values.where(text, "").str.fullmatch(pattern)
+    return pd.to_datetime(values.where(column.notna() & valid, None), format=strptime, errors="coerce", utc=True)
+
+
+def value_error(
+    column: pd.Series[Any], invalid: NDArray[np.bool_], expected: str, fix: str | None = None
+) -> InputError:
+    """Return an InputError for the first invalid value of a column, with the number of invalid values."""
+    row = int(np.flatnonzero(invalid)[0])
+    name = str(column.name)
+    count = f"{int(invalid.sum())} of {len(column)} values; the first row is 0"
+    # A saved model is also used from Python, where the command line's --drop does not exist.
+    fix = fix or "correct the values, or drop the column before fitting"
+    return InputError(f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}); {fix}")

@@ -1,0 +1,136 @@
+"""The work of ``spar label``: choose the rows of the target to label first, for a source or a saved model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyspar.errors import InputError
+from pyspar.estimators.label_choice import LabelChoice, rows_to_label
+from pyspar.estimators.spar import BayesSpARRegressor
+from pyspar.io.models import load
+from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.tables.columns import as_numbers, check_features
+from pyspar.tables.inputs import DataAccount
+from pyspar.tables.label_file import add_labels, write_rows_to_label
+from pyspar.tables.load import load_tables, read_groups
+from pyspar.tables.predict import find_formats_of, find_label_of, load_rows_for
+from pyspar.tables.request import Request, check_path, report_write_errors, write_files
+from pyspar.terminal import SILENT, Progress
+
+
+@dataclass(frozen=True)
+class LabelAccount:
+    """The result of ``spar label``: the chosen rows of the target. ``n_known`` rows have a label already.
+
+    ``data`` is None for a saved model, whose source is not read.
+    """
+
+    label: str
+    n_target: int
+    data: DataAccount | None
+    choice: LabelChoice
+    n_known: int
+    notes: tuple[str, ...]
+    output: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """A model, the rows of the target as it predicts them, their labels or None, and all columns of the target."""
+
+    model: Any
+    rows: Any
+    labels: Any
+    table: pd.DataFrame
+    label: str
+    data: DataAccount | None
+    notes: tuple[str, ...]
+
+
+def label_files(
+    request: Request,
+    *,
+    n: int = 10,
+    output: Path | None = None,
+    safe_csv: bool = False,
+    progress: Progress = SILENT,
+) -> LabelAccount:
+    """Choose the rows of the target whose labels are the most useful, and write them with an empty label column.
+
+    The source of the request may be a saved model.
+    """
+    request.check()
+    if output is not None:
+        check_path(output, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target))
+    if n < 1:
+        raise InputError(f"--rows must be at least 1, got {n}")
+    if request.is_streamed:
+        raise InputError("spar label needs the rows in memory; pass files of rows that fit, without --stream")
+    is_model = request.source.suffix.lower() == ".skops"
+    target = _load_for_model(request) if is_model else _load_and_fit(request, progress)
+    progress.start("fit", "choosing rows")
+    n_rows = len(target.table)
+    known = np.flatnonzero(np.zeros(n_rows, bool) if target.labels is None else ~np.isnan(target.labels))
+    costs = _read_costs(target.table, request.cost, request.target)
+    groups = read_groups(target.table, request.groups, request.target, "target")
+    n_free = n_rows - len(known) if costs is None else int((~np.isnan(np.delete(costs, known))).sum())
+    if n > n_free:
+        raise InputError(f"--rows must be at most {n_free}, the target rows that can be labelled, got {n}")
+    choice = rows_to_label(target.model, target.rows, n, groups=groups, cost=costs, exclude=known)
+    progress.finish("fit")
+    if output is not None:
+        with write_files(output) as (temporary,), report_write_errors(output):
+            write_rows_to_label(
+                request.target, target.table, choice.rows, choice.reasons, target.label, temporary, safe_csv=safe_csv
+            )
+    return LabelAccount(target.label, n_rows, target.data, choice, len(known), target.notes, output)
+
+
+def _load_and_fit(request: Request, progress: Progress) -> _Candidates:
+    """Load both files, and adapt a fit on the source to the target."""
+    inputs = load_tables(request, progress, fit_groups=False)
+    target: Any = inputs.target
+    model = inputs.fit(BayesSpARRegressor()).adapt(target.features)
+    return _Candidates(
+        model, target.features, target.labels, target.table, inputs.data.label, inputs.data, inputs.notes
+    )
+
+
+def _load_for_model(request: Request) -> _Candidates:
+    """Load the target for a saved model, as ``spar predict`` does."""
+    options = {"--drop": request.drop, "--category": request.categories, "--drop-unlabelled": request.drop_unlabelled}
+    for option, value in {**options, "--features": request.features != "all"}.items():
+        if value:
+            raise InputError(f"{option} is not available with a saved model, whose columns are chosen already")
+    model = load(request.source)
+    label = request.label or find_label_of(model)
+    if label is None:
+        raise InputError(f"{str(request.source)!r} does not store the name of its label; add --label")
+    table, used, notes = load_rows_for(
+        model, request.target, "target", identity=request.identity, label=label, bad_cells=request.bad_cells
+    )
+    frame = table.frame
+    check_features(list(frame.columns), used, describe_file("target", request.target))
+    labels = as_numbers(frame[label]).astype(np.float64) if label in frame.columns else None
+    if request.labels is not None:
+        labels = add_labels(labels, request.labels, label, frame, find_formats_of(model))
+    return _Candidates(model, frame[used], labels, frame, label, None, notes)
+
+
+def _read_costs(table: Any, name: str | None, path: Path) -> Any:
+    """Return the cost of a label of each row, NaN where it is missing, or None without a column."""
+    if name is None:
+        return None
+    if name not in table.columns:
+        raise InputError(
+            f"{describe_file('target', path)}: no --cost column {name!r}; {suggest_column(name, table.columns)}"
+        )
+    costs = as_numbers(table[name]).astype(np.float64)
+    if (costs <= 0.0).any() or not np.isfinite(costs).any():
+        raise InputError(f"{describe_file('target', path, name)}: costs must be above 0; leave out rows by empty costs")
+    return costs

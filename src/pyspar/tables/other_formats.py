@@ -1,0 +1,134 @@
+"""Read Parquet files, workbooks and numpy arrays into a data frame.
+
+The columns of a 2-D array are named x0, x1, ...; in an .npz file those of the array ``X`` too, those of another array
+``A`` are A0, A1, ..., and a 1-D array is one column with the name of its key.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyspar.errors import InputError, need
+from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_header
+from pyspar.sources.files.header import (
+    MISSING_MARKS,
+    check_names,
+    describe_file,
+    suffix_of,
+    unreadable_file_error,
+)
+from pyspar.sources.files.npy import array_file_error
+from pyspar.tables.request import free_memory
+
+
+def read_parquet(path: Path, role: str) -> pd.DataFrame:
+    """Read a Parquet file. A named index is a column."""
+    parquet: Any = need("pyarrow.parquet", "cli")
+    try:
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        check_names(file.schema_arrow.names, describe_file(role, path))
+        frame = file.read().to_pandas()
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
+        raise unreadable_file_error(path, role, error, "Parquet") from error
+    # pandas stores a named index as a column; an index without a name only counts the rows.
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(drop=not named)
+
+
+def read_workbook(
+    path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read the first sheet of a workbook. Its first row contains the column names."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_entries(archive, path.stat().st_size, describe_file(role, path), compressed=True)
+            if damaged := archive.testzip():  # openpyxl ignores missing entries: without styles, dates become numbers
+                raise zipfile.BadZipFile(f"{damaged} does not match its checksum or its name")
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            sheets = [str(name) for name in book.sheet_names]
+            header = [str(name) for name in pd.read_excel(book, nrows=0).columns]
+            frame = pd.read_excel(
+                book, keep_default_na=False, na_values={name: MISSING_MARKS for name in header if name != verbatim},
+                dtype={name: str for name in {*as_text, verbatim} if name in header},
+            )  # fmt: skip
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # openpyxl raises errors of many types for malformed files
+        raise unreadable_file_error(path, role, error, ".xlsx", "save the sheet as CSV") from error
+    frame = frame.dropna(how="all", ignore_index=False)
+    notes = (f"{role}: the first of {len(sheets)} sheets is read ({sheets[0]!r})",) if len(sheets) > 1 else ()
+    return frame.reset_index(drop=True), notes
+
+
+def read_arrays(path: Path, role: str) -> dict[str, Any]:
+    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X.
+
+    The sizes in all headers are compared with the file and with the free memory before an array is allocated.
+    """
+    where, size = describe_file(role, path), path.stat().st_size
+    try:
+        if suffix_of(path) == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                entries = check_entries(archive, size, where, compressed=True)
+                headers = {}
+                for name, info in entries.items():
+                    with archive.open(info) as file:
+                        headers[name] = read_npy_header(file, info.file_size)
+                _check_memory(headers.values(), where)
+                return {name.removesuffix(".npy"): read_entry(archive, info) for name, info in entries.items()}
+        with path.open("rb") as file:
+            header = read_npy_header(file, size)
+            if len(header.shape) != 2:
+                raise InputError(
+                    f"{where}: the array must be 2-D (rows x columns), got shape {header.shape}; reshape it"
+                )
+            _check_memory([header], where)
+            file.seek(0)
+            return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
+        raise array_file_error(path, role, error) from error
+
+
+def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
+    needed, free = sum(header.n_bytes for header in headers), free_memory()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{where}: the arrays need {needed / 1e9:.3g} GB of memory, but {free / 1e9:.3g} GB are free; save fewer "
+            "rows or columns, or one .npy file for --stream"
+        )
+
+
+def join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
+    """Return arrays of the same length as the columns of one table."""
+    if not arrays:
+        raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")
+    frames = [_to_frame(key, array, len(arrays), where) for key, array in arrays.items()]
+    lengths = {key: len(array) for key, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"{where}: all arrays must have the same length, got {lengths}; save one table per file")
+    return pd.concat(frames, axis=1)
+
+
+def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:
+    if array.ndim not in (1, 2):
+        raise InputError(f"{where}: arrays must be 1-D or 2-D, got {key!r} of shape {array.shape}; remove it")
+    if array.dtype.kind not in "biufUM":
+        raise InputError(
+            f"{where}, array {key!r}: the array must contain real numbers, got dtype {array.dtype}; save it as "
+            "float64, or as Parquet"
+        )
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    stem = "x" if key in ("X", "x") or n_arrays == 1 else key
+    if array.ndim == 1 or (array.shape[1] == 1 and stem != "x"):
+        return pd.DataFrame({key: array.reshape(-1)})
+    return pd.DataFrame(array, columns=[f"{stem}{j}" for j in range(array.shape[1])])
