@@ -13,7 +13,6 @@ from benchmarks.labels.bases import OURS, Problem
 from pyspar import BayesSpARRegressor
 from pyspar.core.drift import TargetUnits
 from pyspar.core.drift_models import RATIOS, log_prior
-from pyspar.estimators.source_belief import predict_from_source
 
 COARSE = (0.0, 0.3, 3.0, 100.0, 1e4)
 """The sizes of two components that have no common decomposition."""
@@ -98,7 +97,7 @@ class Setting:
     @cached_property
     def uncertainty(self) -> np.ndarray:
         """Return the root of the posterior covariance of the predictions of a linear model of the source."""
-        _, (root,) = predict_from_source(self._ours, self.Z)
+        _, (root,) = self._ours._model.predict(self.Z)
         root = root - root.mean(axis=0)
         return root / np.sqrt(np.square(root).sum(axis=1).mean())
 

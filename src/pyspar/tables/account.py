@@ -14,10 +14,10 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation
 from pyspar.estimators.target_labels import LabelForecast
+from pyspar.estimators.unseen_categories import UnseenRows
 from pyspar.inspection import Inspection
 from pyspar.inspection.findings import Finding
 from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.unseen_categories import UnseenRows
 from pyspar.progress import Progress
 from pyspar.reporting import Report
 from pyspar.tables.columns import Ignored

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
+from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.progress import SILENT, Progress
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.tables.account import Correction, DataAccount

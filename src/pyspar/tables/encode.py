@@ -124,7 +124,10 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
         return np.asarray(column.dt.total_seconds(), dtype=np.float64) / 86400.0
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         raise _value_error(column, column.notna().to_numpy(), "a number", fix)
-    numbers = pd.to_numeric(column, errors="coerce")
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except OverflowError as error:  # pandas keeps integers of more than 308 digits as objects
+        raise _value_error(column, column.map(_overflows).to_numpy(), "a number below 1e308", fix) from error
     invalid = (numbers.isna() & column.notna()).to_numpy()
     if invalid.any():
         cells = read_number_cells(column)
@@ -132,6 +135,14 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
             return cells.values
         raise _value_error(column, np.isin(np.arange(len(column)), cells.bad), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
+
+
+def _overflows(value: Any) -> bool:
+    try:
+        pd.to_numeric(pd.Series([value], dtype=object), errors="coerce")
+    except OverflowError:
+        return True
+    return False
 
 
 def is_single(column: pd.Series[Any]) -> bool:

@@ -187,6 +187,10 @@ def _read_workbook(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read the first sheet of a workbook. Its first row contains the column names."""
     try:
+        with zipfile.ZipFile(path) as archive:
+            check_entries(archive, path.stat().st_size, describe_file(role, path), compressed=True)
+            if damaged := archive.testzip():  # openpyxl ignores missing entries: without styles, dates become numbers
+                raise zipfile.BadZipFile(f"{damaged} does not match its checksum or its name")
         with pd.ExcelFile(path, engine="openpyxl") as book:
             sheets = [str(name) for name in book.sheet_names]
             header = [str(name) for name in pd.read_excel(book, nrows=0).columns]
@@ -194,7 +198,9 @@ def _read_workbook(
                 book, keep_default_na=False, na_values={name: MISSING_MARKS for name in header if name != verbatim},
                 dtype={name: str for name in {*as_text, verbatim} if name in header},
             )  # fmt: skip
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # openpyxl raises errors of many types for malformed files
         raise unreadable_file_error(path, role, error, ".xlsx", "save the sheet as CSV") from error
     frame = frame.dropna(how="all", ignore_index=False)
     notes = (f"{role}: the first of {len(sheets)} sheets is read ({sheets[0]!r})",) if len(sheets) > 1 else ()
