@@ -164,9 +164,8 @@ def _choose_greedily(
     value = _one_value(prediction)
     rows, q = TargetUnits.of(features, value).standardise(features, value)
     basis = np.column_stack([np.ones(len(q)), q, rows])
-    root = (
-        np.asarray(np.linalg.qr(basis, mode="r")) if len(basis) > basis.shape[1] else basis
-    )  # root' root = basis' basis
+    is_tall = len(basis) > basis.shape[1]
+    root = np.asarray(np.linalg.qr(basis, mode="r")) if is_tall else basis  # root' root = basis' basis
     total = float(np.square(root).sum())
     known = np.zeros((0, basis.shape[1]))
     chosen: list[int] = []
