@@ -14,6 +14,7 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
 from pyspar.estimators.forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.wording import format_interval, format_number, format_percent
 
@@ -30,8 +31,6 @@ WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
 is worth it. Above the inverse of the second, it increases the error."""
 
-MIN_LABELS = 10
-"""Fewer labels never confirm a forecast."""
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
@@ -69,7 +68,7 @@ def weigh_evidence(errors: Mapping[str, SquaredErrors], home: float) -> dict[str
     for name, squares in errors.items():
         if squares.n:
             low, high = squares.interval()
-            is_confirmed = squares.n >= MIN_LABELS and high <= EXCESS * home
+            is_confirmed = squares.n >= ENOUGH_LABELS and high <= EXCESS * home
             evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
     return evidence
 
@@ -208,7 +207,7 @@ class Judgement:
         outcome = self.judge_forecast(self.recommended)
         if self.separation.found and self.judge_forecast(self.before) == "hurts":
             outcome = "hurts"
-        if self.labels is None or self.labels.n < MIN_LABELS:
+        if self.labels is None or self.labels.n < ENOUGH_LABELS:
             return outcome
         if outcome == "hurts" and self.labels.rmse > EXCESS * self.home:
             return "hurts"
@@ -228,7 +227,7 @@ class Judgement:
     @property
     def base_rate(self) -> BaseRate | None:
         """How often the error was much larger than at home on similar real shifts; None if labels decide."""
-        if self.labels is not None and (self.labels.n >= MIN_LABELS or self.labels_show_harm):
+        if self.labels is not None and (self.labels.n >= ENOUGH_LABELS or self.labels_show_harm):
             return None
         return base_rate(self.judge_forecast(self.recommended), self.separation, self.kind)
 
@@ -320,8 +319,8 @@ class Judgement:
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
         choose = f"choose them with pyspar.rows_to_label or spar label --rows {n_rows - known}"
-        if not known and n_rows > MIN_LABELS:
-            choose += f"; {MIN_LABELS} are enough to correct the model with pyspar.TargetCorrection"
+        if not known and n_rows > ENOUGH_LABELS:
+            choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
@@ -330,7 +329,9 @@ class Judgement:
             return f"{self.advice}; all target rows are already labelled."
         if known:
             text = f"{self.advice}, and label more target rows, {n_rows:,} in total, to verify it ({choose})"
-            return f"{text}{'' if known < MIN_LABELS else f', or correct it now with these labels {_HOW_TO_CORRECT}'}."
+            return (
+                f"{text}{'' if known < ENOUGH_LABELS else f', or correct it now with these labels {_HOW_TO_CORRECT}'}."
+            )
         if self.outcome == "unknown":
             return f"Label {rows} first, especially rows that the source does not cover ({choose})."
         if self.outcome == "no-shift":
