@@ -60,7 +60,7 @@ sweethome3d-furniture`, or the `*.sh3f` files in your folder). It differs from t
 - It has {n_chairs} other models instead of the 49 of RC-49. Each is rendered {n_learn} times between 15° and 75° and
   {n_judge} times between 0° and 90°, at random, evenly spread yaws instead of steps of 0.1°. There are {n_train} images
   for training, {n_val} for validation and {n_test} for the test.
-- It uses another renderer: orthographic from {elevation:.0f}° above the horizon, a light beside the viewer, no shadows,
+- It uses another renderer: orthographic from {elevation:.0f}° above the horizon, a light near the viewer, no shadows,
   white background. At yaw 0° the chair faces the viewer. With increasing yaw it turns to the viewer's right.
 
 Compare methods on this data set, but do not compare its numbers with published ones. Rendering took

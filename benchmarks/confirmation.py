@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.shifts.sets import REGISTER, Task
 from pyspar import BayesSpARRegressor
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.experience import EXCESS
-from pyspar.inspection.labels import weigh_evidence
+from pyspar.estimators.forecasts import EXCESS
+from pyspar.inspection.judgement import weigh_evidence
 
 DRAWS = 50
 SIZES = (10, 20, 30, 50, 100)
@@ -39,7 +39,7 @@ def measure(parts: Sequence[str], draws: int = DRAWS) -> dict[int, tuple[int, fl
             if len(errors) < n:
                 continue
             samples = [rng.choice(len(errors), n, replace=False) for _ in range(draws)]
-            found = [weigh_evidence(SquaredErrors.of(errors[rows]), home) for rows in samples]
+            found = [weigh_evidence({"model": SquaredErrors.of(errors[rows])}, home)["model"] for rows in samples]
             confirmed = float(np.mean([evidence.confirmed for evidence in found]))
             covered = float(np.mean([evidence.interval[1] >= actual for evidence in found]))
             counts[n].append((confirmed, confirmed * (actual > EXCESS * home), covered))

@@ -80,7 +80,7 @@ def measure(name: str, variant: str) -> Values:
 
 
 def main(path: Path = FILE) -> None:
-    """Measure the missing variants, write them, and print every variant beside the published numbers."""
+    """Measure the missing variants, write them, and print every variant next to the published numbers."""
     torch.set_num_threads(1)
     results = read_results(path)
     missing = [(name, variant) for name in CELLS for variant in VARIANTS if variant not in results.get(name, {})]
@@ -104,7 +104,7 @@ def read_results(path: Path = FILE) -> dict[str, dict[str, Values]]:
 
 
 def compare_variants(results: dict[str, dict[str, Values]]) -> dict[str, list[Comparison]]:
-    """Return the cells of each variant beside the published ones. The first variant is the committed suite."""
+    """Return the cells of each variant next to the published ones. The first variant is the committed suite."""
     table = published("tabular", "rmse")
     compared: dict[str, list[Comparison]] = {}
     for name in CELLS:

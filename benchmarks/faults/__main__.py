@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.faults.disks import COPY_FAULT
-from benchmarks.faults.trials import Row
+from benchmarks.faults.trials import COPY_FAULT, Row
 from benchmarks.measure import RESULTS
 
 RECORDS = RESULTS / "faults.json"
@@ -21,19 +20,37 @@ BEGIN, END = "<!-- table: python -m benchmarks.faults -->", "<!-- end of table -
 def _kills(scale: float) -> Iterator[Row]:
     from benchmarks.faults.kills import kill_commands
 
-    return kill_commands(round(60 * scale))
+    return kill_commands(round(40 * scale))
+
+
+def _resumed(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.kills import kill_long_commands
+
+    return kill_long_commands(max(1, round(20 * scale)))
 
 
 def _signals(scale: float) -> Iterator[Row]:
-    from benchmarks.faults.kills import stop_streams
+    from benchmarks.faults.signals import stop_all
 
-    return stop_streams(max(2, round(12 * scale)))
+    return stop_all(max(2, round(10 * scale)))
 
 
 def _disks(scale: float) -> Iterator[Row]:
-    from benchmarks.faults.disks import fail_disks
+    from benchmarks.faults.disks import fail_mounted_disks
 
-    return fail_disks(round(20 * scale))
+    return fail_mounted_disks(max(1, round(10 * scale)))
+
+
+def _writers(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.disks import fail_writers
+
+    return fail_writers(max(1, round(10 * scale)))
+
+
+def _clocks(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.clocks import turn_clocks_back
+
+    return turn_clocks_back(max(1, round(2 * scale)))
 
 
 def _damage(scale: float) -> Iterator[Row]:
@@ -45,13 +62,16 @@ def _damage(scale: float) -> Iterator[Row]:
 def _clusters(scale: float) -> Iterator[Row]:
     from benchmarks.faults.clusters import fail_clusters
 
-    return fail_clusters(max(1, round(3 * scale)))
+    return fail_clusters(max(1, round(20 * scale)))
 
 
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "kills": _kills,
+    "resumed": _resumed,
     "signals": _signals,
     "disks": _disks,
+    "writers": _writers,
+    "clocks": _clocks,
     "damage": _damage,
     "clusters": _clusters,
 }

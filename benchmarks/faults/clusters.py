@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -28,32 +29,34 @@ def fail_clusters(trials: int) -> Iterator[Row]:
 
 
 def kill_workers(trials: int) -> Row:
-    """Kill one of two workers during each fit; the weights must equal those of a fit without a cluster."""
+    """Kill one of two workers at a random moment of each fit; the weights must be those without a cluster."""
     import distributed
 
+    rng = random.Random(0)
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     lost = 0
     for _ in range(trials):  # a new cluster each time: Dask does not always restart a worker that is killed again
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
             client.wait_for_workers(2, timeout=120)
             victim = next(iter(cluster.workers.values())).pid
-            with _call_later(1.0, lambda pid=victim: os.kill(pid, signal.SIGKILL)):
+            with _call_later(rng.uniform(0.0, 2.0), lambda pid=victim: os.kill(pid, signal.SIGKILL)):
                 coef = SpARRegressor().fit(*make_rows(sleep=0.2)).coef_
             lost += not np.allclose(coef, _expected(), rtol=1e-9, atol=0)
     return Row("killed Dask worker", "fit", trials, lost, "the weights equal those without a cluster")
 
 
 def kill_schedulers(trials: int) -> Row:
-    """Kill the scheduler during a fit, then start another one and fit again."""
+    """Kill the scheduler at a random moment of a fit, then start another one and fit again."""
     import distributed
 
+    rng = random.Random(0)
     lost, message = 0, ""
     for number in range(trials):
         port = 18_800 + number
         model = SpARRegressor()
         with _start_cluster(port) as scheduler, distributed.Client(f"127.0.0.1:{port}", timeout=20) as client:
             client.wait_for_workers(1, timeout=120)
-            with _call_later(1.0, scheduler.kill):
+            with _call_later(rng.uniform(0.0, 3.0), scheduler.kill):  # the fit takes at least four seconds
                 try:
                     model.fit(*make_rows(sleep=0.2))
                 except ConnectionError as error:

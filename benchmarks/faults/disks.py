@@ -1,7 +1,7 @@
-"""Full disks, read-only folders, two writers, failing renames, and a clock that goes backwards.
+"""Full disks, read-only folders, failing renames, power failures, and two writers.
 
 Full disks and read-only folders are real: a small tmpfs is mounted in a namespace of its own (``unshare -rm``). Renames
-and the clock are replaced inside the process.
+are replaced inside the process.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.kills import COMMANDS, Command, identify, write_inputs
-from benchmarks.faults.trials import Child, Row, last_line, run
+from benchmarks.faults.commands import CHECK_DATA, COMMANDS, FAST_COMMANDS, LONG_COMMANDS, REPRODUCE, Prepared
+from benchmarks.faults.kills import is_resumed, list_hidden, make_folder, run_undisturbed
+from benchmarks.faults.trials import COPY_FAULT, Child, Row, last_line, run
 from pyspar.io.atomic import whole_file
 
-DISK_BYTES = 2_000_000
-COPY_FAULT = "rename is a copy, killed in its middle"
-"""The fault that pyspar does not protect against."""
-FAST_COMMANDS = [command for command in COMMANDS if "inspect" not in command.name]
+DISK_BYTES = 8_000_000
+EACH_FAST = f"each of {len(FAST_COMMANDS)} commands"
+FULL, READ_ONLY = "full disk (tmpfs)", "read-only folder (mount)"
 
 
-def fail_disks(trials: int) -> Iterator[Row]:
-    """Yield the rows of all faults of disks and of the clock."""
-    yield from fail_mounted_disks(trials)
-    yield from fail_renames(max(1, trials // 10))
-    yield kill_copies(trials)
-    yield write_twice(trials)
-    yield turn_clock_back()
+def fail_writers(trials: int) -> Iterator[Row]:
+    """Yield the rows of renames, power failures and two writers."""
+    yield from fail_renames(max(1, trials // 5))
+    yield kill_copies(13 * trials)
+    yield check_order()
+    yield write_twice(50 * trials)
+    yield run_twice(max(1, trials // 3))
+    yield reproduce_twice(max(1, trials // 2))
 
 
 def fail_mounted_disks(trials: int) -> Iterator[Row]:
@@ -68,39 +68,86 @@ def fail_renames(trials: int) -> Iterator[Row]:
 
         lost, message, total = 0, "", 0
         for command in FAST_COMMANDS:
-            with _Prepared(command) as prepared:
+            with tempfile.TemporaryDirectory() as name:
+                prepared = Prepared(command, Path(name))
                 for _ in range(trials):
                     prepared.restore()
-                    end = run(lambda: _run_with(os, "replace", replace, prepared.run_new), prepared.folder)
-                    lost += end.code != (2 if keeps_old else 0) or not prepared.is_whole(new=not keeps_old)
+                    end = run(lambda p=prepared: _run_with({"replace": replace}, p.run_new), prepared.folder)
+                    lost += end.code != (2 if keeps_old else 0) or bool(prepared.list_others())
+                    lost += set(prepared.list_states()) != {"old" if keeps_old else "new"}
                     message = prepared.clean(last_line(end.text)) if keeps_old else ""
                     total += 1
         outcome = "the old file is kept" if keeps_old else "recognised; the new file is in place"
-        yield Row(title, "each writing command", total, lost, outcome, message)
+        yield Row(title, EACH_FAST, total, lost, outcome, message)
 
 
 def kill_copies(trials: int) -> Row:
     """Replace the rename by a copy, as some file systems do, and kill the process in the middle of it."""
-    refused, partial = 0, 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        rng = random.Random(0)
-        for number in range(trials):
-            command = FAST_COMMANDS[number % len(FAST_COMMANDS)]
-            path = folder / command.outputs[0]
-            write_inputs(folder)
-            with redirect_stdout(None):
-                command.run_in(folder, "new.csv")
-            path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)])
-            if _is_refused(path):
-                refused += 1
-            else:
-                partial += 1
+    rng, refused, partial = random.Random(0), 0, 0
+    per_command = max(1, trials // len(FAST_COMMANDS))
+    for command in FAST_COMMANDS:
+        with tempfile.TemporaryDirectory() as name:
+            prepared = Prepared(command, Path(name))
+            path = prepared.folder / command.outputs[0]
+            whole = path.read_bytes()
+            for _ in range(per_command):
+                path.write_bytes(whole[: rng.randrange(len(whole))])
+                is_refused = _is_refused(path)
+                refused += is_refused
+                partial += not is_refused
     outcome = (
-        f"not promised: {refused} partial files are refused when they are read (npy, npz, skops, Parquet), {partial} "
-        "are not (CSV has no end mark)"
+        f"not promised: {refused} partial files are refused when they are read (npy, npz, skops, Parquet, JSON), "
+        f"{partial} are not (CSV has no end mark)"
     )
-    return Row(COPY_FAULT, "each writing command", trials, partial, outcome)
+    return Row(COPY_FAULT, EACH_FAST, per_command * len(FAST_COMMANDS), partial, outcome)
+
+
+def check_order() -> Row:
+    """Watch every rename: its file must be on the disk with its whole content, and the folder must follow."""
+    renames = lost = 0
+    for command in COMMANDS:
+        with tempfile.TemporaryDirectory() as name:
+            prepared = Prepared(command, Path(name))
+            end = run(lambda p=prepared: _check_order_of(p.run_new), prepared.folder)
+            renames, lost = renames + end.text.count(_SAFE), lost + (end.code != 0) + end.text.count(_UNSAFE)
+    for long_command in LONG_COMMANDS:
+        with tempfile.TemporaryDirectory() as name:
+            out = make_folder(Path(name))
+            end = run(lambda c=long_command, o=out: _check_order_of(lambda: c.run_in(o)), out.parent, 600)
+            renames, lost = renames + end.text.count(_SAFE), lost + (end.code != 0) + end.text.count(_UNSAFE)
+    outcome = "before each rename the whole file was on the disk (fsync), after it the folder"
+    where = f"each rename of {len(COMMANDS) + len(LONG_COMMANDS)} commands"
+    return Row("power failure: data not on the disk", where, renames, lost, outcome)
+
+
+_SAFE, _UNSAFE = "<rename after fsync>", "<rename before fsync>"
+
+
+def _check_order_of(action: Callable[[], object]) -> object:
+    """Run an action, and print for each rename whether the content and then the folder were written to the disk."""
+    fsync, replace = os.fsync, os.replace
+    synced: dict[tuple[int, int], tuple[int, int]] = {}
+    waiting: list[tuple[int, int]] = []
+
+    def mark(handle: int) -> None:
+        fsync(handle)
+        info = os.fstat(handle)
+        key = (info.st_dev, info.st_ino)
+        synced[key] = (info.st_size, info.st_mtime_ns)
+        if key in waiting:
+            waiting.remove(key)
+            print(_SAFE)
+
+    def check(source: Any, target: Any) -> None:
+        info, folder = os.stat(source), os.stat(os.path.dirname(target))
+        if synced.get((info.st_dev, info.st_ino)) != (info.st_size, info.st_mtime_ns):
+            print(_UNSAFE)
+        replace(source, target)
+        waiting.append((folder.st_dev, folder.st_ino))
+
+    code = _run_with({"fsync": mark, "replace": check}, action)
+    print(_UNSAFE * len(waiting))
+    return code
 
 
 def write_twice(trials: int) -> Row:
@@ -127,86 +174,70 @@ def write_twice(trials: int) -> Row:
     )
 
 
-def turn_clock_back() -> Row:
-    """Run each command with a clock that goes back an hour at each call, and inputs from the future."""
-    lost = 0
-    clock = iter(range(4_000_000_000, 0, -3600))
+def run_twice(trials: int) -> Row:
+    """Run each command twice at the same time, with two sources."""
+    rng, lost, mixed, total = random.Random(0), 0, 0, 0
     for command in FAST_COMMANDS:
-        with _Prepared(command) as prepared:
-            prepared.restore()
-            for path in prepared.folder.iterdir():
-                os.utime(path, (5_000_000_000, 5_000_000_000))
-            end = run(lambda: _run_with(time, "time", lambda: float(next(clock)), prepared.run_new), prepared.folder)
-            lost += end.code != 0 or not prepared.is_whole(new=True)
-    return Row(
-        "clock goes backwards, files from the future", "each writing command", len(FAST_COMMANDS), lost, "same files"
-    )
+        with tempfile.TemporaryDirectory() as name:
+            prepared = Prepared(command, Path(name))
+            logs = [prepared.folder / "log.txt", prepared.folder / "filler"]
+            for _ in range(trials):
+                first = Child(lambda p=prepared: p.command.run_in(p.folder, "old"), logs[0])
+                time.sleep(rng.uniform(0, 0.1))
+                second = Child(prepared.run_new, logs[1])
+                codes = {first.wait().code, second.wait().code}
+                states = set(prepared.list_states())
+                lost += codes != {0} or "damaged" in states or bool(prepared.list_others())
+                mixed += len(states) > 1
+                total += 1
+    outcome = f"each file is whole and of one of the two runs; {mixed} pairs of files are of different runs"
+    return Row("two writers of one file", EACH_FAST, total, lost, outcome)
 
 
-class _Prepared:
-    """A folder with inputs, old outputs, and the expected new outputs of a command."""
-
-    def __init__(self, command: Command, folder: Path | None = None) -> None:
-        self._command = command
-        self._given = folder
-
-    def __enter__(self) -> _Prepared:
-        self._temporary = tempfile.TemporaryDirectory()
-        self.folder = self._given or Path(self._temporary.name)
-        write_inputs(self.folder)
-        self._new: dict[str, Any] = {}
-        for source, store in (("new.csv", self._new), ("old.csv", {})):
-            with redirect_stdout(None):
-                assert self._command.run_in(self.folder, source) == 0
-            store |= {file: identify(self.folder / file) for file in self._command.outputs}
-        self._old = {file: (self.folder / file).read_bytes() for file in self._command.outputs}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._temporary.cleanup()
-
-    def restore(self) -> None:
-        for file, content in self._old.items():
-            (self.folder / file).write_bytes(content)
-
-    def run_new(self) -> int:
-        return self._command.run_in(self.folder, "new.csv")
-
-    def is_whole(self, *, new: bool) -> bool:
-        """Return whether all outputs are the new ones, or all the old ones, and no other file is left."""
-        paths = [self.folder / file for file in self._command.outputs]
-        if new:
-            same = all(identify(path) == self._new[path.name] for path in paths)
-        else:
-            same = all(path.read_bytes() == self._old[path.name] for path in paths)
-        return same and not list(self.folder.glob(".*"))
-
-    def clean(self, message: str) -> str:
-        return message.replace(f"{self.folder}/", "")
+def reproduce_twice(trials: int) -> Row:
+    """Run ``spar reproduce`` twice at the same time in one folder; a run that is refused is repeated."""
+    rng, lost, refused = random.Random(0), 0, 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        expected, seconds = run_undisturbed(REPRODUCE, folder)
+        for _ in range(trials):
+            out = make_folder(folder)
+            first = Child(lambda out=out: REPRODUCE.run_in(out), folder / "log.txt")
+            time.sleep(rng.uniform(0, seconds))
+            second = Child(lambda out=out: REPRODUCE.run_in(out), folder / "log2.txt")
+            codes = [first.wait(600).code, second.wait(600).code]
+            refused += codes.count(1)
+            lost += not set(codes) <= {0, 1} or not is_resumed(REPRODUCE, out, expected)
+    outcome = f"{refused} of {2 * trials} calls found a run in use and said so; the results are those of one call"
+    return Row("two writers of one folder", REPRODUCE.name, trials, lost, outcome)
 
 
-def _run_with(module: Any, name: str, value: Any, action: Callable[[], int]) -> int:
-    setattr(module, name, value)
+def _run_with(functions: dict[str, Any], action: Callable[[], object]) -> object:
+    """Run an action with functions of ``os`` replaced. Only child processes call this."""
+    for name, function in functions.items():
+        setattr(os, name, function)
     return action()
 
 
 def _is_refused(path: Path) -> bool:
+    import json
+
     import pyspar
-    from pyspar.errors import InputError
+    from pyspar.io.archives import read_npy_header
     from pyspar.tables.read import check_input, read_table
 
     try:
-        if path.suffix == ".skops" or path.name == "s.npz":
+        if path.suffix in (".skops", ".npz"):
             pyspar.load(path)
         elif path.suffix == ".npy":
-            from pyspar.io.archives import read_npy_header
-
             with path.open("rb") as file:
                 read_npy_header(file, path.stat().st_size)
+        elif path.suffix == ".json":
+            json.loads(path.read_text(encoding="utf-8"))
         else:
             check_input(path, "file")
             read_table(path, "file")
-    except (InputError, ValueError):
+    except ValueError:  # InputError is a ValueError
         return True
     return False
 
@@ -218,33 +249,81 @@ def _is_alive(pid: int) -> bool:
 def _main(folder: Path, trials: int) -> None:
     """Mount a small disk, and print the rows of full disks and read-only folders."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)], check=True)
-    filler, rng = folder / "filler", random.Random(0)
+    log, rng = Path(tempfile.gettempdir()) / f"log{os.getpid()}", random.Random(0)
     for command in COMMANDS:
-        with _Prepared(command, folder) as prepared:
-            (folder / "log.txt").touch()
-            lost, counts, message = 0, [0, 0], ""
-            for _ in range(max(2, trials // 10) if "inspect" in command.name else trials):
-                filler.unlink(missing_ok=True)
-                prepared.restore()
-                size = max((folder / file).stat().st_size for file in command.outputs)
-                filler.write_bytes(bytes(max(0, shutil.disk_usage(folder).free - rng.randrange(size))))
-                end = Child(prepared.run_new, Path(tempfile.gettempdir()) / f"log{os.getpid()}").wait()
-                failed = end.code == 2
-                counts[failed] += 1
-                lost += end.code not in (0, 2) or not prepared.is_whole(new=not failed)
-                lost += failed and "no space left" not in end.text
-                message = prepared.clean(last_line(end.text)) if failed else message
-            filler.unlink()
-            outcome = f"{counts[1]} refused with the old files kept, {counts[0]} had enough space"
-            print(Row("full disk (tmpfs)", command.name, sum(counts), lost, outcome, message), flush=True)
-            subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-            end = Child(prepared.run_new, Path(tempfile.gettempdir()) / f"log{os.getpid()}").wait()
-            lost = end.code != 2 or not prepared.is_whole(new=False)
-            message = prepared.clean(last_line(end.text)).replace(str(folder), "folder")
-            print(Row("read-only folder (mount)", command.name, 1, int(lost), "refused", message), flush=True)
-            subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
-        for file in command.outputs:
-            (folder / file).unlink()
+        prepared = Prepared(command, folder)
+        for row in (_fill_disk(prepared, _few(trials, command.is_slow), log, rng), _forbid_writing(prepared, log)):
+            print(row, flush=True)
+        for path in folder.iterdir():
+            path.unlink()
+    for long_row in (_fill_long(_few(trials), folder, log, rng), _fill_cache(_few(trials), folder, log)):
+        print(long_row, flush=True)
+    log.unlink()
+
+
+def _fill_disk(prepared: Prepared, trials: int, log: Path, rng: random.Random) -> Row:
+    lost, counts, message = 0, [0, 0], ""
+    for _ in range(trials):
+        (prepared.folder / "filler").unlink(missing_ok=True)
+        prepared.restore()
+        _leave_space(prepared.folder, rng.randrange(max(len(content) for content in prepared.old.values()) + 1))
+        end = Child(prepared.run_new, log).wait()
+        failed = end.code == 2
+        counts[failed] += 1
+        lost += end.code not in (0, 2) or set(prepared.list_states()) != {"old" if failed else "new"}
+        lost += bool(prepared.list_others()) or (failed and "no space left" not in end.text.lower())
+        message = prepared.clean(last_line(end.text)) if failed else message
+    (prepared.folder / "filler").unlink()
+    outcome = f"{counts[1]} refused with the old files kept, {counts[0]} had enough space"
+    return Row(FULL, prepared.command.name, trials, lost, outcome, message)
+
+
+def _forbid_writing(prepared: Prepared, log: Path) -> Row:
+    prepared.restore()
+    with_options = ["mount", "-o"]
+    subprocess.run([*with_options, "remount,ro", str(prepared.folder)], check=True)
+    end = Child(prepared.run_new, log).wait()
+    subprocess.run([*with_options, "remount,rw", str(prepared.folder)], check=True)
+    lost = end.code != 2 or set(prepared.list_states()) != {"old"} or bool(prepared.list_others())
+    return Row(READ_ONLY, prepared.command.name, 1, int(lost), "refused", prepared.clean(last_line(end.text)))
+
+
+def _fill_long(trials: int, folder: Path, log: Path, rng: random.Random) -> Row:
+    """Let the disk become full during ``spar reproduce``, then free space and run it again."""
+    lost, counts, message = 0, [0, 0], ""
+    expected, _ = run_undisturbed(REPRODUCE, folder)
+    size = sum(path.stat().st_size for path in (folder / "out").rglob("*"))
+    for _ in range(trials):
+        out = make_folder(folder)
+        _leave_space(folder, rng.randrange(size))
+        end = Child(lambda out=out: REPRODUCE.run_in(out), log).wait(600)
+        (folder / "filler").unlink()
+        counts[end.code == 2] += 1
+        message = last_line(end.text).replace(f"{out}/", "") if end.code == 2 else message
+        lost += end.code not in (0, 2) or bool(list_hidden(out)) or not is_resumed(REPRODUCE, out, expected)
+    outcome = f"{counts[1]} refused, {counts[0]} had enough space; the next call ended with the undisturbed results"
+    return Row(FULL, REPRODUCE.name, trials, lost, outcome, message)
+
+
+def _fill_cache(trials: int, folder: Path, log: Path) -> Row:
+    """Let the cache of ``spar data check`` have no space: the data set is built in memory."""
+    lost, message = 0, ""
+    for _ in range(trials):
+        out = make_folder(folder)
+        end = Child(lambda out=out: CHECK_DATA.run_in(out), log).wait(600)
+        lost += end.code != 0 or any(path.is_file() for path in out.rglob("*"))
+        message = last_line(end.text).replace(f"{out}/", "").partition("note: ")[2]
+    return Row(FULL, CHECK_DATA.name, trials, lost, "built in memory; no file was left", message)
+
+
+def _few(trials: int, is_slow: bool = True) -> int:
+    return max(1, trials // 2) if is_slow else trials
+
+
+def _leave_space(folder: Path, n_bytes: int) -> None:
+    """Fill the disk of a folder except for some bytes."""
+    free = shutil.disk_usage(folder).free
+    (folder / "filler").write_bytes(bytes(max(0, free - n_bytes)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+COPY_FAULT = "rename is a copy, killed in its middle"
+"""The fault that pyspar does not protect against."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -51,6 +54,7 @@ class Child:
         sys.stdout.flush()
         sys.stderr.flush()
         self._log = log
+        log.write_bytes(b"")  # a process that is stopped at once does not write it
         self._start = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:

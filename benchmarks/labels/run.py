@@ -62,7 +62,7 @@ def stages(part: str) -> list[Stage]:
     ]
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
-        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30), 1)] if is_test else []),
+        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30))] if is_test else []),
         Stage(part, SLOW_BASES if is_test else (NETWORK,), CHEAP, labels),
         *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if is_test else []),
         Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if is_test else 2),
@@ -117,12 +117,13 @@ def draw_rows(problem: Problem, n: int, draw: int) -> np.ndarray:
     return np.random.default_rng(seed).permutation(len(problem.arrays[2]))[:n]
 
 
-def choose_rows(problem: Problem, base: str, n: int, strategy: str) -> np.ndarray:
+def choose_rows(problem: Problem, base: str, n: int, strategy: str, draw: int) -> np.ndarray:
     """Return n rows chosen by ``rows_to_label``."""
     from pyspar import rows_to_label
 
     Z = problem.arrays[2]
-    return rows_to_label(Lookup(Z, problem.base(base)["prediction"]), Z, n=n, strategy=strategy).rows
+    model = Lookup(Z, problem.base(base)["prediction"])
+    return rows_to_label(model, Z, n=n, strategy=strategy, random_state=draw).rows
 
 
 def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS) -> Record:
@@ -131,7 +132,7 @@ def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS
     strategy = method.removeprefix(f"{CORRECTION}, rows by ") if method in CHOOSE_ROWS else None
     rmse, without, coverage = [], [], []
     for draw in range(draws):
-        rows = choose_rows(problem, base, n, strategy) if strategy else draw_rows(problem, n, draw)
+        rows = choose_rows(problem, base, n, strategy, draw) if strategy else draw_rows(problem, n, draw)
         case = Case(problem, base, rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

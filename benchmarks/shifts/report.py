@@ -181,7 +181,7 @@ def head_to_head(records: Records) -> list[str]:
 
 
 def peers(records: Records) -> list[str]:
-    """Write the table of other libraries' methods, each beside ours on the same tasks."""
+    """Write the table of other libraries' methods, each next to ours on the same tasks."""
     rows = []
     for method in PEERS:
         tasks = [t for t in task_names(records) if (t, method) in records]

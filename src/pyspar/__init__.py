@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.alpha_path import alpha_path
-    from pyspar.estimators.bayes import BayesSpARRegressor
     from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
-    from pyspar.estimators.spar import SpARRegressor
+    from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
     from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
     from pyspar.io.models import load, save
@@ -32,7 +31,7 @@ __version__ = "0.2.0"
 # The module of each public name. They are imported on first access: scikit-learn takes a second to import.
 _HOME = {
     "Adaptation": "pyspar.core.adapt",
-    "BayesSpARRegressor": "pyspar.estimators.bayes",
+    "BayesSpARRegressor": "pyspar.estimators.spar",
     "InputError": "pyspar.errors",
     "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",

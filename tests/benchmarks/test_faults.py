@@ -14,12 +14,13 @@ pytest.importorskip("pyarrow", reason="needs: pip install 'pyspar[cli]'")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 from benchmarks.faults import __main__ as command  # noqa: E402
-from benchmarks.faults import damage, disks, kills  # noqa: E402
-from benchmarks.faults.trials import map_in_children, run, run_command  # noqa: E402
+from benchmarks.faults import clocks, commands, damage, disks, formats, kills, signals  # noqa: E402
+from benchmarks.faults.trials import COPY_FAULT, map_in_children, run, run_command  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 
-FORMATS = damage.list_formats()
+FORMATS = formats.list_formats()
+BY_NAME = {entry.name: entry for entry in commands.COMMANDS}
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
@@ -29,9 +30,9 @@ def test_damaged_files_are_refused_or_read_correctly(form):
         assert (form.has_checksum and "another" in row.outcome) is False
 
 
-@pytest.mark.parametrize("number", [0, 4])
-def test_a_killed_command_leaves_old_or_new_files(number):
-    row = kills.kill_command(kills.COMMANDS[number], 4)
+@pytest.mark.parametrize("name", ["spar adapt -o .csv --save", "spar predict -o .csv", "pyspar.save of a model"])
+def test_a_killed_command_leaves_old_or_new_files(name):
+    row = kills.kill_command(BY_NAME[name], 4)
     assert (row.trials, row.lost) == (4, 0), row
 
 
@@ -39,9 +40,21 @@ def test_two_writers_never_show_a_part_of_a_file():
     assert disks.write_twice(4).lost == 0
 
 
-def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):
-    monkeypatch.setattr(disks, "FAST_COMMANDS", kills.COMMANDS[2:3])
-    assert disks.turn_clock_back().lost == 0
+def test_a_clock_that_goes_backwards_changes_nothing():
+    assert clocks.replace_files((BY_NAME["spar adapt -o .npy"],), 1).lost == 0
+
+
+def test_a_stopped_watch_ends_in_time():
+    assert signals.stop_watch(1).lost == 0
+
+
+def test_a_rename_before_its_fsync_is_detected(monkeypatch):
+    monkeypatch.setattr(disks, "LONG_COMMANDS", ())
+    monkeypatch.setattr(disks, "COMMANDS", (BY_NAME["pyspar.save of Moments"],))
+    row = disks.check_order()
+    assert (row.trials, row.lost) == (1, 0)
+    monkeypatch.setattr("pyspar.io.atomic._Draft.sync", lambda self: None)
+    assert disks.check_order().lost > 0
 
 
 def test_a_command_that_writes_in_place_is_detected(monkeypatch):
@@ -54,7 +67,7 @@ def test_a_command_that_writes_in_place_is_detected(monkeypatch):
 
     monkeypatch.setattr("pyspar.io.atomic._Draft.__enter__", write_in_place)
     monkeypatch.setattr("pyspar.io.atomic._Draft.__exit__", lambda self, *error: None)
-    assert kills.kill_command(kills.COMMANDS[2], 6).lost > 0
+    assert kills.kill_command(BY_NAME["spar adapt -o .npy"], 6).lost > 0
 
 
 def test_raw_errors_and_undetected_changes_are_counted():
@@ -66,7 +79,7 @@ def test_raw_errors_and_undetected_changes_are_counted():
             raise InputError("refused")
         return size
 
-    form = damage.Format("made up", ".bin", lambda path: path.write_bytes(bytes(3002)), read, True)
+    form = formats.Format("made up", ".bin", lambda path: path.write_bytes(bytes(3002)), read, True)
     truncated, flipped = damage.damage_format(form, 30)
     assert "KeyError" in truncated.outcome
     assert "another valid content" in truncated.outcome
@@ -89,7 +102,7 @@ def test_the_page_has_the_stored_counts(tmp_path):
     records = command.read_records()
     assert set(records) == set(command.GROUPS)
     rows = [row for group in records.values() for row in group]
-    assert [row["fault"] for row in rows if row["lost"]] == [disks.COPY_FAULT]
+    assert [row["fault"] for row in rows if row["lost"]] == [COPY_FAULT]
     assert json.dumps(records).count("/tmp/") == 0
     assert command.format_table(records) in command.PAGE.read_text(encoding="utf-8")
     page = tmp_path / "page.md"
@@ -104,7 +117,7 @@ def test_the_page_has_the_stored_counts(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
 def test_a_file_that_cannot_grow_is_reported_with_the_reason_of_the_system(tmp_path, suffix):
-    kills.write_inputs(tmp_path)
+    commands.write_inputs(tmp_path)
     output = tmp_path / f"p.{suffix}"
 
     def adapt():

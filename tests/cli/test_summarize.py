@@ -11,7 +11,7 @@ import pytest
 
 import pyspar
 from pyspar import Moments
-from pyspar.io.moments import read_outputs
+from pyspar.io.moments import read_moments_file
 
 LABEL = ("--label", "price")
 
@@ -41,7 +41,7 @@ def test_a_summary_has_the_moments_of_the_numeric_columns(spar, files, source, t
     assert moments.names == ("area", "garden", "lift")
     expected = Moments.of(source[["area", "garden", "lift"]].astype(float), source["price"])
     np.testing.assert_allclose(np.abs(moments.root), np.abs(expected.root), rtol=1e-9, atol=1e-9)
-    assert read_outputs(out) == ("price",)
+    assert read_moments_file(out).outputs == ("price",)
 
 
 @pytest.mark.parametrize("options", [("--features", "garden,area"), ("--features", "garden", "--features", "area")])

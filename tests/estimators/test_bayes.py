@@ -368,7 +368,7 @@ def test_an_interrupted_adaptation_changes_nothing(rng, monkeypatch):
     def stopped(*args, **how):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyspar.estimators.bayes.adapt", stopped)
+    monkeypatch.setattr("pyspar.estimators.spar.adapt", stopped)
     with pytest.raises(KeyboardInterrupt):
         est.adapt(X - 1.0)
     assert est.adaptation_ is found

@@ -146,3 +146,16 @@ def test_a_single_group_after_all_batches_causes_a_warning(rng):
     est = SpARRegressor().partial_fit(X, y, groups=["a"] * len(y))
     with pytest.warns(SparWarning, match="single group"):
         est.home_rmse()
+
+
+def test_a_batch_in_which_a_group_has_no_weight_keeps_each_group_in_one_fold(rng):
+    X, y, _ = grouped(rng, groups=6)
+    groups, first = np.tile(["a", "b", "c"], len(y) // 3), np.arange(len(y)) < 36
+    weight = np.where(first & (groups == "b"), 0.0, 1.0)
+    est = SpARRegressor()
+    for at in (first, ~first):
+        est.partial_fit(X[at], y[at], weight[at], groups[at])
+    whole = SpARRegressor().fit(X, y, weight, groups)
+    assert est.home_rmse() == pytest.approx(whole.home_rmse(), rel=1e-9)
+    for name, fold in whole._folds.fold_of.items():
+        assert est._folds.moments[fold].weight == weight[groups == name].sum()

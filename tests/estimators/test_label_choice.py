@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from pyspar import rows_to_label
+from pyspar.estimators import label_choice
 
 
 @pytest.fixture
@@ -25,13 +26,19 @@ def test_rows_are_distinct_and_reproducible(target, strategy):
         np.testing.assert_array_equal(choice.rows, rows_to_label(model, Z, n, strategy=strategy).rows)
 
 
-def test_quantiles_of_the_prediction_are_evenly_spaced(target):
+def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
     model, Z = target
     rows = rows_to_label(model, Z, 10).rows
     rank = np.argsort(np.argsort(model.predict(Z)))
-    np.testing.assert_allclose(np.sort(rank[rows]), np.arange(10) * 12 + 5.5, atol=1.0)
-    halves = rank[rows[:3]] / 120  # the first rows are spread as well
-    assert np.ptp(halves) > 0.4
+    assert sorted(rank[rows] // 12) == list(range(10))
+    assert np.ptp(rank[rows[:3]] // 12) >= 4  # the first rows are spread as well
+
+
+def test_every_row_is_equally_probable_by_quantiles():
+    value, rng, m, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 25, 1000
+    args = value, 5, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.ones(m)
+    rows = np.concatenate([label_choice._choose_quantiles(*args, rng, False).rows for _ in range(draws)])
+    np.testing.assert_allclose(np.bincount(rows, minlength=m) / draws, 5 / 25, atol=0.05)
 
 
 def test_equal_predictions_are_chosen_at_random_by_seed():
@@ -41,11 +48,13 @@ def test_equal_predictions_are_chosen_at_random_by_seed():
     assert np.ptp(first) > 100
 
 
-def test_greedy_takes_the_row_that_reduces_the_expected_error_most():
+@pytest.mark.parametrize("columns", [3, 40])  # fewer and more than rows
+def test_greedy_takes_the_candidate_that_reduces_the_expected_error_most(monkeypatch, columns):
+    monkeypatch.setattr(label_choice, "CANDIDATES", 30)  # all rows
     rng = np.random.default_rng(0)
-    Z = rng.normal(size=(30, 3))
+    Z = rng.normal(size=(30, columns))
     model = LinearRegression().fit(Z, Z[:, 0])
-    q, P = model.predict(Z), (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(3.0)
+    q, P = model.predict(Z), (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(columns)
     H = np.column_stack([np.ones(30), (q - q.mean()) / q.std(), P])
     K, expected = H @ H.T, []
     for _ in range(4):
@@ -54,6 +63,25 @@ def test_greedy_takes_the_row_that_reduces_the_expected_error_most():
         expected.append(i)
         K = K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)
     assert rows_to_label(model, Z, 4, strategy="greedy").rows.tolist() == expected
+
+
+def choose_first(Z, value, costs, draws: int):
+    """Return how often each row is chosen first by "greedy"."""
+    rng, m = np.random.RandomState(0), len(Z)
+    args = Z, value[:, None], 1, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.asarray(costs)
+    return np.bincount([label_choice._choose_greedily(*args, rng).rows[0] for _ in range(draws)], minlength=m) / draws
+
+
+def test_candidates_are_random_rows_with_probabilities_inverse_to_their_costs(monkeypatch):
+    monkeypatch.setattr(label_choice, "CANDIDATES", 1)
+    shares = choose_first(np.zeros((3, 1)), np.zeros(3), [1.0, 2.0, 4.0], 800)
+    np.testing.assert_allclose(shares, np.array([4, 2, 1]) / 7, atol=0.05)
+
+
+def test_the_best_row_is_five_times_as_probable_as_in_a_random_sample_and_no_row_more(target):
+    _, Z = target
+    shares = choose_first(Z, Z[:, 0], np.ones(120), 1000)
+    assert shares.max() == pytest.approx(5 / 120, abs=0.015)
 
 
 @pytest.mark.parametrize("strategy", ["quantiles", "greedy"])

@@ -287,3 +287,15 @@ def test_a_correction_forecasts_the_error_on_other_rows(rng):
     assert far.noise == fixed.expected_rmse().noise
     with pytest.raises(TypeError, match="expected_rmse"):
         inspect(fixed, X)
+
+
+def test_rows_in_unseen_categories_cause_a_warning(rng):
+    source = pd.DataFrame({"area": rng.normal(size=60), "kind": ["house", "flat"] * 30})
+    target = source.replace({"kind": {"flat": "farm"}})
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
+    model = make_pipeline(encoder, BayesSpARRegressor()).fit(source, source["area"] + rng.normal(size=60))
+    for call in (expected_rmse, predict_interval):
+        with pytest.warns(SparWarning, match=r"30 of 60 .*kind 'farm'") as warned:
+            call(model, target)
+        assert warned[0].filename == __file__
+        call(model, source)  # a warning would be an error

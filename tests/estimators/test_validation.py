@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse import csr_matrix
 
 from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, SparWarning
-from pyspar.estimators.validation import warn_if_scales_are_too_far_apart
+from pyspar.estimators.validation import warn_if_limited
 
 NAMES = list("abcde")
 
@@ -318,9 +318,9 @@ def test_dependent_features_of_one_size_are_not_called_unequal_in_size(rng):
     belief = SpARRegressor().fit(rng.normal(size=(80, 3)), rng.normal(size=80))._belief
     faint = np.array([1.0, 1.0, 1e-15])
     mixed = replace(belief, x=replace(belief.x, lam=faint, V=np.linalg.qr(rng.normal(size=(3, 3)))[0]))
-    warn_if_scales_are_too_far_apart(mixed)  # a warning would be an error
+    warn_if_limited(mixed)  # a warning would be an error
     with pytest.warns(SparWarning, match="15 decades"):
-        warn_if_scales_are_too_far_apart(replace(belief, x=replace(belief.x, lam=faint, V=np.eye(3))))
+        warn_if_limited(replace(belief, x=replace(belief.x, lam=faint, V=np.eye(3))))
 
 
 def test_features_whose_weights_overflow_are_refused(rng):

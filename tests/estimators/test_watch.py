@@ -10,7 +10,6 @@ from sklearn.preprocessing import FunctionTransformer
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.source_belief import predict_from_source
 from pyspar.estimators.watch import TargetWatch
 from pyspar.wording import TOO_LARGE
 
@@ -29,6 +28,15 @@ def test_a_window_is_the_sum_of_its_batches(world):
     expected = est.adapted(np.vstack(batches[2:]))
     np.testing.assert_allclose(states[-1].estimator.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
     assert [state.rows for state in states] == [40, 80, 80, 80]
+
+
+def test_each_batch_is_judged_alone_by_default(world):
+    est, batches = world
+    watches = TargetWatch(est, limit=1.0), TargetWatch(est, limit=1.0, window=1)
+    for batch in batches:
+        one, other = (watch.update(batch) for watch in watches)
+        assert one.adapted[0] == other.adapted[0]
+        assert one.rows == len(batch)
 
 
 def test_decay_weights_a_batch_by_its_age(world):
@@ -108,7 +116,6 @@ def test_a_batch_may_be_moments(world):
     [
         ({"limit": 0.0, "window": 1}, "limit"),
         ({"limit": np.nan, "window": 1}, "limit"),
-        ({"limit": 1.0}, "window.*decay"),
         ({"limit": 1.0, "window": 1, "decay": 0.5}, "window.*decay"),
         ({"limit": 1.0, "window": 0}, "window.* 0"),
         ({"limit": 1.0, "decay": 1.0}, "decay.* 1.0"),
@@ -154,7 +161,7 @@ def test_the_evidence_of_the_watch_is_the_bayes_factor_on_all_labels():
     Z, y = rng.normal(size=(8, 2)), rng.normal(size=8) + 3.0
     watch = TargetWatch(est, limit=100.0, window=2)
     p_values = [watch.update(Z[i : i + 4], y[i : i + 4]).relation_p_value for i in (0, 4)]
-    mean, roots = predict_from_source(est, Z)
+    mean, roots = est._model.predict(Z)
     scale = X.std(axis=0) * np.sqrt(2.0)
     f = est.predict(Z)
     q = (f - X.mean(axis=0) @ est.coef_) / (X @ est.coef_).std()

@@ -1,4 +1,8 @@
-"""Forecasts for any regressor, compared with scikit-learn's cross-validation."""
+"""The inspection of any fitted regressor, compared with scikit-learn's cross-validation."""
+
+from __future__ import annotations
+
+import re
 
 import numpy as np
 import pandas as pd
@@ -6,15 +10,21 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pyspar.errors import InputError
-from pyspar.estimators.experience import rmse_factors, rmse_interval
-from pyspar.inspection.any_regressor import forecast_regressor
-from pyspar.terminal import Lines
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, inspect, report
+from pyspar.estimators.forecasts import rmse_factors, rmse_interval
+
+
+@pytest.fixture(scope="module")
+def homes():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"area": rng.normal(size=400), "rooms": rng.normal(size=400)})
+    y = pd.Series(np.abs(3.0 * X["area"] + rng.normal(size=400)) + 1.0, name="price")
+    return X, y, X + 1.0
 
 
 def rows(rng, n=120):
@@ -27,27 +37,31 @@ def test_the_error_at_home_is_the_cross_validated_one(rng):
     Z, groups = rows(rng)[0] + 2.0, np.arange(120) // 10
     model = KNeighborsRegressor().fit(X, y)
     for given, folds in ((None, KFold(5, shuffle=True, random_state=0)), (groups, GroupKFold(5))):
-        (found,) = forecast_regressor(model, Z, source=(X, y), groups=given)
+        inspection = inspect(model, Z, source=(X, y), groups=given)
+        (output,) = inspection.outputs
         names = None if given is None else given.astype(str)
         predicted = cross_val_predict(model, X, y, cv=folds, groups=names)
-        assert found.home == pytest.approx(np.sqrt(np.mean((predicted - y) ** 2)))
-        assert found.separation.found
-        assert found.outcome == "unverified"
-        factors = rmse_factors(0.95, found.separation, "any")
-        assert found.forecast.interval95 == pytest.approx([found.home * factor for factor in factors])
-        assert found.base_rate.n_tasks > 0
+        assert output.home == pytest.approx(np.sqrt(np.mean((predicted - y) ** 2)))
+        assert output.separation.found
+        assert inspection.outcome == "unverified"
+        factors = rmse_factors(0.95, output.separation, "any")
+        assert output.expected.interval95 == pytest.approx([output.home * factor for factor in factors])
+        assert output.base_rate.n_tasks > 0
+        assert (output.recommended, inspection.before) == ("KNeighborsRegressor", "KNeighborsRegressor")
+        assert "Keep KNeighborsRegressor" in output.next_step
+        assert output.directions == ()
 
 
 def test_without_a_shift_the_interval_has_the_width_of_the_sampling_error(rng):
     """The log RMSE of m normal errors has the standard error sqrt(1 / (2 m)), and its estimate sqrt(1 / (2 n))."""
     X, y = rows(rng, 4000)
     Z = rows(rng, 1000)[0]
-    (found,) = forecast_regressor(Ridge().fit(X, y), Z, source=(X, y))
+    (found,) = inspect(Ridge().fit(X, y), Z, source=(X, y)).outputs
     assert found.outcome == "no-shift"
     reach = np.exp(1.96 * np.sqrt(1 / 8000 + 1 / 2000))
     narrow = found.home / reach, found.home * reach
     expected = rmse_interval(0.95, found.home, narrow, found.separation, "any")
-    assert found.forecast.interval95 == pytest.approx(expected, rel=0.01)
+    assert found.expected.interval95 == pytest.approx(expected, rel=0.01)
 
 
 def test_groups_that_share_labels_have_a_larger_error(rng):
@@ -55,9 +69,8 @@ def test_groups_that_share_labels_have_a_larger_error(rng):
     X = rng.normal(size=(12, 2))[groups] + 0.01 * rng.normal(size=(120, 2))
     y = rng.normal(size=12)[groups]
     model = KNeighborsRegressor(1).fit(X, y)
-    (by_rows,), (by_groups,) = (forecast_regressor(model, X, source=(X, y), groups=g) for g in (None, groups))
-    assert by_groups.home > 3.0 * by_rows.home
-    assert by_groups.has_groups
+    by_rows, by_groups = (inspect(model, X, source=(X, y), groups=g).outputs[0].home for g in (None, groups))
+    assert by_groups > 3.0 * by_rows
 
 
 def test_columns_may_be_mixed_missing_and_unseen(rng):
@@ -65,27 +78,32 @@ def test_columns_may_be_mixed_missing_and_unseen(rng):
     frame = pd.DataFrame(X, columns=list("abc")).assign(town=rng.choice(["Bonn", "Kiel"], 120))
     frame.loc[:5, "a"] = np.nan
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough")
-    model = make_pipeline(encoder, HistGradientBoostingRegressor(max_iter=5)).fit(frame, y)
+    model = make_pipeline(encoder, HistGradientBoostingRegressor(max_iter=3)).fit(frame, y)
     target = frame.assign(town="Bonn")
-    (same,) = forecast_regressor(model, frame, source=(frame, y))
-    assert not same.separation.found
-    (shifted,) = forecast_regressor(model, target, source=(frame, y))
+    assert not inspect(model, frame, source=(frame, y)).separation.found
+    shifted = inspect(model, target, source=(frame, y))
     assert shifted.separation.found
-    assert shifted.unseen == {}
+    assert shifted.outputs[0].unseen.rows == 0
+    assert shifted.columns == ("a", "b", "c", "town")
     target.loc[:29, "town"] = "Ulm"
-    (unknown,) = forecast_regressor(model, target, source=(frame, y))
-    assert unknown.unseen == {"town": 0.25}
+    unknown = inspect(model, target, source=(frame, y))
     assert unknown.outcome == "unknown"
+    (finding,) = [finding for finding in unknown.findings if finding.code == "SPAR014"]
+    assert finding.severity == "serious"
+    (output,) = unknown.outputs
+    for text in (finding.text, output.headline):
+        assert "30 of 120 " in text
+        assert "town 'Ulm'" in text
+    assert output.base_rate.n_tasks > 0
+    assert f"Of {output.base_rate.n_tasks:,} real shifts" in output.experience
 
 
-def test_each_output_has_a_forecast_and_progress_is_reported(rng):
+def test_each_output_has_a_forecast(rng):
     X, y = rows(rng)
-    lines = []
     both = np.column_stack([y, 2.0 * y])
-    model = LinearRegression().fit(X, both)
-    one, two = forecast_regressor(model, X, source=(X, both), progress=Lines(lines.append))
+    one, two = inspect(LinearRegression().fit(X, both), X, source=(X, both)).outputs
     assert two.home == pytest.approx(2.0 * one.home)
-    assert len(lines) > 2
+    assert (one.name, two.name) == ("y0", "y1")
 
 
 @pytest.mark.parametrize(
@@ -96,16 +114,77 @@ def test_each_output_has_a_forecast_and_progress_is_reported(rng):
         ({"source": (np.zeros((20, 2)), np.zeros(20))}, r"\(20, 2\)"),
         ({"source": (np.zeros((4, 3)), np.zeros(4))}, "4"),
         ({"groups": np.zeros(120)}, "1"),
+        ({"outputs": ["a", "b"]}, "^outputs.* got 2"),
+        ({"weights": {"mine": (np.ones(3), 0.0)}}, "^weights"),
     ],
 )
 def test_unusable_input_is_refused(rng, change, value):
     X, y = rows(rng)
     model = LinearRegression().fit(X, y)
     with pytest.raises((InputError, ValueError), match=value):
-        forecast_regressor(model, X, **{"source": (X, y), **change})
+        inspect(model, X, **{"source": (X, y), **change})
 
 
 def test_a_pipeline_without_a_regressor_is_refused(rng):
     X = rng.normal(size=(40, 2))
     with pytest.raises(TypeError, match=r"Pipeline.*predict"):
-        forecast_regressor(make_pipeline(StandardScaler()).fit(X), X, source=(X, X[:, 0]))
+        inspect(make_pipeline(StandardScaler()).fit(X), X, source=(X, X[:, 0]))
+
+
+def test_target_labels_come_first_for_any_regressor(homes):
+    X, y, Z = homes
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
+    labels = np.where(np.arange(400) < 50, 10.0 + model.predict(Z), np.nan)
+    output = inspect(model, Z, source=(X, y), y=labels).outputs[0]
+    assert output.name == "price"
+    assert output.outcome == "hurts"
+    assert output.labels.n == 50
+    assert output.labels.rmse == pytest.approx(10.0)
+    assert not output.labels.confirmed
+
+
+def test_implausible_predictions_of_any_regressor_are_reported(homes):
+    X, y, Z = homes
+    Z = Z.copy()
+    Z.loc[3, "area"] = 1000.0
+    output = inspect(Ridge().fit(X, y), Z, source=(X, y)).outputs[0]
+    assert output.absurd.rows[0] == 3
+    assert any(finding.code == "SPAR018" for finding in output.findings)
+
+
+def test_columns_that_moved_far_are_reported_for_any_regressor_as_for_linear_ones(homes):
+    X, y, Z = homes
+    far = Z.assign(area=Z["area"] + 8.0)
+    texts = []
+    for found in (inspect(BayesSpARRegressor().fit(X, y), far), inspect(Ridge().fit(X, y), far, source=(X, y))):
+        texts += [finding.text for finding in found.findings if finding.code == "SPAR009"]
+    assert len(texts) == 2
+    assert texts[0] == texts[1]
+    assert "'area'" in texts[0]
+    assert not [f for f in inspect(Ridge().fit(X, y), Z, source=(X, y)).findings if f.code == "SPAR009"]
+
+
+def test_the_page_of_any_regressor_has_no_directions(homes):
+    X, y, Z = homes
+    html = report(Ridge().fit(X, y), Z, source=(X, y)).html()
+    assert "o0-plane" not in html
+    assert not re.search(r"\b(nan|NaN|None)\b", re.sub(r"<script.*?</script>|<style.*?</style>", "", html, flags=re.S))
+    assert "Ridge" in html
+
+
+def test_a_search_is_inspected_like_its_best_estimator(homes):
+    X, y, Z = homes
+    search = GridSearchCV(BayesSpARRegressor(), {"fit_intercept": [True]}).fit(X, y)
+    assert inspect(search, Z).outputs[0].forecasts == inspect(search.best_estimator_, Z).outputs[0].forecasts
+
+
+def test_groups_of_source_and_target_have_their_own_parameters():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    model, names = Ridge().fit(X, y), np.arange(40) % 5
+    plain, grouped = (inspect(model, X, source=(X, y), groups=g).outputs[0].home for g in (None, names))
+    assert plain != grouped
+    with pytest.raises(InputError, match="target_groups"):
+        inspect(model, X, source=(X, y), target_groups=names)
+    with pytest.raises(InputError, match="fit"):
+        inspect(SpARRegressor().fit(X, y), X, groups=names)

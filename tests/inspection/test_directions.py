@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, alpha_path, inspect
-from pyspar.estimators.base import weights_of
+from pyspar.estimators.validation import weights_of
 
 
 @pytest.mark.parametrize("kind", [SpARRegressor, partial(BayesSpARRegressor, rule="chi2")])
@@ -62,7 +62,7 @@ def test_directions_use_the_units_that_the_estimator_was_fitted_in(shifted, kind
     by_hand = SpARRegressor().fit(X / spread, y)
     for name, fitted in (("OLS", SpARRegressor().fit(X, y)), ("SpAR", SpARRegressor().fit(X, y).adapt(Z))):
         own = SpARRegressor().fit(X, y) if kind is SpARRegressor else kind().fit(X, y)
-        expected = own._forecaster(Moments.of(Z)).forecast(name, *weights_of(fitted)).rmse
+        expected = own._model.forecaster(Moments.of(Z)).forecast(name, *weights_of(fitted)).rmse
         assert output.forecast(name).rmse == pytest.approx(expected, rel=1e-9)  # on the features as given
     removed = by_hand.adapted(Z / spread).adaptation_.removed.sum()
     assert sum(d.goes for d in output.directions) == removed > 0

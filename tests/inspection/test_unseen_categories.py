@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, inspect, report
-from pyspar.inspection.unseen_categories import (
+from pyspar.estimators.unseen_categories import (
     NO_UNSEEN_ROWS,
     UnseenColumn,
     UnseenRows,
@@ -76,7 +76,8 @@ def test_known_categories_are_not_reported():
     assert "kind" not in inspection.outputs[0].verdict
 
 
-def test_the_headline_of_the_page_reports_unseen_rows():
+def test_the_headline_of_the_page_reports_unseen_rows(monkeypatch):
+    monkeypatch.setattr("pyspar.reporting.figures.draw_figure", lambda *_: "")  # drawing is slow
     html = report(fit_pipeline(), make_homes(100, ["house", "<farm>"], 2)).html()
     assert "&lt;farm&gt;" in html[html.index('<section class="first') : html.index('-findings-h"')]
     assert 'id="o0-SPAR014" class="serious"' in html

@@ -82,7 +82,9 @@ def test_target_labels_that_do_not_match_stop_the_training_before_it_starts():
     rows = torch.utils.data.DataLoader(torch.zeros(10, 3))
     settings = transformers.TrainingArguments("unused", use_cpu=True)
     with pytest.raises(ValueError, match=r"10 rows.* 9"):
-        SpARTrainerCallback(rows, target_labels=[1.0] * 9).on_train_begin(settings, None, None)
+        SpARTrainerCallback(rows, target_labels=[1.0] * 9).on_train_begin(settings, None, None, torch.nn.Linear(3, 1))
+    with pytest.raises(InputError, match=r"'tail'"):
+        SpARTrainerCallback(rows, head="tail").on_train_begin(settings, None, None, torch.nn.Linear(3, 1))
 
 
 def test_wrong_arguments_and_several_processes_are_refused_before_training():

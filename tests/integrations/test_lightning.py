@@ -1,6 +1,7 @@
 """SpARCallback repairs the module of the trainer at the right time, logs, and survives checkpoints."""
 
 import csv
+import inspect
 
 import numpy as np
 import pytest
@@ -200,6 +201,38 @@ def test_a_submodule_can_be_the_model_and_a_smoke_run_reads_one_batch(data, make
     assert callback.adapted.estimator.moments_.rows == 64
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "ridge"}, "method.*'ridge'"),
+        ({"alpha": 1.5}, r"alpha.*1\.5"),
+        ({"noise": "none"}, "noise.*'none'"),
+        ({"cutoff": 1.0}, r"cutoff.*1\.0"),
+        ({"labels_scale": "any"}, "labels_scale.*'any'"),
+        ({"autocast": "bf16"}, "autocast.*'bf16'"),
+        ({"head": 3}, "head.*int"),
+        ({"inputs": "x"}, "inputs.*str"),
+        ({"labels": "y"}, "labels.*str"),
+        ({"mask": [True]}, "mask.*list"),
+        ({"sample_weight": 2.0}, "sample_weight.*float"),
+        ({"progress": "yes"}, "progress.*'yes'"),
+        ({"target_labels": ["low"]}, "target_labels"),
+        ({"target_labels": [1.0], "mask": len}, "mask"),
+    ],
+)
+def test_every_invalid_option_of_adapt_head_is_refused_before_training(data, options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        SpARCallback(data[2], **options)
+    with pytest.raises((ValueError, TypeError), match=words):
+        adapt_head(nn.Linear(4, 1), data[1], data[2], **options)
+
+
+def test_every_option_of_adapt_head_is_checked():
+    options = set(inspect.signature(adapt_head).parameters) - {"model", "source_loader", "target_loader"}
+    cases = test_every_invalid_option_of_adapt_head_is_refused_before_training.pytestmark[0].args[1]
+    assert {name for case, _ in cases for name in case} == options
+
+
 def test_wrong_arguments_are_refused_before_training(data):
     with pytest.raises(TypeError, match=r"'alpah'.*'alpha'"):
         SpARCallback(data[2], alpah=0.9)
@@ -207,6 +240,10 @@ def test_wrong_arguments_are_refused_before_training(data):
         SpARCallback(data[2], when="fit_start")
     with pytest.raises(InputError, match="target is missing"):
         SpARCallback()
+    with pytest.raises(InputError, match="target is missing"):
+        SpARCallback(method="ols", target_labels=[1.0])
+    with pytest.raises(TypeError, match=r"module.*int"):
+        SpARCallback(data[2], module=3)
     with pytest.raises(TypeError, match="DataLoader"):
         SpARCallback(data[2].dataset)
 

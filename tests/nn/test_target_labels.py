@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyspar import InputError, SparWarning, TargetCorrection
-from pyspar.nn import adapt_head, target_rows
-from pyspar.nn.target_rows import TargetRows
+from pyspar.nn import adapt_head
+from pyspar.nn.features import TargetRows
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -107,7 +107,7 @@ def test_a_loader_that_shuffles_and_a_head_on_sequences_are_refused(never_read):
 
 
 def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
-    monkeypatch.setattr(target_rows, "MAX_UNLABELLED", 30)
+    monkeypatch.setattr("pyspar.nn.features.MAX_UNLABELLED", 30)
     case = Drifting()
     rows = TargetRows(case.labels)
     for block in np.array_split(case.features, 9):

@@ -21,3 +21,9 @@ def made(shifted_data):
     est = SpARRegressor().fit(X, y)  # its rule has a slider
     groups = np.where(np.arange(len(Z)) % 3 == 0, "<i>north</i>", "south")
     return report(est, Z, target_groups=groups, columns=NAMES, outputs=["price"], title="<script>alert(1)</script>")
+
+
+@pytest.fixture
+def plain_figures(monkeypatch) -> None:
+    """Write the name of a figure in place of the figure, because drawing takes most of the time of a page."""
+    monkeypatch.setattr("pyspar.reporting.figures.draw_figure", lambda name, *_: f'<svg id="{name}"></svg>')

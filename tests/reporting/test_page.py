@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pyspar import BayesSpARRegressor, SpARRegressor, report
-from pyspar.reporting.page import _list_errors, render_page
+from pyspar.reporting.page import _list_errors
 from pyspar.wording import format_number
 
 
@@ -66,6 +66,7 @@ def test_labels_without_noise_have_no_figures_of_directions(shifted):
     assert 'type="range"' not in html
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_groups_are_sorted_by_the_error_of_the_adapted_weights(shifted):
     X, y, Z = shifted
     groups = np.where(np.abs(Z[:, 1]) > 20.0, "far", "near")
@@ -80,6 +81,7 @@ def test_groups_are_sorted_by_the_error_of_the_adapted_weights(shifted):
     assert re.findall(r'role="rowheader"><bdi>(\w+)', found.html()) == ["far", "near"]
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_no_columns_are_listed_if_almost_nothing_was_removed():
     X, y, Z = make_unshifted()
     for estimator in (BayesSpARRegressor(), SpARRegressor(alpha=0.0)):
@@ -88,8 +90,8 @@ def test_no_columns_are_listed_if_almost_nothing_was_removed():
         assert "o0-columns-h" not in html
 
 
-def test_bars_of_columns_are_shares_of_the_full_width(made):
-    widths = [float(width) for width in re.findall(r'class="bar"[^>]*><span style="width: ([\d.]+)%"', made.html())]
+def test_bars_of_columns_are_shares_of_the_full_width(made, html):
+    widths = [float(width) for width in re.findall(r'class="bar"[^>]*><span style="width: ([\d.]+)%"', html)]
     shares = [100.0 * share for _, share in made.inspection.outputs[0].columns]
     assert widths == pytest.approx(shares, abs=0.05)
     assert len(widths) > 0
@@ -110,6 +112,7 @@ def test_no_point_of_the_first_figure_is_outside_its_interval(shifted):
                 assert low <= row["interval80"][0] <= row["value"] <= row["interval80"][1] <= high
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_the_share_of_other_columns_is_shown():
     X, y, Z = make_unshifted(n=80, d=60)
     output = report(BayesSpARRegressor().fit(X, y), Z)
@@ -118,6 +121,7 @@ def test_the_share_of_other_columns_is_shown():
     assert f"{60 - len(listed)} other columns: {100 * rest:.1f}" in extract_text(output.html())
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_the_first_card_has_three_numbers(shifted):
     X, y, Z = shifted
     for labels in (None, np.r_[Z[:40, 0], np.full(50, np.nan)]):
@@ -134,6 +138,7 @@ def test_the_first_card_has_three_numbers(shifted):
         assert numbers == [format_number(output["home"], 3), format_number(expected["rmse"], 3), third]
 
 
+@pytest.mark.usefixtures("plain_figures")
 def test_only_labels_that_confirm_are_green():
     X, y, Z = make_unshifted()
     est = BayesSpARRegressor().fit(X, y)
@@ -143,18 +148,18 @@ def test_only_labels_that_confirm_are_green():
         assert f'<section class="first {severity}"' in html
 
 
-def test_the_expert_sections_are_folded_and_show_the_method_in_use(made, shifted):
+@pytest.mark.usefixtures("plain_figures")
+def test_the_expert_sections_are_folded_and_show_the_method_in_use(html, shifted):
     X, y, Z = shifted
-    for html, has_rule in ((made.html(), True), (report(BayesSpARRegressor().fit(X, y), Z).html(), False)):
-        assert '<details class="experts">' in html
-        assert html.index('<details class="experts">') > html.index("o0-findings-h")
-        assert ('type="range"' in html) == has_rule
-        assert ('class="plane"' in html) == has_rule
+    for page, has_rule in ((html, True), (report(BayesSpARRegressor().fit(X, y), Z).html(), False)):
+        assert '<details class="experts">' in page
+        assert page.index('<details class="experts">') > page.index("o0-findings-h")
+        assert ('type="range"' in page) == has_rule
+        assert ('class="plane"' in page) == has_rule
 
 
-def test_the_findings_keep_their_order_and_leave_out_the_headline(made):
+def test_the_findings_keep_their_order_and_leave_out_the_headline(made, html):
     found = made.as_dict()
-    html = render_page(found)
     listed = re.findall(r'<li id="o0-(\w+)" class="(\w+)"', html)
     expected = [(f["code"], f["severity"]) for f in found["findings"] if f["code"] != "SPAR001"]
     assert listed == expected
@@ -179,8 +184,7 @@ def test_long_names_and_names_in_any_script_cause_no_warning(shifted):
     assert "a" * 300 not in extract_text(html)
 
 
-def test_the_text_of_the_page(made, golden):
-    html = made.html()
+def test_the_text_of_the_page(html, golden):
     labels = re.findall(r'aria-label="([^"]*)"', html)
     body = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>|<tbody.*?</tbody>", "", html, flags=re.S)
     lines = re.sub(r"</(p|h\d|li|dt|dd|tr|figcaption|summary|label|button)>", "\n", re.sub(r"\s+", " ", body))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.sources.kinds import is_batches
+from pyspar.sources import is_batches
 from pyspar.sources.stream import moments_of_batches, read_ahead, rows_per_block
 
 

@@ -266,3 +266,8 @@ def test_an_error_from_python_does_not_name_options_of_the_command_line():
     with pytest.raises(InputError, match=r"'area'.*drop the column") as error:
         as_numbers(pd.Series([1.0, "large"], name="area"))
     assert "--" not in str(error.value)
+
+
+def test_an_integer_that_is_too_large_for_a_float_is_an_input_error():
+    with pytest.raises(InputError, match=r"'area': 10+ in row 1 .*1 of 3 values"):
+        as_numbers(pd.Series([1, 10**400, 3], name="area", dtype=object))

@@ -179,6 +179,26 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path, name, content, match)
         read(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("name", lambda entry: entry.replace(b"xl/styles", b"xm/styles")),  # its dates would be read as numbers
+        ("comment", lambda entry: entry[:33] + b"\xff" + entry[34:]),  # hides the entries after this one
+        ("method", lambda entry: entry[:10] + b"\x63" + entry[11:]),
+        ("version", lambda entry: entry[:6] + b"\x94" + entry[7:]),
+    ],
+)
+def test_a_workbook_with_a_damaged_directory_is_refused(tmp_path, field, change):
+    path = tmp_path / "s.xlsx"
+    pd.DataFrame({"sold": pd.to_datetime(["2024-05-21"]), "price": [1.0]}).to_excel(path, index=False)
+    assert read(path)["sold"].dt.year.tolist() == [2024]
+    content = path.read_bytes()
+    start = content.rfind(b"PK\x01\x02", 0, content.rfind(b"xl/styles.xml"))
+    path.write_bytes(content[:start] + change(content[start : start + 59]) + content[start + 59 :])
+    with pytest.raises(InputError, match=r"s\.xlsx"):
+        read(path)
+
+
 def test_files_that_do_not_exist_and_folders_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"source file not found: '.*nowhere\.csv'"):
         check_input(tmp_path / "nowhere.csv", "source")

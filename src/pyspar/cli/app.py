@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pyspar import __version__
+from pyspar import __version__, demo
 from pyspar.cli import as_json, show
 from pyspar.cli import watch as watch_command
 from pyspar.cli.options import (
@@ -37,7 +37,6 @@ from pyspar.cli.options import (
     Stream,
     Target,
 )
-from pyspar.demo import command as demo_command
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -300,9 +299,7 @@ def predict(
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
-app.command(epilog=demo_command.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(
-    demo_command.demo
-)
+app.command(epilog=demo.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(demo.demo)
 
 
 def run() -> None:

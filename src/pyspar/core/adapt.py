@@ -17,7 +17,7 @@ from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.belief import Belief
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares, squared
-from pyspar.core.spectrum import Spectrum, outside_share, right_svd
+from pyspar.core.spectrum import Spectrum, outside_share, thin_svd
 
 WEIGHT_ROUNDING = 3e-14
 """Weights below this share of the largest weight count as zero."""
@@ -29,8 +29,7 @@ SHARE_ROUNDING = 1e-9
 class Terms:
     """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
 
-    Both are stored unsquared and without ``lambda_z``, which scales both by the same factor. The set S therefore
-    depends on the target only through its directions, and no scale of the data overflows.
+    Both are stored unsquared and without ``lambda_z``, which scales both alike, so no scale of the data overflows.
     """
 
     lam: Vector
@@ -168,8 +167,7 @@ class Adaptation:
         The contribution of the uncertain intercept to every risk below: ``M sigma^2 / N``, zero without an intercept.
     posterior : bool
         Whether the terms are a posterior of the weights. If so, every risk below is an expectation given the data, and
-        removing a direction does not change its ``Var``. Otherwise the risks are the paper's: removing a direction
-        removes its ``Var``.
+        removing a direction keeps its ``Var``. Otherwise the risks are the paper's, and it removes its ``Var``.
     """
 
     w_hat: Matrix
@@ -211,11 +209,7 @@ class Adaptation:
 
     @property
     def variance_kept(self) -> Vector:
-        """The part of the risk that is due to the uncertainty of the weights, per output.
-
-        A removed direction contributes only if the terms are a posterior, because the uncertainty of the true weights
-        does not depend on the weights in use.
-        """
+        """The part of the risk due to the uncertainty of the weights; removed directions count for a posterior only."""
         kept = self.var if self.posterior else np.where(self.removed, 0.0, self.var)
         return np.asarray(kept.sum(axis=0) + self.mean_risk)
 
@@ -224,8 +218,7 @@ class Adaptation:
         """An estimate of the bias of the removed directions: the sum of ``bias_hat - var`` over S, at least zero.
 
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
-        is unbiased. Clipping each term instead would add half a variance for every direction whose true bias is zero.
-        For a posterior it is the sum of ``bias_hat``, the squared distance from the posterior mean.
+        is unbiased. For a posterior it is the sum of ``bias_hat``, the squared distance from the posterior mean.
         """
         with np.errstate(invalid="ignore"):
             expected = np.zeros_like(self.var) if self.posterior else self.var
@@ -234,10 +227,9 @@ class Adaptation:
 
     @property
     def bias_std(self) -> Vector:
-        """The standard error of ``bias_taken``. With one large direction in S it is as large as the estimate itself.
+        """The standard error of ``bias_taken``; for a posterior, the standard deviation of the error that S adds.
 
         ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
-        For a posterior it is the standard deviation of the squared error that the removal adds.
         """
         if self.posterior:
             std = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
@@ -316,8 +308,8 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
         return z
     root = (x.lam / x.lam[0])[:, None] * x.V.T
     rest = root - (root @ z.V) @ z.V.T
-    lam, V = right_svd(rest)
-    extra = V[:, lam > 64.0 * EPS64 * max(root.shape)]
+    _, lam, Vt = thin_svd(rest)
+    extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / root_sum_squares(extra)
     return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))

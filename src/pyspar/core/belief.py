@@ -72,11 +72,14 @@ class Prior:
         """Return the predictions of the centre, rows x outputs."""
         return np.asarray(rows @ self.coef + self.intercept)
 
-    def correction(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
-        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean."""
-        correction = (coef - self.coef) * self.units[:, None]
-        offset = intercept - self.intercept + belief.x_mean @ correction - belief.y_mean
-        return np.vstack([offset, correction])
+    def correction(self, coef: Matrix) -> Matrix:
+        """Return the difference of weights from the centre, in the prior's coordinates."""
+        return np.asarray((coef - self.coef) * self.units[:, None])
+
+    def correction_about(self, belief: Belief, coef: Matrix, intercept: Vector) -> Matrix:
+        """Return offset and weights (1 + D, K) as corrections to the centre, about the belief's source mean."""
+        correction = self.correction(coef)
+        return np.vstack([intercept - self.intercept + belief.x_mean @ correction - belief.y_mean, correction])
 
     def weights(self, belief: Belief, correction: Matrix) -> tuple[Matrix, Vector]:
         """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
@@ -105,6 +108,12 @@ def units_of_features(
     else:
         unit, unit_if_constant = np.maximum(spread, target_spread) if units == "target" else spread, target_spread
     return np.where(spread > 0.0, unit, unit_if_constant if include_unseen else 0.0)
+
+
+def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
+    """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
+    mean = source.mean[: target.n_features]
+    return target.spread_about(mean if centred else np.zeros_like(mean))
 
 
 def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:

@@ -212,10 +212,9 @@ def _pure_noise(n: float, labels: float) -> _Maximum:
 def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     """Return the maximum without copies of rows, if an exact fit is likely to be due to copies; otherwise None.
 
-    A source with copies has fewer distinct rows than rows. If it has at most as many distinct rows as directions, every
-    fit is exact, and the labels look noiseless although they are not. Moments do not show which rows are copies, but
-    copies are possible only if some features depend on others (``data.dependent``). The number of distinct rows is then
-    the rank. Copies are assumed if the evidence of that many rows strongly favours noise over an exact fit.
+    With at most as many distinct rows as directions every fit is exact, and the labels look noiseless although they are
+    not. Moments do not show copies, but they are possible only if some features depend on others. The number of
+    distinct rows is then the rank. Copies are assumed if its evidence strongly favours noise over an exact fit.
     """
     rank = data.lam.size
     if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:

@@ -28,7 +28,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.posterior import posteriors_of, prior_probabilities
 from pyspar.core.separation import Separation, measure_separation
 
-DRAWS = 2000
+DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
 
 Interval = tuple[float, float]
@@ -104,8 +104,6 @@ class Forecaster:
     fit_intercept : bool
     other_priors : Priors, optional
         Priors with the same centre in other units, for the intervals.
-    seed : int
-        The seed of the draws for the intervals. The same seed gives the same numbers.
     between_groups : array of shape (K,), optional
         The squared error to add on rows of new groups, per output.
     calibrate : function, optional
@@ -120,11 +118,10 @@ class Forecaster:
         *,
         fit_intercept: bool,
         other_priors: Sequence[Prior] = (),
-        seed: int = 0,
         between_groups: Vector | None = None,
         calibrate: Calibrate | None = None,
     ) -> None:
-        self._prior, self._seed, self._source, self._calibrate = prior, seed, source, calibrate
+        self._prior, self._source, self._calibrate = prior, source, calibrate
         self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
         self._priors = (prior, *other_priors)
         fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
@@ -174,7 +171,7 @@ class Forecaster:
         """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self._prior.correction(belief, coef, intercept)[:, output]
+            weights = self._prior.correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
             bias = float(np.square(self._root @ difference).sum()) / self._rows
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
@@ -222,7 +219,7 @@ class Forecaster:
             self._drawn = (output, *self._draw_labels(output))
         _, predictions, sigma = self._drawn
         error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / self._rows
-        rng = np.random.default_rng(self._seed + 1)  # the same noise for all weights, for comparisons
+        rng = np.random.default_rng(SEED + 1)  # the same noise for all weights, for comparisons
         # ||error + noise||^2: the noise component along the error is added before squaring; the other M - 1 components
         # contribute a chi-squared term.
         parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
@@ -233,12 +230,12 @@ class Forecaster:
         """Draw noiseless labels of the rows of the target's root (rows, draws), and noise levels."""
         rows, features = len(self._root), self._root.shape[1] - 1
         is_wide = features > DRAWS and 2 * rows < features  # draws of all weights need more memory than the rows
-        rng = np.random.default_rng([self._seed, output])
+        rng = np.random.default_rng([SEED, output])
         counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
         drawn = []
         for i, (count, prior, posterior) in enumerate(zip(counts, self._priors, self._posteriors, strict=True)):
             # Draws outside the source's span depend on the target. The others are the same for every target.
-            outside_rng = np.random.default_rng([self._seed, output, i]) if is_wide else None
+            outside_rng = np.random.default_rng([SEED, output, i]) if is_wide else None
             root = self._prior.change_units(self._root, prior)
             drawn.append(posterior.draw_labels(root, output, int(count), rng, outside_rng))
         labels, noise = zip(*drawn, strict=True)

@@ -1,9 +1,8 @@
 r"""The interval of a root mean squared error that is estimated from n squared errors.
 
-The mean of n squared errors has the relative variance :math:`c / n`, where c is the squared coefficient of variation of
-one squared error: 2 for normal errors, more for heavy tails. A chi-squared variable with :math:`\nu = 2 n / c` degrees
-of freedom, divided by its mean, has the same relative variance, and its quantiles give the interval. For normal errors
-of mean zero and c = 2 the interval is exact. c is estimated, and is at least 2.
+The mean of n squared errors has the relative variance c / n, where c is the squared coefficient of variation of one
+squared error: 2 for normal errors, more for heavy tails. A chi-squared variable with 2 n / c degrees of freedom, over
+its mean, has the same variance, and its quantiles give the interval. It is exact for normal errors of mean zero.
 
 A few rows rarely contain the largest errors. The upper end is therefore computed as if one more row had the largest
 squared error of all rows.

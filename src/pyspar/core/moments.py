@@ -1,8 +1,7 @@
 """Moments: a mergeable summary of a data set in D x D numbers, sufficient for SpAR.
 
-For ``A = [1 | X | Y]`` with row weights, Moments stores a root R with ``R'R = A'A``, the number of rows and the
-machine epsilon of the data's dtype. Moments of batches, or of parts on a cluster, can be added, and the rows are not
-needed again.
+For ``A = [1 | X | Y]`` with row weights, Moments stores a root R with ``R'R = A'A``. Moments of batches, or of parts on
+a cluster, can be added, and the rows are not needed again.
 """
 
 from __future__ import annotations
@@ -158,9 +157,8 @@ class Moments:
     def counted(self, meaning: WeightMeaning) -> Moments:
         """Return the Moments with weights that sum to the effective number of rows.
 
-        With "counts" a weight of 2 equals two copies of a row, so the Moments are returned unchanged. With
-        "importance" only the ratios of the weights matter, and the effective number is Kish's sample size, the squared
-        sum of the weights divided by the sum of their squares.
+        With "counts" a weight of 2 equals two copies of a row, so nothing changes. With "importance" only the ratios
+        of the weights matter: the number is Kish's, the squared sum of the weights over the sum of their squares.
 
         >>> import numpy as np
         >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))

@@ -46,7 +46,7 @@ BLOCK_ROWS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The posterior of weights and noise. Labels are in units of ``label_length``, features in units of ``lam_max``.
+    """The posterior of weights and noise, for labels in units of ``label_length`` and features in units of ``lam_max``.
 
     Attributes
     ----------
@@ -215,10 +215,10 @@ class Predictive:
         return np.asarray(np.sqrt((self.scale**2 * spread + (self.centre - prediction) ** 2).mean(axis=0)))
 
     def quantile(self, level: float) -> Vector:
-        """Return the quantile of each row's label at ``level``, by Newton steps inside a bracket.
+        """Return the quantile of each row's label at ``level``.
 
-        The quantile of a mixture lies between the smallest and the largest quantile of its components. A step that
-        leaves this bracket is replaced by a bisection.
+        It lies between the smallest and the largest quantile of the components. Newton steps that leave this bracket
+        are replaced by a bisection.
         """
         scale = np.where(self.scale > 0.0, self.scale, np.finfo(np.float64).tiny)
         quantiles = self.centre + self.scale * stdtrit(self.degrees, level)

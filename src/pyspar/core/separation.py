@@ -1,30 +1,25 @@
 r"""Separation: whether source and target rows can be distinguished, and how well, from their Moments alone.
 
-**Means.** Regress the indicator of the target on the features of all rows, with an intercept. In coordinates of the
-principal components of all rows, with :math:`c = NM / (N + M)`, component scatters :math:`\Lambda` and the difference
-of means d, the coefficient of determination is
+**Means.** Regress the indicator of the target on the principal components of all rows, standardised, at most a quarter
+as many as rows. With :math:`c = NM / (N + M)`, component scatters :math:`\Lambda` and the difference of means d,
 
 .. math:: R^2 = c \, d^\top \Lambda^{-1} d, \qquad
    F = \frac{\nu - k + 1}{k} \frac{R^2}{1 - R^2} \sim F(k, \nu - k + 1), \qquad \nu = N + M - 2
 
-which is Hotelling's two-sample :math:`T^2` test. The components are those of the standardised columns. They do not
-depend on which rows are the target, so leaving out small ones keeps the level of the test. At most a quarter as many
-components as rows are used. With many features this test has little power if only a few columns differ, so the largest
-difference of the mean of a single column is tested as well, by the same formula with k = 1 and Bonferroni's correction.
+which is Hotelling's two-sample :math:`T^2` test. With many features it has little power if few columns differ, so the
+largest difference of a single column is tested as well: the same formula with k = 1 and Bonferroni's correction.
 
 **Spreads.** The difference of the target's and the source's variance along each component and each column, divided by
-their pooled variance, has the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. The difference cannot exceed (N +
-M) / M, so with few source rows no growth would be significant. Half the logarithm of the ratio of the variances is used
-where it is larger: it has no bound, and the half makes false alarms rare. The largest one is compared with the normal
-distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot be computed from Moments. It is assumed
-to be large (``KURTOSIS_GROWTH``), because rare categories have a large kurtosis.
+their pooled variance, has the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. It cannot exceed (N + M) / M, so
+half the logarithm of the ratio of the variances is used where it is larger; the half makes false alarms rare. The
+largest one is compared with the normal distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot
+be computed from Moments and is assumed to be large (``KURTOSIS_GROWTH``).
 
 A shift is found if one of the three tests rejects at a third of the level.
 
-**Matched rows.** Two samples of one population differ by chance. If :math:`R^2` is smaller than chance permits, the
-target was not drawn like the source: its features were set or copied, as in a balanced experiment, in repeated
-measurements of the same units, or in a target that contains the source rows. Equal features then say nothing about the
-relation of features and label.
+**Matched rows.** If :math:`R^2` is smaller than chance permits, the target was not drawn like the source: its features
+were set or copied, as in a balanced experiment, in repeated measurements of the same units, or in a target that
+contains the source rows. Equal features then say nothing about the relation of features and label.
 """
 
 from __future__ import annotations

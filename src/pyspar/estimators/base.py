@@ -1,50 +1,174 @@
-"""AdaptableRegressor: adapt to a target, and forecast the error on it, from the moments of the source.
+"""MomentsRegressor fits linear weights to the moments of a source; AdaptableRegressor adapts them to a target.
 
-Every method validates its input and computes the new attributes first, and sets them last. An error or an interrupt
-before that leaves the estimator unchanged.
+An estimator keeps the moments of its source and never its rows. Every method validates its input and computes the new
+attributes first, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
 """
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief, Prior, Units, left_out_rmse, units_of_features
-from pyspar.core.forecast import Forecast, Forecaster
-from pyspar.core.moments import Moments, WeightMeaning
-from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
+from pyspar.core.belief import Belief, Prior, Units
+from pyspar.core.forecast import Forecast
+from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
-from pyspar.errors import InputError, warn
-from pyspar.estimators.experience import rmse_interval, row_factor
-from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
-from pyspar.estimators.moments_regressor import (
-    ADAPTED,
-    Attributes,
-    MomentsRegressor,
-    linear_weights,
-    per_output,
-    weights_of,
-)
-from pyspar.estimators.target_labels import TargetDrift, check_counts
+from pyspar.estimators.forecasts import SourceModel
+from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_several, extend_folds
+from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, fit_linear_correction
 from pyspar.estimators.validation import (
+    SPARSE_FORMATS,
+    Attributes,
+    Source,
     check_boolean,
     check_choice,
     check_level,
     check_rows,
+    linear_weights,
+    per_output,
+    read_batches,
+    read_dense_rows,
+    read_moments,
+    read_rows,
     target_moments,
-    warn_if_nothing_left_for_noise,
-    warn_if_scales_are_too_far_apart,
+    warn_if_limited,
     warn_if_weights_do_not_count,
+    weights_of,
 )
-from pyspar.sources.kinds import kind_of, use_device_of
+from pyspar.sources import is_batches, kind_of, linear_prediction, use_device_of
 
-__all__ = ["AdaptableRegressor", "Attributes", "MomentsRegressor", "linear_weights", "per_output", "weights_of"]
+ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
+"""The attributes that only an adapted regressor has."""
+
+
+class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """A linear regressor whose fit is a function of the moments of its source.
+
+    A subclass has the parameter ``solver`` and defines ``_solve``.
+    """
+
+    solver: Solver
+    moments_: Moments
+    _y_ndim: int
+
+    @abstractmethod
+    def _solve(self, source: Source) -> Attributes:
+        """Return the fitted attributes for a source, including ``coef_`` and ``intercept_``, without setting any."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit on labelled source rows. An earlier fit and adaptation are discarded.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+        y : array of shape (n,) or (n, K)
+        sample_weight : array of shape (n,), optional
+            A weight of 2 counts as two copies of the row, unless ``weights="importance"``.
+        groups : array of shape (n,), optional
+            The group of each row, such as a patient or a shop. Pass it if the target has other groups. Forecasts then
+            include the error on new groups, by cross-validation over groups. The weights do not depend on it.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        with use_device_of(X):
+            folds = None if groups is None else check_several(extend_folds(None, self, X, y, sample_weight, groups))
+            self._learn(read_rows(self, X, y, sample_weight, min_rows=2), folds)
+        self._warn_of_limits()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Add a batch of labelled source rows. The result is that of one fit on all rows."""
+        self._validate_params()
+        first = not hasattr(self, "moments_")
+        folds = None if first else self._folds
+        if not first and (groups is None) != (folds is None):
+            raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
+        with use_device_of(X):
+            folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
+            source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)
+            self._learn(source if first else source.added_to(self), folds)
+        self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
+        return self
+
+    def fit_batches(self, batches: Any) -> Self:
+        """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
+
+        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows. Batches of
+        rows with groups are ``(X, y, sample_weight, groups)``, where ``sample_weight`` may be None.
+        """
+        self._validate_params()
+        ungrouped = UngroupedBatches(self, batches)
+        source = read_batches(ungrouped if is_batches(batches) else batches, solver=self.solver)
+        self._learn(source, check_several(ungrouped.folds))
+        self._warn_of_limits()
+        return self
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such; no rows are needed.
+
+        With one output the weights have the same shape as for a one-dimensional y.
+        """
+        self._validate_params()
+        self._learn(read_moments(moments))
+        self._warn_of_limits()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions.
+
+        For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
+        """
+        check_is_fitted(self)
+        kind = kind_of(X)
+        if kind in ("dask", "torch"):
+            return linear_prediction(self, X, kind)
+        return check_rows(self, X, accept_sparse=SPARSE_FORMATS) @ self.coef_.T + self.intercept_
+
+    def to_linear_regression(self) -> LinearRegression:
+        """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
+        check_is_fitted(self)
+        plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
+        plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
+        plain.n_features_in_, plain.rank_ = self.n_features_in_, self.rank_
+        if hasattr(self, "feature_names_in_"):
+            plain.feature_names_in_ = self.feature_names_in_
+        return plain
+
+    def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
+        """Compute all fitted attributes for a source, then set them."""
+        attributes = {
+            **self._solve(source),
+            "_folds": None if folds is None else folds.measure(self, source.y_ndim),
+            "moments_": source.moments,
+            "n_features_in_": source.moments.n_features,
+            "_y_ndim": source.y_ndim,
+        }
+        optional = {
+            "feature_names_in_": source.names,
+            "label_names_": source.label_names,
+            "label_range_": source.label_range,
+        }
+        attributes |= {name: value for name, value in optional.items() if value is not None}
+        for stale in (*ADAPTED, *optional, "_is_partial_fit"):
+            self.__dict__.pop(stale, None)
+        self.__dict__.update(attributes)
+
+    def _warn_of_limits(self, *, weights: bool = True) -> None:
+        """Warn about limitations of the source, and about the weights of its rows."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 class AdaptableRegressor(MomentsRegressor):
@@ -72,12 +196,8 @@ class AdaptableRegressor(MomentsRegressor):
         """Return the attributes of the fit that an adaptation changes."""
 
     @abstractmethod
-    def _prior_in(self, units: Vector) -> Prior:
-        """Return the prior of the forecasts in the given units."""
-
-    @abstractmethod
-    def _prior_for_rows(self) -> Prior:
-        """Return the prior used for per-row intervals."""
+    def _prior(self) -> Prior:
+        """Return the prior of forecasts and intervals, in the units of the current weights."""
 
     def adapt(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to a target, in place.
@@ -87,9 +207,9 @@ class AdaptableRegressor(MomentsRegressor):
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
             Target rows with the source's columns. Batches are an iterable of row blocks.
         y : array of shape (m,) or (m, K), or mapping, optional
-            Labels of some target rows, with NaN where unknown, or as ``{row position: label}``. The weights are adapted
-            without labels first, and then corrected as by :class:`pyspar.TargetCorrection`: ``drift_`` is the
-            difference, and intervals and expected errors are those of the corrected weights. Z must be rows.
+            Labels of some target rows, with NaN where unknown, or as ``{row position: label}``; Z must be rows. The
+            weights are adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`:
+            ``drift_`` is the difference. Intervals and expected errors are those of the corrected weights.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -99,31 +219,24 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         self._validate_params()
         target = self._target(Z, sample_weight)
-        rows = None if y is None else self._rows(Z)
-        if getattr(self, "_is_partial_fit", False):
-            self._warn_of_weights()
-        self._warn_of_limits()
+        rows = None if y is None else read_dense_rows(self, Z)
+        self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
         with use_device_of(Z):
             new = copy.copy(self)
-            for stale in ADAPTED:
-                new.__dict__.pop(stale, None)
             new._adapt_moments(target)
             if rows is not None:
-                new._correct_weights(rows, y, sample_weight)
+                new._set_correction(*fit_linear_correction(new, weights_of(new), rows, y, sample_weight))
         self.__dict__ = new.__dict__
         return self
 
     def adapted(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
-        check_is_fitted(self)
         return copy.copy(self).adapt(Z, y, sample_weight=sample_weight)
 
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
         check_is_fitted(self)
-        for stale in ADAPTED:
-            self.__dict__.pop(stale, None)
-        self.__dict__.update(self._unadapted())
+        self._replace_adaptation(self._unadapted())
         return self
 
     @property
@@ -149,45 +262,17 @@ class AdaptableRegressor(MomentsRegressor):
     def home_rmse(self) -> Any:
         """Return the expected RMSE, before adapting, on new rows like those of the source.
 
-        If the regressor was fitted with ``groups``, the rows belong to new groups: this is then the error of
-        cross-validation that leaves groups out, if it is larger than the expectation of the model. With two dimensions
-        of y, return one number per output.
+        With ``groups`` the rows belong to new groups: the error of cross-validation that leaves groups out, if it is
+        larger than the expectation of the model. With two dimensions of y, return one number per output.
         """
         check_is_fitted(self)
-        return per_output(np.sqrt(self._model_home_rmse() ** 2 + self._between_groups()), self._y_ndim)
-
-    def _model_home_rmse(self) -> Vector:
-        """Return the expected RMSE per output, under the model, of the weights before adapting.
-
-        With no more rows than features, the model's expectation on the source's own rows is close to zero, because the
-        weights fit them exactly. The error of generalised cross-validation replaces it.
-        """
-        if self.moments_.rows - self._belief.centred <= self._belief.x.rank:
-            errors = left_out_rmse(self._belief)
-            if np.isfinite(errors).all():
-                return errors
-        source = self._source.without_outputs()
-        forecaster, weights = self._forecaster(source, plain=True), weights_of(copy.copy(self).reset())
-        return np.sqrt([forecaster.expected_square(*weights, k) for k in range(weights[0].shape[1])])
-
-    def _between_groups(self) -> Vector:
-        """Return the squared error, per output, by which new groups exceed the expectation of the model."""
-        if getattr(self, "_group_rmse", None) is None:
-            if getattr(self, "_folds", None) is not None:
-                warn(
-                    "the source has a single group so far, so errors and intervals do not cover new groups; add "
-                    "batches of other groups with partial_fit, or leave groups out",
-                    stacklevel=4,
-                )
-            return np.zeros(self.moments_.n_outputs)
-        return np.asarray(np.maximum(self._group_rmse**2 - self._model_home_rmse() ** 2, 0.0))
+        return per_output(self._model.home_rmse(), self._y_ndim)
 
     def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
         The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
-        :class:`pyspar.SpARRegressor`. With ``rule="keep"`` the adapted weights are the mean of this posterior. The
-        intervals come from experience with real shifts; see ``docs/forecasts.md``.
+        :class:`pyspar.SpARRegressor`. The intervals come from experience with real shifts; see ``docs/forecasts.md``.
         Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
         Parameters
@@ -198,18 +283,16 @@ class AdaptableRegressor(MomentsRegressor):
         Returns
         -------
         Forecast
-            The forecast with intervals and the parts of the error. ``float(forecast)`` is the expected RMSE on noisy
-            labels. If y had two dimensions, a list with one forecast per output. After ``adapt(Z, y)`` the forecast is
-            a ``LabelForecast`` of the corrected weights.
+            ``float(forecast)`` is the expected RMSE on noisy labels. A list with one forecast per output if y had two
+            dimensions. A ``LabelForecast`` of the corrected weights after ``adapt(Z, y)``.
         """
         check_is_fitted(self)
+        name, forecasts = type(self).__name__, list[Forecast]()
         if self._correction is not None:
-            rows = self._rows(Z)
-            corrected = self._correction.forecasts(rows, check_counts(sample_weight, len(rows)), type(self).__name__)
-            return corrected[0] if self._y_ndim == 1 else list(corrected)
-        forecaster = self._forecaster(self._target(Z, sample_weight))
-        coef, intercept = weights_of(self)
-        forecasts = [forecaster.forecast(type(self).__name__, coef, intercept, k) for k in range(coef.shape[1])]
+            forecasts += self._correction.forecasts(read_dense_rows(self, Z), sample_weight, name)
+        else:
+            forecaster = self._model.forecaster(self._target(Z, sample_weight))
+            forecasts += [forecaster.forecast(name, *weights_of(self), k) for k in range(self.moments_.n_outputs)]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -219,43 +302,40 @@ class AdaptableRegressor(MomentsRegressor):
         ----------
         X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
         return_std : bool, default False
-            Also return, for each row, a standard deviation of the label about the prediction. It includes the noise,
-            the uncertainty of the weights and the directions that adapting removed, multiplied by the factor of
-            ``predict_interval`` at level 0.9.
+            Also return the standard deviation of each label about its prediction, from noise, uncertain weights and
+            removed directions, times the factor of ``predict_interval`` at level 0.9.
 
         Returns
         -------
-        array of shape (n,), or (n, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
+        array of shape (n,), or (n, K) if y had two dimensions; a pair of such arrays with ``return_std``
         """
         check_boolean("return_std", return_std)
         if not return_std:
             return super().predict(X)
-        rows = self._rows(X)
+        rows = read_dense_rows(self, X)
         prediction = rows @ self.coef_.T + self.intercept_
         if self._correction is not None:
             return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
-        mean = prediction.reshape(len(rows), -1)
-        (std,) = self._per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)
-        return prediction, std * self._row_factor(0.9)
+        model = self._model
+        std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
+        return prediction, std * self._row_factor(model, 0.9)
 
     def predict_interval(
         self, X: Any, level: float = 0.9, *, basis: Literal["experience", "linear"] = "experience"
     ) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        The interval averages the posterior of the current weights and posteriors in other units, each weighted by its
-        evidence. By default it is then extended to contain the prediction, and its distances from the prediction are
-        multiplied by a factor from real shifts. The factor depends on the separation of the source and the target of
-        the last ``adapt``. Without ``adapt`` it is the factor for rows like those of the source.
+        It averages the posterior of the current weights and posteriors in other units, weighted by their evidence. By
+        default it is then extended to contain the prediction, and its distances from the prediction are multiplied by
+        a factor from real shifts, which depends on the separation of the source and the target of the last ``adapt``.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
         level : float in (0, 1), default 0.9
         basis : {"experience", "linear"}, default "experience"
-            "linear" returns the interval without the factor. It holds if the labels are linear in the features. A
-            prediction may then lie outside its interval if the evidence favours other units, or if a rule has removed
-            directions.
+            "linear" returns the interval without the factor, which holds if the labels are linear in the features. It
+            may exclude the prediction if the evidence favours other units or a rule has removed directions.
 
         Returns
         -------
@@ -263,122 +343,54 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_level(level)
         check_choice("basis", basis, ("experience", "linear"))
-        rows = self._rows(X)
+        rows = read_dense_rows(self, X)
+        prediction = rows @ self.coef_.T + self.intercept_
         if self._correction is not None:
-            prediction = rows @ self.coef_.T + self.intercept_
             half = self._correction.half_widths(rows, level).reshape(prediction.shape)
             return prediction - half, prediction + half
-        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
-        low, high = self._per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+        model = self._model
+        low, high = model.row_intervals(rows, level).reshape(2, *prediction.shape)
         if basis == "linear":
             return low, high
-        prediction, factor = rows @ self.coef_.T + self.intercept_, self._row_factor(level)
+        factor = self._row_factor(model, level)
         below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
         return prediction + factor * below, prediction + factor * above
-
-    def _row_factor(self, level: float) -> Any:
-        """Return the factor for distances from the predictions, for new groups too if the source has groups."""
-        factor = row_factor(level, self.separation_ if hasattr(self, "adaptation_") else None)
-        between = self._between_groups()
-        if not between.any():
-            return factor
-        return factor * per_output(np.sqrt(1.0 + between / self._model_home_rmse() ** 2), self._y_ndim)
-
-    def _warn_of_weights(self) -> None:
-        warn_if_weights_do_not_count(self.moments_.weight, self.moments_.rows, self._weight_meaning)
-
-    def _warn_of_limits(self) -> None:
-        warn_if_nothing_left_for_noise(self._belief)
-        warn_if_scales_are_too_far_apart(self._belief)
 
     @property
     def _source(self) -> Moments:
         """The source's moments, with weights that sum to the effective number of rows."""
         return self.moments_.counted(self._weight_meaning)
 
+    @property
+    def _model(self) -> SourceModel:
+        weights = weights_of(copy.copy(self).reset())
+        return SourceModel(self._source, self._belief, self._prior(), self._units, weights, self._folds)
+
+    def _row_factor(self, model: SourceModel, level: float) -> Any:
+        factors = model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
+        return per_output(factors, self._y_ndim)
+
+    def _warn_of_limits(self, *, weights: bool = True) -> None:
+        if weights:
+            warn_if_weights_do_not_count(self.moments_, self._weight_meaning, "source")
+        warn_if_limited(self._belief)
+
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target, with the same meaning of the row weights as in the source."""
-        target = target_moments(self, Z, sample_weight, solver=self.solver)
+        target = target_moments(self, Z, sample_weight)
         if sample_weight is not None:
-            warn_if_weights_do_not_count(target.weight, target.rows, self._weight_meaning, role="target")
+            warn_if_weights_do_not_count(target, self._weight_meaning, "target")
         return target.counted(self._weight_meaning)
 
-    def _spread_of(self, target: Moments) -> Vector:
-        """Return the root mean square of each target feature about the source mean, or zero without an intercept."""
-        mean = self._source.mean[: target.n_features]
-        return target.spread_about(mean if self._belief.centred else np.zeros_like(mean))
-
     def _adapt_moments(self, target: Moments) -> None:
-        """Adapt to a checked target: compute all attributes, then set them."""
-        attributes = {**self._adapt_to(target), "_adapted_to": target}
-        self.__dict__.pop("_separation", None)
-        self.__dict__.update(attributes)
+        self._replace_adaptation({**self._adapt_to(target), "_adapted_to": target})
 
-    def _correct_weights(self, rows: Matrix, y: Any, sample_weight: Any) -> None:
-        """Correct the adapted weights with the labels of some target rows."""
-        self._set_correction(*fit_linear_correction(self, weights_of(self), rows, y, sample_weight))
+    def _replace_adaptation(self, attributes: Attributes) -> None:
+        for stale in ADAPTED:
+            self.__dict__.pop(stale, None)
+        self.__dict__.update(attributes)
 
     def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction
         self.drift_ = reports[0] if self._y_ndim == 1 else reports
         self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
-
-    def _forecaster(self, target: Moments, *, plain: bool = False) -> Forecaster:
-        """Return the forecaster for a target; with ``plain`` without groups and calibration."""
-        source, centred, spread = self._source, self._belief.centred, self._spread_of(target)
-        units = units_of_features(source, spread, self._units, fit_intercept=centred, include_unseen=True)
-        others = self._in_other_units(units, spread)
-        return Forecaster(
-            source,
-            target,
-            self._prior_in(units),
-            other_priors=others,
-            fit_intercept=centred,
-            between_groups=None if plain else self._between_groups(),
-            calibrate=None if plain else rmse_interval,
-        )
-
-    def _in_other_units(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
-        """Return the prior in the other kinds of units, which intervals also use.
-
-        Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
-        depend on the units in which the features are given.
-        """
-        kinds: tuple[Units, ...] = () if self._units == "common" else ("target", "source")
-        source, centred, include_unseen = self._source, self._belief.centred, target_spread is not None
-        candidates = [units]
-        for kind in kinds:
-            other = units_of_features(source, target_spread, kind, fit_intercept=centred, include_unseen=include_unseen)
-            if not any(np.array_equal(other, candidate) for candidate in candidates):
-                candidates.append(other)
-        return [self._prior_in(other) for other in candidates[1:]]
-
-    def _rows(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        if kind_of(X) != "rows":
-            raise TypeError(
-                f"X must be an array or data frame for intervals, got {type(X).__name__}; convert it in batches of rows"
-            )
-        return np.asarray(check_rows(self, X), dtype=np.float64)
-
-    def _per_row(self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int) -> list[Any]:
-        """Return the arrays that ``of`` computes for each block of rows and output, in the shape of predictions."""
-        prior = self._prior_for_rows()
-        priors = [prior, *self._in_other_units(prior.units, None)]
-        _, posteriors = posteriors_of(self._source, priors, fit_intercept=self._belief.centred)
-        result = np.empty((numbers, len(rows), len(posteriors[0].label_length)))
-        for start in range(0, len(rows), BLOCK_ROWS):
-            at = slice(start, start + BLOCK_ROWS)
-            centre, scaled = prior.predict(rows[at]), [other.transform_rows(rows[at]) for other in priors]
-            for k in range(result.shape[2]):
-                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
-        return [values[:, 0] if self._y_ndim == 1 else values for values in result]
-
-
-def refuse_corrected(estimator: Any, use: str) -> None:
-    """Raise InputError if target labels have corrected a regressor: adapting it again would discard the correction."""
-    if hasattr(estimator, "drift_"):
-        raise InputError(
-            f"{use} needs a regressor without a correction by target labels, got one with drift_; call "
-            "expected_rmse(Z) for the expected error of the corrected regressor, or pass one that is not corrected"
-        )

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    MultiOutputMixin,
+    OneToOneFeatureMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
-from pyspar.estimators.row_features import check_model, compute_features, fit_features, is_frame, name_regressor
-from pyspar.estimators.source_belief import predict_if_known
+from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.groups import is_missing
 from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
     check_counts,
-    fit_output,
+    fit_outputs,
     forecast_error,
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_boolean, check_level
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
+from pyspar.sources import refuse_unread_tables
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,13 +106,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self.model = model
         self.features = features
 
-    def __sklearn_clone__(self) -> Self:
-        """Copy the parameters. The model is not cloned because it must stay fitted."""
-        new = type(self)(self.model, clone(self.features, safe=False))
-        for name in ("_metadata_request", "_sklearn_output_config"):
-            if name in self.__dict__:
-                setattr(new, name, self.__dict__[name])
-        return new
+    def __sklearn_clone__(self) -> Any:
+        return clone_without(self, "model")
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
         """Fit the correction to a target with some known labels.
@@ -134,22 +143,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             counts = np.append(counts, np.ones(len(more)))
         new.features_ = fit_features(self.features, self.model, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        reference, roots = predict_if_known(self.model, blocks)
-        reference = prediction if reference is None else reference
-        outputs = [
-            fit_output(
-                features, prediction[:, k], labels[:, k], counts, reference=reference[:, k],
-                error_root=None if roots is None else roots[k],
-            )
-            for k in range(labels.shape[1])
-        ]  # fmt: skip
-        new._drifts = [drift for drift, _, _ in outputs]
-        new.drift_ = outputs[0][1] if y_ndim == 1 else [report for _, report, _ in outputs]
-        new.n_labels_ = int(np.logical_or.reduce([used for _, _, used in outputs]).sum())
+        known = _predict_if_known(self.model, blocks)
+        new._drifts, reports, used = fit_outputs(features, prediction, labels, counts, *known)
+        new.drift_ = reports[0] if y_ndim == 1 else reports
+        new.n_labels_ = int(used.sum())
         new._y_ndim = y_ndim
-        for stale in ("feature_names_in_",):
-            self.__dict__.pop(stale, None)
-        self.__dict__.update({name: value for name, value in new.__dict__.items() if name not in ("model", "features")})
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
 
     def predict(self, Z: Any, return_std: bool = False) -> Any:
@@ -241,3 +241,128 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             is_pipeline = isinstance(self.model, Pipeline)  # its tag is always False; its predict refuses NaN
             tags.input_tags.allow_nan = is_pipeline or get_tags(self.model).input_tags.allow_nan
         return tags
+
+
+MAX_CATEGORIES = 50
+"""Per column of a data frame. The rarest other categories share one feature."""
+
+MISSING_CATEGORY = "(missing)"
+
+
+class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self.n_features_in_ = X.shape[1]
+        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        text = np.empty(X.shape, dtype=object)
+        for j, name in enumerate(X.columns):
+            for i, value in enumerate(X[name]):
+                if isinstance(value, (list, dict, set, np.ndarray)):
+                    raise TypeError(
+                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
+                        "drop the column, or encode it with the parameter features"
+                    )
+                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
+        return text
+
+
+def check_model(model: Any) -> None:
+    """Raise an error for a model that has no ``predict`` or is not fitted."""
+    if not hasattr(model, "predict"):
+        raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
+    if isinstance(model, BaseEstimator):
+        check_is_fitted(model)
+
+
+def name_regressor(model: Any) -> str:
+    """Return the class name of a model, or that of the last step of a pipeline."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return type(model).__name__
+
+
+def count_rows(Z: Any) -> int:
+    """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
+    if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
+        raise TypeError(f"Z must contain target rows, as for the model's predict, got {type(Z).__name__}")
+    return int(Z.shape[0]) if len(getattr(Z, "shape", ())) > 1 else len(Z)
+
+
+def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
+    """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
+    if features is None and isinstance(model, Pipeline) and len(model.steps) > 1:
+        steps = model[:-1]
+        impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(_stack(blocks)))
+        return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
+    if features is not None and _is_fitted(features):
+        return features
+    return clone(_encode_columns(blocks[0]) if features is None else features).fit(_stack(blocks))
+
+
+def compute_features(transformer: Any, Z: Any) -> Matrix:
+    """Return the features of rows as finite numbers."""
+    features = transformer.transform(Z)
+    features = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)
+    if features.ndim != 2 or len(features) != count_rows(Z):
+        raise ValueError(f"features must be numbers of shape ({count_rows(Z)}, D), got shape {features.shape}")
+    if not np.isfinite(features).all():
+        raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
+    return features
+
+
+def _is_fitted(transformer: Any) -> bool:
+    try:
+        check_is_fitted(transformer)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _encode_columns(Z: Any) -> Any:
+    """Return the unfitted encoding of the rows' own columns."""
+    numbers = SimpleImputer(keep_empty_features=True)
+    if not is_frame(Z):
+        return numbers
+    if hasattr(Z, "select_dtypes"):
+        dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
+        numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
+    else:
+        select = import_module("polars.selectors")
+        numeric, dates = Z.select(select.numeric() | select.boolean()).columns, Z.select(select.temporal()).columns
+    words = [name for name in Z.columns if name not in numeric and name not in dates]
+    encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
+    text = Pipeline([("text", TextColumns()), ("encode", encode)])
+    return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
+
+
+def is_frame(Z: Any) -> bool:
+    """Return whether rows are a data frame of pandas or polars."""
+    return hasattr(Z, "columns") and hasattr(Z, "dtypes")
+
+
+def _stack(blocks: list[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    if hasattr(blocks[0], "select_dtypes"):
+        return import_module("pandas").concat(blocks, ignore_index=True)
+    if is_frame(blocks[0]):
+        return import_module("polars").concat(blocks)
+    return np.vstack(blocks)
+
+
+def _predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:
+    """Return what ``SourceModel.predict`` returns for the rows of one of our estimators, alone or in a Pipeline.
+
+    For other models both are None.
+    """
+    steps: Any = None
+    if isinstance(model, Pipeline):
+        steps, model = model[:-1] if len(model.steps) > 1 else None, model.steps[-1][1]
+    if not isinstance(model, AdaptableRegressor):
+        return None, None
+    rows = [read_dense_rows(model, Z if steps is None else steps.transform(Z)) for Z in blocks]
+    return model._model.predict(np.vstack(rows))

@@ -8,8 +8,8 @@ its error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -17,63 +17,83 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
-from pyspar.sources.kinds import kind_of
+from pyspar.estimators.validation import Source, in_columns, read_rows
+from pyspar.sources import kind_of
 
 MAX_FOLDS = 10
-
-Solve = Callable[[Moments], tuple[Matrix, Vector]]
-"""A function that returns weights (D, K) and intercepts (K,) for the moments of a source."""
-Read = Callable[[Any, Any, Any], Moments]
-"""A function that validates rows, labels and weights, and returns their moments."""
 
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """The fold of each group by the group's name, and the moments of each fold."""
+    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out."""
 
-    fold_of: dict[str, int] = field(default_factory=dict)
-    moments: tuple[Moments, ...] = ()
+    fold_of: dict[str, int]
+    moments: dict[int, Moments]
+    rmse: Vector | None = None
 
-    def including(self, X: Any, y: Any, sample_weight: Any, groups: Any, read: Read) -> GroupFolds:
-        """Return the folds with further rows."""
-        names = check_groups(groups, X)
-        fold_of = dict(self.fold_of)
-        for name in dict.fromkeys(names):
-            fold_of.setdefault(name, len(fold_of) % MAX_FOLDS)
-        folds = np.array([fold_of[name] for name in names])
-        moments: list[Moments | None] = [*self.moments, *[None] * (min(len(fold_of), MAX_FOLDS) - len(self.moments))]
-        for fold in np.unique(folds):
-            rows = np.flatnonzero(folds == fold)
-            parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
-            if sample_weight is not None and not np.any(parts[2]):
-                continue
-            found, before = read(*parts), moments[fold]
-            moments[fold] = found if before is None else before + found
-        return GroupFolds(fold_of, tuple(part for part in moments if part is not None))
+    def measure(self, estimator: Any, y_ndim: int) -> GroupFolds:
+        """Return the folds with the root mean squared error, per output, on folds left out of the fit.
 
-    def check_number(self) -> None:
-        """Raise ValueError for a single group, which cannot be left out."""
-        if len(self.moments) < 2:
-            raise ValueError(
-                f"groups must contain at least 2 groups, got {len(self.fold_of)}; leave groups out if rows are "
-                "independent"
-            )
-
-    def left_out_rmse(self, solve: Solve) -> Vector | None:
-        """Return the root mean squared error, per output, on each fold by a regressor fitted to the other folds.
-
-        Return None for a single group.
+        It is None for a single group.
         """
         if len(self.moments) < 2:
-            return None
-        d = self.moments[0].n_features
-        squares = np.zeros(self.moments[0].n_outputs)
-        for fold, others in zip(self.moments, sums_without_each(self.moments), strict=True):
-            errors = fold.subtract_prediction(*solve(others)).column_lengths()[d:]
-            squares += errors**2
-        return np.asarray(np.sqrt(squares / sum(fold.weight for fold in self.moments)))
+            return self
+        folds = list(self.moments.values())
+        squares = np.zeros(folds[0].n_outputs)
+        for fold, others in zip(folds, sums_without_each(folds), strict=True):
+            weights = estimator._solve(Source(others, y_ndim))
+            errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
+            squares += errors.column_lengths()[fold.n_features :] ** 2
+        return replace(self, rmse=np.sqrt(squares / sum(fold.weight for fold in folds)))
+
+
+def extend_folds(
+    folds: GroupFolds | None, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any
+) -> GroupFolds:
+    """Return folds, or None for the first rows, with further rows."""
+    names = check_groups(groups, X)
+    folds = folds or GroupFolds({}, {})
+    fold_of, moments = dict(folds.fold_of), dict(folds.moments)
+    for name in dict.fromkeys(names):
+        fold_of.setdefault(name, len(fold_of) % MAX_FOLDS)
+    number_of_row = np.array([fold_of[name] for name in names])
+    for fold in np.unique(number_of_row).tolist():
+        rows = np.flatnonzero(number_of_row == fold)
+        parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
+        if sample_weight is not None and not np.any(parts[2]):
+            continue
+        further = read_rows(estimator, *parts, min_rows=1).moments
+        moments[fold] = moments[fold] + further if fold in moments else further
+    return GroupFolds(fold_of, moments)
+
+
+def check_several(folds: GroupFolds | None) -> GroupFolds | None:
+    """Return the folds; raise ValueError for a single group, which cannot be left out."""
+    if folds is not None and len(folds.moments) < 2:
+        raise ValueError(
+            f"groups must contain at least 2 groups, got {len(folds.fold_of)}; leave groups out if rows are independent"
+        )
+    return folds
+
+
+class UngroupedBatches:
+    """Batches for ``fit_batches`` without their groups, which ``folds`` collects."""
+
+    def __init__(self, estimator: Any, batches: Any) -> None:
+        self._estimator, self._batches = estimator, batches
+        self.folds: GroupFolds | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, batch in enumerate(self._batches):
+            has_groups = isinstance(batch, (tuple, list)) and len(batch) == 4
+            if number and has_groups != (self.folds is not None):
+                raise ValueError(f"pass groups in all batches or in none, got another kind in batch {number}")
+            if has_groups:
+                self.folds = extend_folds(self.folds, self._estimator, *batch)
+                batch = batch[:2] if batch[2] is None else batch[:3]
+            yield batch
 
 
 def check_groups(groups: Any, X: Any) -> list[str]:

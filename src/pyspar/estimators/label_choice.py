@@ -11,16 +11,19 @@ from sklearn.utils import check_random_state
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.drift import TargetUnits
+from pyspar.estimators.correction import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.groups import name_groups
-from pyspar.estimators.row_features import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.sources import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
 Strategy = Literal["quantiles", "greedy"]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+CANDIDATES = 5
+"""The random rows of which "greedy" takes the best, so that no row is much more probable than in a random sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +77,16 @@ def rows_to_label(
     exclude : row positions or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     strategy : {"quantiles", "greedy"}, default "quantiles"
-        "quantiles" takes rows at evenly spaced quantiles of the prediction, and the cheapest row of each interval
-        between quantiles if there are costs. "greedy" takes the row that most reduces the expected squared error on
-        the target per unit of cost, if offset, slope and weights drift by as much as the noise.
+        "quantiles" divides the target into n intervals between quantiles of the prediction and takes a random row of
+        each, or the cheapest row if there are costs. Without costs and groups every row is equally probable, so the
+        rows are also a fair sample to measure the error of the model. "greedy" draws five random rows for each label,
+        cheap rows with a higher probability, and takes the one that most reduces the expected squared error on the
+        target per unit of cost, if offset, slope and weights drift by as much as the noise. These rows are more useful
+        for the correction, but the errors of the model are larger on them than on the target.
     features : transformer, optional
         As for :class:`pyspar.TargetCorrection`. Only "greedy" uses it.
     random_state : int, RandomState or None, default 0
-        Decides between rows with equal predictions.
+        Determines the random rows.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def rows_to_label(
     >>> X = np.arange(11.0)[:, None]
     >>> model = LinearRegression().fit(X, X[:, 0])
     >>> rows_to_label(model, X, n=3).rows
-    array([5, 1, 9])
+    array([4, 0, 8])
     """
     check_model(model)
     check_choice("strategy", strategy, ("quantiles", "greedy"))
@@ -109,17 +115,18 @@ def rows_to_label(
         raise ValueError(
             f"n must be an integer from 1 to the {int(allowed.sum())} rows that can be labelled, got {n!r}"
         )
-    shuffled = check_random_state(random_state).permutation(m)
+    rng = check_random_state(random_state)
     if strategy == "greedy":
         rows = compute_features(fit_features(features, model, [Z]), Z)
-        return _choose_greedily(rows, prediction, int(n), allowed, codes, costs, shuffled)
-    return _choose_quantiles(prediction, int(n), allowed, codes, costs, shuffled, cost is not None)
+        return _choose_greedily(rows, prediction, int(n), allowed, codes, costs, rng)
+    return _choose_quantiles(prediction, int(n), allowed, codes, costs, rng, cost is not None)
 
 
 def _choose_quantiles(
-    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, shuffled: Rows, has_costs: bool
+    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, rng: np.random.RandomState, has_costs: bool
 ) -> LabelChoice:
     value = _one_value(prediction)
+    shuffled = rng.permutation(len(value))
     order = shuffled[np.argsort(value[shuffled], kind="stable")]
     rank = np.empty(len(value))
     rank[order] = (np.arange(len(value)) + 0.5) / len(value)
@@ -128,10 +135,9 @@ def _choose_quantiles(
     taken = np.zeros(codes.max() + 1)
     free = allowed.copy()
     for step in _spread_order(n):
-        middle = (step + 0.5) / n
         candidates = _least_used(free, codes, taken)
-        distance = np.abs(rank[candidates] - middle)
-        inside = distance <= 0.5 / n
+        distance = np.abs(rank[candidates] - (step + rng.random_sample()) / n)
+        inside = np.abs(rank[candidates] - (step + 0.5) / n) <= 0.5 / n
         if has_costs and inside.any():
             near = candidates[inside]
             row = near[np.lexsort((distance[inside], costs[near]))[0]]
@@ -148,30 +154,37 @@ def _choose_quantiles(
 
 
 def _choose_greedily(
-    features: Matrix, prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, shuffled: Rows
+    features: Matrix, prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, rng: np.random.RandomState
 ) -> LabelChoice:
-    """Choose by the reduction of the mean posterior variance of the drift, whose components equal the noise."""
+    """Choose by the reduction of the mean posterior variance of the drift, whose components equal the noise.
+
+    The covariance of the drift is I - known' known. The candidates are those that win a race of exponential times
+    with the means ``costs``, a random sample with probabilities proportional to 1 / cost.
+    """
     value = _one_value(prediction)
     rows, q = TargetUnits.of(features, value).standardise(features, value)
     basis = np.column_stack([np.ones(len(q)), q, rows])
-    moment = basis.T @ basis / len(basis)
-    covariance = np.eye(basis.shape[1])
+    root = (
+        np.asarray(np.linalg.qr(basis, mode="r")) if len(basis) > basis.shape[1] else basis
+    )  # root' root = basis' basis
+    total = float(np.square(root).sum())
+    known = np.zeros((0, basis.shape[1]))
     chosen: list[int] = []
     reasons: list[str] = []
     taken = np.zeros(codes.max() + 1)
     free = allowed.copy()
-    start = float(np.einsum("ij,ji->", covariance, moment))
     for _ in range(n):
         candidates = _least_used(free, codes, taken)
-        candidates = candidates[np.argsort(shuffled[candidates])]
-        H = basis[candidates] @ covariance
-        variance = np.einsum("ij,ij->i", H, basis[candidates])
-        reduction = np.einsum("ij,ij->i", H @ moment, H) / (1.0 + variance)
+        times = rng.exponential(size=len(candidates)) * costs[candidates]
+        candidates = candidates[np.argsort(times)[:CANDIDATES]]
+        gain = basis[candidates] - basis[candidates] @ known.T @ known
+        variance = np.einsum("ij,ij->i", gain, basis[candidates])
+        reduction = np.square(gain @ root.T).sum(axis=1) / (1.0 + variance)
         best = int(np.argmax(reduction / costs[candidates]))
         row = int(candidates[best])
-        covariance = covariance - np.outer(H[best], H[best]) / (1.0 + variance[best])
+        known = np.vstack([known, gain[best] / np.sqrt(1.0 + variance[best])])
         chosen.append(row)
-        reasons.append(f"reduces the expected squared drift by {reduction[best] / start:.0%} of its size before labels")
+        reasons.append(f"reduces the expected squared drift by {reduction[best] / total:.0%} of its size before labels")
         free[row] = False
         taken[codes[row]] += 1
     return LabelChoice(np.array(chosen), tuple(reasons))

@@ -12,8 +12,8 @@ from pyspar.core.arrays import Matrix
 from pyspar.core.belief import LeastSquares, least_squares
 from pyspar.core.moments import Solver
 from pyspar.core.roots import root_sum_squares
-from pyspar.estimators.base import Attributes, MomentsRegressor, linear_weights
-from pyspar.estimators.validation import Source, is_number
+from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.validation import Attributes, Source, is_number, linear_weights
 
 
 class PCRRegressor(MomentsRegressor):

@@ -20,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
-from pyspar.errors import warn
+from pyspar.errors import InputError, warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.validation import check_level
-from pyspar.sources.kinds import refuse_unread_tables
+from pyspar.estimators.unseen_categories import describe_unseen_rows
+from pyspar.estimators.validation import check_level, read_dense_rows
+from pyspar.sources import refuse_unread_tables
 from pyspar.wording import list_some
 
 MAX_TRANSFORMED_ROWS = 2000
@@ -97,10 +98,11 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
         output. For transformed labels the expected squared error is integrated over the distribution of each label. A
         regressor that was corrected by target labels returns a ``LabelForecast``.
 
-    Notes
+    Warns
     -----
-    The forecast does not cover categories that the encoder of a pipeline has not seen: it encodes them as zeros, and
-    no warning is raised. :func:`pyspar.inspect` reports them.
+    SparWarning
+        If target rows have categories that a one-hot encoder of the pipeline has not seen. It encodes them as zeros or
+        as a rare category, and the forecast does not cover them.
 
     Examples
     --------
@@ -114,6 +116,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
+    _warn_of_unseen(part, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
@@ -127,8 +130,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
 
     The parameters are those of :func:`expected_rmse` and of :meth:`BayesSpARRegressor.predict_interval`. The ends for
     transformed labels are transformed back, which keeps the probability of a monotone transformation.
-    The intervals do not cover categories that the encoder of a pipeline has not seen; :func:`pyspar.inspect` reports
-    them.
+    A SparWarning reports rows with categories that an encoder has not seen, which the intervals do not cover.
 
     Examples
     --------
@@ -144,6 +146,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     """
     check_level(level)
     part = find_regressor(model, Z)
+    _warn_of_unseen(part, Z)
     ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -203,6 +206,15 @@ def find_regressor(model: Any, Z: Any) -> InnerRegressor:
     return InnerRegressor(regressor, preprocessing.transform(Z), preprocessing, transformers)
 
 
+def refuse_corrected(estimator: Any, use: str) -> None:
+    """Raise InputError if target labels have corrected a regressor: adapting it again would discard the correction."""
+    if hasattr(estimator, "drift_"):
+        raise InputError(
+            f"{use} needs a regressor without a correction by target labels, got one with drift_; call "
+            "expected_rmse(Z) for the expected error of the corrected regressor, or pass one that is not corrected"
+        )
+
+
 def replace_regressor(model: Any, regressor: Any) -> Any:
     """Return a copy of a fitted model with another innermost regressor. A search becomes its best estimator."""
     if isinstance(model, BaseSearchCV):
@@ -251,6 +263,12 @@ def _best_of(search: BaseSearchCV) -> Any:
     return search.best_estimator_
 
 
+def _warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
+    """Warn about target rows with categories that the preprocessing did not see."""
+    if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
+        warn(text, stacklevel=3)
+
+
 def _warn_of_searches(layers: list[Any]) -> None:
     """Warn if a search compared values of a parameter of its regressor that has no effect before adapting."""
     parameters = set(layers[-1].get_params(deep=False))
@@ -295,7 +313,7 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
 
 def _squares(part: InnerRegressor) -> tuple[float, float]:
     """Return the expected squared errors in the units of the regressor and in those of the labels."""
-    rows = _sample_rows(part.regressor._rows(part.Z))
+    rows = _sample_rows(read_dense_rows(part.regressor, part.Z))
     prediction = np.asarray(part.regressor.predict(rows))
     original = part.to_labels(prediction)
 
@@ -303,7 +321,7 @@ def _squares(part: InnerRegressor) -> tuple[float, float]:
         scale = labels.scale * _widen(labels.degrees)
         return list(_integrate_squares(labels.centre, scale, prediction[at], original[at], part))
 
-    before, after = (float(values.mean()) for values in part.regressor._per_row(rows, squares, 2))
+    before, after = (float(values.mean()) for values in part.regressor._model.compute_per_row(rows, squares, 2))
     return before, after
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,9 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
-from pyspar.errors import SparWarning
+from pyspar.errors import warn
 from pyspar.estimators.groups import is_missing
-from pyspar.sources.kinds import refuse_dates, refuse_extreme_weights
+from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
 
@@ -94,6 +93,8 @@ class LabelForecast(Forecast):
 
 Mask = NDArray[np.bool_]
 
+ENOUGH_LABELS = 10
+"""With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 
@@ -166,26 +167,43 @@ def check_counts(sample_weight: Any, rows: int) -> Vector:
     return weights
 
 
-def fit_output(
+def fit_outputs(
     features: Matrix,
-    prediction: Vector,
-    labels: Vector,
+    prediction: Matrix,
+    labels: Matrix,
     counts: Vector,
-    *,
-    reference: Vector | None = None,
-    error_root: Matrix | None = None,
-) -> tuple[Drift, TargetDrift, Mask]:
-    """Fit the drift of one output, with NaN for unknown labels, and report its size and the rows that were used.
+    reference: Matrix | None = None,
+    roots: list[Matrix] | None = None,
+) -> tuple[list[Drift], list[TargetDrift], Mask]:
+    """Fit the drift of each output, with NaN for unknown labels.
 
     Parameters
     ----------
-    features, prediction, labels, counts : arrays of shape (m, D), (m,), (m,) and (m,)
+    features, prediction, labels, counts : arrays of shape (m, D), (m, K), (m, K) and (m,)
         All rows of the target.
-    reference : array of shape (m,), optional
+    reference : array of shape (m, K), optional
         The predictions that the test compares with the labels; by default the model's.
-    error_root : array of shape (m, r), optional
+    roots : arrays of shape (m, r), one per output, optional
         The uncertainty of the reference relative to the noise, see :func:`pyspar.core.concept_shift.run_shift_test`.
+
+    Returns
+    -------
+    drifts, reports : lists with one element per output
+    used : array of shape (m,)
+        The rows of which a label was used.
     """
+    reference = prediction if reference is None else reference
+    outputs = [
+        _fit_output(features, prediction[:, k], labels[:, k], counts, reference[:, k], root)
+        for k, root in enumerate(roots or [None] * labels.shape[1])
+    ]
+    drifts, reports, used = zip(*outputs)
+    return list(drifts), list(reports), np.logical_or.reduce(used)
+
+
+def _fit_output(
+    features: Matrix, prediction: Vector, labels: Vector, counts: Vector, reference: Vector, root: Matrix | None
+) -> tuple[Drift, TargetDrift, Mask]:
     known = np.isfinite(labels) & (counts > 0.0)
     if int(known.sum()) > MIN_LABELS:
         known = _drop_outlier(labels, prediction, counts, known)
@@ -207,20 +225,18 @@ def fit_output(
             f"{MAX_RESIDUAL:g}, because its square overflows otherwise, got {largest:.3g}; rescale the labels"
         )
     if n < len(features) and np.ptp(labels[known]) == 0.0:
-        warnings.warn(
+        warn(
             f"all {n} labels are {labels[known][0]:g}; the correction reduces the predictions to this value as far as "
             "the labels support it. Check whether it stands for a missing label.",
-            SparWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
         target_features=features, target_prediction=prediction, target_counts=counts,
     )  # fmt: skip
     rows, q = drift.units.standardise(features[known], prediction[known])
-    compared = prediction if reference is None else reference
-    root = None if error_root is None else error_root[known]
-    test = run_shift_test(rows, q, (labels - compared)[known], counts[known], root)
+    root = None if root is None else root[known]
+    test = run_shift_test(rows, q, (labels - reference)[known], counts[known], root)
     return drift, _describe(drift, test), known
 
 
@@ -257,11 +273,10 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
     if outlier is None:
         return known
     row = int(rows[outlier])
-    warnings.warn(
+    warn(
         f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
         "than all others together. Check the label.",
-        SparWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     left = known.copy()
     left[row] = False
@@ -303,3 +318,53 @@ def _format_p(p_value: float) -> str:
     if np.isnan(p_value):
         return "p unknown: too few labels"
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCorrection:
+    """The drift of a linear model; the corrected model is linear in the same features.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shape (D, K) and (K,)
+        The weights before the correction.
+    drifts : list of Drift
+        One per output.
+    """
+
+    coef: Matrix
+    intercept: Vector
+    drifts: list[Drift]
+
+    def corrected_weights(self) -> tuple[Matrix, Vector]:
+        """Return the corrected weights (D, K) and intercepts (K,)."""
+        pairs = [drift.linear_weights(w, b) for drift, w, b in zip(self.drifts, self.coef.T, self.intercept.tolist())]
+        return np.column_stack([w for w, _ in pairs]), np.array([b for _, b in pairs])
+
+    def predictive_scales(self, rows: Matrix) -> Matrix:
+        """Return the scale of the labels about the corrected predictions, of shape (m, K)."""
+        before = rows @ self.coef + self.intercept
+        return np.column_stack([drift.predictive_scale(rows, before[:, k]) for k, drift in enumerate(self.drifts)])
+
+    def half_widths(self, rows: Matrix, level: float) -> Matrix:
+        """Return half the widths of intervals that contain the labels with a given probability, of shape (m, K)."""
+        return np.asarray(self.predictive_scales(rows) * [drift.quantile(level) for drift in self.drifts])
+
+    def forecasts(self, rows: Matrix, sample_weight: Any, name: str) -> list[LabelForecast]:
+        """Return the expected error of the corrected model on target rows, per output."""
+        before, counts = rows @ self.coef + self.intercept, check_counts(sample_weight, len(rows))
+        return [forecast_error(d.on(rows, before[:, k], counts), name) for k, d in enumerate(self.drifts)]
+
+
+def fit_linear_correction(
+    estimator: Any, weights: tuple[Matrix, Vector], rows: Matrix, y: Any, sample_weight: Any
+) -> tuple[LinearCorrection, list[TargetDrift]]:
+    """Fit the drift of an adapted estimator with given weights to target rows of which some labels are known."""
+    coef, intercept = weights
+    labels, _ = read_labels(y, len(rows), type(estimator).__name__)
+    if labels.shape[1] != coef.shape[1]:
+        raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
+    counts = check_counts(sample_weight, len(rows))
+    prediction = rows @ coef + intercept
+    drifts, reports, _ = fit_outputs(rows, prediction, labels, counts, *estimator._model.predict(rows))
+    return LinearCorrection(coef, intercept, drifts), reports

@@ -6,22 +6,25 @@ import copy
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import is_batches, kind_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_extreme_weights
 from pyspar.wording import list_some
 
+Attributes = dict[str, Any]
+"""Fitted attributes by name, computed but not yet set."""
 FLOATS = [np.float64, np.float32]
 SPARSE_FORMATS = ("csr", "csc")
 
@@ -46,6 +49,29 @@ class Source:
     names: Any = None
     label_names: Any = None
     label_range: Any = None
+
+    def added_to(self, fitted: Any) -> Source:
+        """Return this batch and the earlier batches of a fitted estimator as one source."""
+        if self.y_ndim != fitted._y_ndim:
+            raise ValueError(f"y must have {fitted._y_ndim} dimension(s), as in earlier batches, got {self.y_ndim}")
+        before, label_range = getattr(fitted, "label_range_", None), self.label_range
+        if before is None or label_range is None:
+            label_range = None
+        else:
+            label_range = np.stack([np.minimum(before[0], label_range[0]), np.maximum(before[1], label_range[1])])
+        names = getattr(fitted, "feature_names_in_", None)
+        return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
+
+
+def clone_without(estimator: Any, name: str) -> Any:
+    """Return an unfitted copy whose parameter ``name`` is not cloned, because a fitted model must stay fitted."""
+    values = estimator.get_params(deep=False)
+    params = {key: value if key == name else clone(value, safe=False) for key, value in values.items()}
+    new = type(estimator)(**params)
+    for private in ("_metadata_request", "_sklearn_output_config"):
+        if private in estimator.__dict__:
+            setattr(new, private, estimator.__dict__[private])
+    return new
 
 
 class Confidence(Interval):  # type: ignore[misc]  # sklearn is untyped
@@ -90,15 +116,13 @@ def check_level(level: Any) -> None:
         raise ValueError(f"level is the share of labels to cover and must be in (0, 1), got {level!r}; try 0.9")
 
 
-def read_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, *, solver: Solver, min_rows: int, reset: bool = True
-) -> Source:
+def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True) -> Source:
     """Validate labelled rows and compute their moments. Without ``reset`` the features must be those of the fit."""
     refuse_masked("X", X)
     refuse_masked("y", y)
     refuse_dates("features", X)
     refuse_dates("y", y)
-    kind = kind_of(X)
+    kind, solver = kind_of(X), estimator.solver
     if kind != "dask":  # the weights of Dask rows are checked where they are computed
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
@@ -123,7 +147,9 @@ def read_rows(
         moments = moments_of(X, y, sample_weight, solver=solver)
     else:
         moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
-    _refuse_tiny(moments)
+    largest = moments.column_lengths()[: moments.n_features].max()
+    if 0.0 < largest < SMALLEST_LENGTH:
+        raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
     label_range = np.stack([y.min(axis=0), y.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
 
@@ -134,13 +160,6 @@ def _label_names_of(y: Any) -> list[str] | None:
     if names is None:
         names = [name] if isinstance(name := getattr(y, "name", None), str) else None
     return None if names is None else [str(name) for name in names]
-
-
-def _refuse_tiny(moments: Moments) -> None:
-    """Raise ValueError if all features are so small that their weights overflow float64."""
-    largest = moments.column_lengths()[: moments.n_features].max()
-    if 0.0 < largest < SMALLEST_LENGTH:
-        raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
 
 
 def read_batches(batches: Any, *, solver: Solver) -> Source:
@@ -180,7 +199,7 @@ def _names_of(moments: Moments) -> Any:
     return np.array(moments.names, dtype=object) if moments.names else None
 
 
-def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver) -> Moments:
+def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
     """Check a target against the source of a fitted estimator, and return its moments."""
     if isinstance(Z, Moments):
         if sample_weight is not None:
@@ -189,7 +208,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver
         if not np.isfinite(Z.root).all():
             raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
         return Z
-    kind = kind_of(Z)
+    kind, solver = kind_of(Z), estimator.solver
     if kind != "dask":
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch", "batches"):
@@ -198,7 +217,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any, *, solver: Solver
             raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
         with name_target():
             moments = moments_of(Z, sample_weight=sample_weight, solver=solver)
-        return target_moments(estimator, moments, None, solver=solver)
+        return target_moments(estimator, moments, None)
     shape = np.shape(Z)
     if len(shape) == 2:
         check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
@@ -228,6 +247,16 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
     refuse_dates(name, X)
     with explain_text(X):
         return validate_data(estimator, X, reset=False, dtype=FLOATS, **options)
+
+
+def read_dense_rows(estimator: Any, X: Any) -> Matrix:
+    """Check rows in memory for intervals or labels, and return them as float64."""
+    check_is_fitted(estimator)
+    if kind_of(X) != "rows":
+        raise TypeError(
+            f"X must be an array or data frame for intervals, got {type(X).__name__}; convert it in batches of rows"
+        )
+    return np.asarray(check_rows(estimator, X), dtype=np.float64)
 
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
@@ -287,19 +316,9 @@ def _columns_of_text(rows: Any) -> list[str] | None:
     return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
 
 
-def warn_if_nothing_left_for_noise(belief: Belief) -> None:
-    """Warn if least squares has no more rows than directions."""
-    if isinstance(belief, FlatBelief) and belief.degrees_of_freedom <= 0 and not belief.sigma.any():
-        warn(
-            f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
-            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
-            "direction and predicted risks are zero. Use more rows or fewer features.",
-            stacklevel=4,
-        )
-
-
-def warn_if_weights_do_not_count(weight: float, rows: int, meaning: str, *, role: str = "source") -> None:
+def warn_if_weights_do_not_count(moments: Moments, meaning: str, role: str) -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
+    weight, rows = moments.weight, moments.rows
     if meaning == "counts" and weight < MIN_COUNT * rows:
         warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
@@ -308,12 +327,19 @@ def warn_if_weights_do_not_count(weight: float, rows: int, meaning: str, *, role
         )
 
 
-def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
-    """Warn if the sizes of the features differ by more than the precision of float64.
+def warn_if_limited(belief: Belief) -> None:
+    """Warn if least squares leaves no rows for the noise, or if the sizes of the features exceed float64's precision.
 
     A small singular value may also be due to nearly dependent features of the same size. Standardising does not change
     that, so the sizes of the features themselves are compared.
     """
+    if isinstance(belief, FlatBelief) and belief.degrees_of_freedom <= 0 and not belief.sigma.any():
+        warn(
+            f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
+            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
+            "direction and predicted risks are zero. Use more rows or fewer features.",
+            stacklevel=4,
+        )
     lam = belief.x.lam
     if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
         return
@@ -326,3 +352,26 @@ def warn_if_scales_are_too_far_apart(belief: Belief) -> None:
             "features.",
             stacklevel=4,
         )
+
+
+def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:
+    """Return ``coef_`` and ``intercept_`` in scikit-learn's shapes, for weights of shape (features, outputs)."""
+    coef = w[:, 0].copy() if y_ndim == 1 else np.array(w.T, order="C")
+    return {"coef_": coef, "intercept_": per_output(intercept, y_ndim)}
+
+
+def per_output(values: Vector, y_ndim: int) -> Any:
+    """Return one number per output: a float for a one-dimensional y."""
+    return float(values[0]) if y_ndim == 1 else values
+
+
+def weights_of(estimator: Any) -> tuple[Matrix, Vector]:
+    """Return the weights (D, K) and intercepts (K,) of a fitted linear regressor."""
+    return in_columns(estimator.coef_, estimator.intercept_)
+
+
+def in_columns(coef: Any, intercept: Any) -> tuple[Matrix, Vector]:
+    """Return weights of shape (D, K) and intercepts of shape (K,), for weights in scikit-learn's shapes."""
+    coef = np.asarray(coef, dtype=np.float64)
+    coef = coef[:, None] if coef.ndim == 1 else coef.T
+    return coef, np.broadcast_to(np.asarray(intercept, dtype=np.float64), (coef.shape[1],))

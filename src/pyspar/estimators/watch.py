@@ -12,27 +12,33 @@ import copy
 from collections import deque
 from dataclasses import dataclass
 from functools import reduce
-from numbers import Integral
+from numbers import Integral, Real
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
+from pyspar.core.concept_shift import log_bayes_factor
+from pyspar.core.drift import TargetUnits
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import warn
-from pyspar.estimators.base import AdaptableRegressor, refuse_corrected, weights_of
-from pyspar.estimators.pipelines import find_regressor, list_layers, replace_regressor
-from pyspar.estimators.relation_watch import RELATION_LEVEL, RelationWatch
-from pyspar.estimators.validation import is_number, target_moments
+from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.pipelines import find_regressor, list_layers, refuse_corrected, replace_regressor
+from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
+from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
-MIN_LABELS = 10
-"""Fewer labels do not prevent the alarm of a forecast."""
+_CONSTRAINTS = {
+    "limit": [Interval(Real, 0.0, None, closed="neither"), None],
+    "window": [Interval(Integral, 1, None, closed="left"), None],
+    "decay": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +135,11 @@ class TargetWatch:
         The watch raises an alarm if the lower end of the 95 % interval of the RMSE, in the unit of the labels, exceeds
         the limit. The default is the error at home (``home_rmse``) of each output; a lower limit causes a warning. A
         shift that does not change the features raises an alarm only if labels are passed.
-    window : int, optional
+    window : int, default 1
         The number of recent batches to use, for the forecast and for the measured error. The test of the relation uses
         all labels since the start of the watch.
     decay : float in (0, 1), optional
-        The factor by which the weights of earlier batches are multiplied at each new batch. Pass either this or
-        ``window``.
+        Use all batches instead of a window, and multiply the weights of earlier ones by this at each new batch.
 
     Examples
     --------
@@ -153,17 +158,10 @@ class TargetWatch:
     ) -> None:
         regressor = find_last_regressor(estimator)
         refuse_corrected(regressor, "TargetWatch")
-        if limit is not None and (not is_number(limit) or not 0.0 < float(limit) < np.inf):
-            raise ValueError(f"limit is an RMSE and must be a finite number above 0, got {limit!r}")
-        if (window is None) == (decay is None):
-            raise ValueError(
-                "pass either window, a number of batches, or decay, the factor for earlier batches; window=1 judges "
-                "each batch alone"
-            )
-        if window is not None and (not isinstance(window, Integral) or not is_number(window) or window < 1):
-            raise ValueError(f"window must be an integer of at least 1, got {window!r}")
-        if decay is not None and not (is_number(decay) and 0.0 < float(decay) < 1.0):
-            raise ValueError(f"decay must be in (0, 1), got {decay!r}")
+        given = {"limit": limit, "window": window, "decay": decay}
+        validate_parameter_constraints(_CONSTRAINTS, given, "TargetWatch")
+        if window is not None and decay is not None:
+            raise ValueError(f"pass either window or decay, got window={window} and decay={decay}")
         self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
@@ -175,8 +173,7 @@ class TargetWatch:
                 "choose a limit above home_rmse()",
                 stacklevel=2,
             )
-        self._decay = None if decay is None else float(decay)
-        self._recent: deque[Moments] = deque(maxlen=1 if window is None else int(window))
+        self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
         self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)
         self._batches = 0
         self._relation = RelationWatch(regressor)
@@ -191,7 +188,7 @@ class TargetWatch:
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
         relation = relation.add(*labelled)
-        batch = target_moments(estimator, Z, sample_weight, solver=estimator.solver)
+        batch = target_moments(estimator, Z, sample_weight)
         if self._decay is not None and self._recent:
             batch = self._recent[-1].discounted(self._decay) + batch
         recent = deque([*self._recent, batch], maxlen=self._recent.maxlen)
@@ -256,8 +253,78 @@ def _judge(forecast: Forecast, measured: SquaredErrors, limit: float) -> tuple[b
         low, high = measured.interval()
         if low > limit:
             return True, True
-        if measured.n >= MIN_LABELS and high <= limit:
+        if measured.n >= ENOUGH_LABELS and high <= limit:
             return False, False
     alarm = not forecast.interval95[0] <= limit
-    estimates = [measured.rmse] if measured.n >= MIN_LABELS else [measured.rmse, forecast.rmse]
+    estimates = [measured.rmse] if measured.n >= ENOUGH_LABELS else [measured.rmse, forecast.rmse]
     return alarm, alarm or any(rmse > limit for rmse in estimates)
+
+
+RELATION_LEVEL = 0.05
+
+
+class RelationWatch:
+    """The labels of a target so far, and the evidence against the relation of the source.
+
+    The evidence is the Bayes factor of a drift against none (:mod:`pyspar.core.concept_shift`), averaged over the
+    outputs. Features are standardised by the source, so that later rows do not change the factor of earlier ones.
+    """
+
+    def __init__(self, estimator: AdaptableRegressor) -> None:
+        self._estimator = estimator
+        source, (coef, intercept) = estimator._source, weights_of(estimator)
+        d = source.n_features
+        root = source.root_about(None)[:, :d] / np.sqrt(source.weight)  # its square is the covariance
+        spread, size = np.sqrt(np.square(root).sum(axis=0)), np.sqrt(np.square(root @ coef).sum(axis=0))
+        scale = _inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
+        centre = source.mean[:d] @ coef + intercept
+        self._units = [
+            TargetUnits(source.mean[:d], scale, float(mean), float(factor))
+            for mean, factor in zip(centre, _inverse(size), strict=True)
+        ]
+        self._rows: Matrix = np.empty((0, d))
+        self._labels: Matrix = np.empty((0, coef.shape[1]))
+        self._largest = 0.0
+
+    @property
+    def labels(self) -> int:
+        """The number of rows with a label of any output."""
+        return len(self._labels)
+
+    @property
+    def p_value(self) -> float:
+        """The reciprocal of the largest evidence so far."""
+        return float(np.exp(-self._largest))
+
+    def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
+        """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
+        rows = read_dense_rows(self._estimator, Z)
+        labels, _ = read_labels(y, len(rows), "TargetWatch.update")
+        if labels.shape[1] != self._labels.shape[1]:
+            raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
+        known = np.isfinite(labels).any(axis=1)
+        return rows[known], labels[known]
+
+    def add(self, rows: Matrix, labels: Matrix) -> Self:
+        """Return a watch with the labels of more rows, as ``read`` returns them."""
+        new = copy.copy(self)
+        new._rows, new._labels = np.vstack([self._rows, rows]), np.vstack([self._labels, labels])
+        if len(rows):
+            new._largest = max(self._largest, new._log_evidence())
+        return new
+
+    def _log_evidence(self) -> float:
+        mean, roots = self._estimator._model.predict(self._rows)
+        coef, intercept = weights_of(self._estimator)
+        prediction = self._rows @ coef + intercept
+        factors = []
+        for k, units in enumerate(self._units):
+            at = np.isfinite(self._labels[:, k])
+            features, q = units.standardise(self._rows[at], prediction[at, k])
+            residual = (self._labels - mean)[at, k]
+            factors.append(log_bayes_factor(features, q, residual, error_root=roots[k][at]) if at.any() else 0.0)
+        return float(np.logaddexp.reduce(factors) - np.log(len(factors)))
+
+
+def _inverse(values: Any) -> Any:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)

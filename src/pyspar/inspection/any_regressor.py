@@ -1,14 +1,14 @@
-"""Forecasts for any fitted regressor, such as boosting or a forest, given its source rows.
+"""The inspection of any fitted regressor, such as boosting or a forest, given its source rows.
 
 The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. It
 is also the expected error on the target. The interval comes from experience with real shifts
-(:mod:`pyspar.estimators.experience`), by how well source and target rows can be distinguished.
+(:mod:`pyspar.estimators.forecasts`), by how well source and target rows can be distinguished.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -20,73 +20,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import LEVELS, Forecast, Interval
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.experience import BaseRate, Outcome, base_rate, judge_outcome, rmse_interval
+from pyspar.estimators.correction import name_regressor
+from pyspar.estimators.forecasts import rmse_interval
 from pyspar.estimators.groups import check_groups, is_missing
-from pyspar.estimators.row_features import name_regressor
-from pyspar.inspection.findings import find_moved_columns
-from pyspar.sources import moments_of
-from pyspar.sources.kinds import refuse_unread_tables
-from pyspar.terminal import SILENT, Progress
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
+from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
+from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
+from pyspar.inspection.target_rows import SourceLabels, read_target_labels
+from pyspar.sources import moments_of, refuse_unread_tables
 
+ASSUMPTION = "if the target's error relative to the error at home is like that of earlier shifts"
 FOLDS = 5
 MAX_CATEGORIES = 100
 """Of each column, for the separation; less frequent categories are one category."""
 
 
-@dataclass(frozen=True)
-class RegressorForecast:
-    """The forecast for one output of any regressor.
+def inspect_regressor(
+    model: Any, Z: Any, *, source: tuple[Any, Any], y: Any, groups: Any, outputs: Sequence[str] | None
+) -> Inspection:
+    """Return the inspection of any fitted regressor, with the arguments of :func:`pyspar.inspect`.
 
-    Attributes
-    ----------
-    forecast : Forecast
-        The expected RMSE on the target, with calibrated intervals. Its parts are unknown (NaN).
-    home : float
-        The cross-validated RMSE on the source.
-    separation : Separation
-    outcome : {"hurts", "no-shift", "unverified", "unknown"}
-        "hurts" does not occur: without labels, nothing shows how much the error of an unknown model grows.
-    base_rate : BaseRate
-    unseen : dict of column to share
-        The columns with categories that the source does not have, and the share of target rows with such categories.
-    moved : dict of column to distance
-        The columns whose mean moved by more than three source standard deviations, and by how many.
-    n_source, n_target, n_folds : int
-    has_groups : bool
-    """
-
-    forecast: Forecast
-    home: float
-    separation: Separation
-    outcome: Outcome
-    base_rate: BaseRate
-    unseen: dict[str, float]
-    moved: dict[str, float]
-    n_source: int
-    n_target: int
-    n_folds: int
-    has_groups: bool
-
-
-def forecast_regressor(
-    model: Any, Z: Any, *, source: tuple[Any, Any], groups: Any = None, progress: Progress = SILENT
-) -> tuple[RegressorForecast, ...]:
-    """Forecast the error of any fitted regressor on a target without labels, for each output.
-
-    Parameters
-    ----------
-    model : fitted scikit-learn regressor
-        Clones of it are fitted for cross-validation. The model itself is not changed.
-    Z : array, data frame or sparse matrix
-        Target rows that ``model.predict`` accepts.
-    source : pair (X, y)
-        The rows and labels that the model was fitted on. Columns may be of mixed types.
-    groups : array of shape (n,), optional
-        The group of each source row. Rows of one group are never in both parts of a split.
-    progress : Progress
+    The outcome is never "hurts" without labels: nothing shows how much the error of an unknown model grows.
     """
     if not hasattr(model, "predict"):
         raise TypeError(
@@ -96,36 +55,67 @@ def forecast_regressor(
     check_is_fitted(model)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise InputError(f"source must be a pair (X, y) of rows and labels, got {type(source).__name__}")
-    X, y = source[0], np.asarray(source[1], dtype=np.float64)
+    X, source_y = source[0], np.asarray(source[1], dtype=np.float64)
     for rows in (X, Z):
         refuse_unread_tables(rows)
     n, m = int(np.shape(X)[0]), int(np.shape(Z)[0])
-    if y.ndim not in (1, 2) or len(y) != n or not np.isfinite(y).all():
-        raise InputError(f"y must have one finite label for each of {n} source rows, got shape {y.shape}")
+    if source_y.ndim not in (1, 2) or len(source_y) != n or not np.isfinite(source_y).all():
+        raise InputError(f"y must have one finite label for each of {n} source rows, got shape {source_y.shape}")
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
-    moments, target, names, unseen = _encode(X, Z)
-    moved = find_moved_columns(moments, target, names)
-    splits = list(_split(X, groups))
-    squares = np.square(_left_out_errors(model, X, y, splits, progress))
+    labels = source_y.reshape(n, -1)
+    names = check_names("outputs", outputs, _name_labels(source[1], labels.shape[1]))
+    target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
+    moments, target, columns, unseen = _encode(X, Z)
     separation = measure_separation(moments, target)
-    return tuple(
-        RegressorForecast(
-            *_forecast_output(name_regressor(model), squares[:, k], m, separation, bool(unseen)),
-            unseen=unseen,
-            moved=moved,
-            n_source=n,
+    squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
+    predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
+
+    inspected: list[OutputInspection] = []
+    method = name_regressor(model)
+    for k, name in enumerate(names):
+        forecast = _forecast(method, squares[:, k], m, separation)
+        errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
+        judgement = Judgement(
+            forecasts=(forecast,),
+            home=forecast.rmse,
+            before=method,
+            adapted=method,
+            separation=separation,
+            kind="any",
             n_target=m,
-            n_folds=len(splits),
-            has_groups=groups is not None,
+            unseen=unseen,
+            evidence=weigh_evidence(errors, forecast.rmse),
         )
-        for k in range(squares.shape[1])
+        own = labels[:, k]
+        known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
+        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
+    return join_outputs(
+        inspected,
+        [*describe_unseen(unseen), *describe_moved(find_moved_columns(moments, target, columns))],
+        n_source=n,
+        n_target=m,
+        columns=tuple(dict.fromkeys(columns)),
+        estimator=repr(model),
+        alpha=float("nan"),
+        has_rule=False,
+        rank=0,
+        assumption=ASSUMPTION,
     )
 
 
-def _forecast_output(
-    name: str, squares: Vector, m: int, separation: Separation, unseen: bool
-) -> tuple[Forecast, float, Separation, Outcome, BaseRate]:
+def _name_labels(y: Any, n_outputs: int) -> list[str]:
+    """Return the names of labels: those of a series or frame, otherwise "y" or "y0", "y1" and so on."""
+    names = getattr(y, "columns", None)
+    if names is None and isinstance(getattr(y, "name", None), str):
+        names = [y.name]
+    if names is not None and len(names) == n_outputs:
+        return [str(name) for name in names]
+    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+
+
+def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> Forecast:
+    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown."""
     n, home = len(squares), float(np.sqrt(squares.mean()))
     # The standard error of the log RMSE of m new rows, and of its estimate from n rows.
     error = 0.5 * float(squares.std()) / max(home**2, np.finfo(np.float64).tiny) * np.sqrt(1.0 / n + 1.0 / m)
@@ -136,9 +126,17 @@ def _forecast_output(
 
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)
-    forecast = Forecast(name, home, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
-    outcome = judge_outcome(expected=home, home=home, separation=separation, unseen=unseen)
-    return forecast, home, separation, outcome, base_rate(outcome, separation, "any")
+    return Forecast(name, home, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
+
+
+def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
+    """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
+    errors = np.zeros(y.shape)
+    for kept, left_out in _split(X, groups):
+        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
+        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
+        errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
+    return errors.reshape(len(y), -1)
 
 
 def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
@@ -154,26 +152,13 @@ def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
     yield from GroupKFold(min(FOLDS, count)).split(rows, groups=names)
 
 
-def _left_out_errors(model: Any, X: Any, y: Matrix, splits: list[tuple[Any, Any]], progress: Progress) -> Matrix:
-    """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    errors = np.zeros((len(y), 1 if y.ndim == 1 else y.shape[1]))
-    progress.start("cross-validation", f"cross-validating {name_regressor(model)}", total=len(splits), unit="folds")
-    for done, (kept, left_out) in enumerate(splits, start=1):
-        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
-        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
-        errors[left_out] = (predicted.reshape(y[left_out].shape) - y[left_out]).reshape(len(left_out), -1)
-        progress.advance("cross-validation", done)
-    progress.finish("cross-validation")
-    return errors
-
-
-def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], dict[str, float]]:
-    """Return the moments of source and target rows as numbers, their names, and shares of unseen categories.
+def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
+    """Return the moments of source and target rows as numbers, the column of each, and rows in unseen categories.
 
     Missing numbers are replaced by the source mean and marked by a further column. Text has a column per category.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], {}
+        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS
     X, Z = (rows if hasattr(rows, "columns") else np.asarray(rows) for rows in (X, Z))
     if np.ndim(X) != 2 or np.ndim(Z) != 2 or X.shape[1] != Z.shape[1]:
         raise InputError(f"source and target must have the same columns, got shapes {np.shape(X)} and {np.shape(Z)}")
@@ -181,7 +166,8 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], dict[str, floa
     if hasattr(Z, "columns") and hasattr(X, "columns") and list(map(str, Z.columns)) != names:
         raise InputError("source and target must have the same columns in the same order")
     parts: list[tuple[Matrix, Matrix]] = []
-    unseen: dict[str, float] = {}
+    unseen: list[UnseenColumn] = []
+    is_unseen = np.zeros(Z.shape[0], dtype=bool)
     for j, name in enumerate(names):
         one, two = (rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z))
         numbers = [_as_numbers(values) for values in (one, two)]
@@ -189,15 +175,17 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], dict[str, floa
             parts.append(_impute(numbers[0], numbers[1]))
             continue
         texts = [np.array(["" if is_missing(v) else str(v) for v in values], dtype=object) for values in (one, two)]
-        new = ~np.isin(texts[1], np.unique(texts[0]))
-        if new.any():
-            unseen[name] = float(new.mean())
+        is_new = ~np.isin(texts[1], np.unique(texts[0]))
+        if is_new.any():
+            is_unseen |= is_new
+            categories = tuple(category for category, _ in Counter(sorted(texts[1][is_new])).most_common())
+            unseen.append(UnseenColumn(name, int(is_new.sum()), categories))
         kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
         kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
         parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
-    encoded = [np.column_stack([part[i] for part in parts]) for i in (0, 1)]
-    features = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return Moments.of(encoded[0]), Moments.of(encoded[1]), features, unseen
+    source, target = (Moments.of(np.column_stack([part[i] for part in parts])) for i in (0, 1))
+    columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
+    return source, target, columns, UnseenRows(int(is_unseen.sum()), len(is_unseen), tuple(unseen))
 
 
 def _as_numbers(values: Any) -> Vector | None:
@@ -213,10 +201,11 @@ def _as_numbers(values: Any) -> Vector | None:
 
 
 def _impute(one: Vector, two: Vector) -> tuple[Matrix, Matrix]:
-    known = np.isfinite(one)
-    mean = float(one[known].mean()) if known.any() else 0.0
-    filled = [np.where(np.isfinite(values), values, mean) for values in (one, two)]
-    if known.all() and np.isfinite(two).all():
-        return filled[0][:, None], filled[1][:, None]
-    marks = [(~np.isfinite(values)).astype(np.float64) for values in (one, two)]
-    return np.column_stack([filled[0], marks[0]]), np.column_stack([filled[1], marks[1]])
+    """Return both parts of a column with the source mean for missing numbers, and a mark of them if there are any."""
+    is_known = [np.isfinite(values) for values in (one, two)]
+    mean = float(one[is_known[0]].mean()) if is_known[0].any() else 0.0
+    filled = [np.where(known, values, mean)[:, None] for known, values in zip(is_known, (one, two), strict=True)]
+    if all(known.all() for known in is_known):
+        return filled[0], filled[1]
+    first, second = (np.column_stack([v, ~known]) for v, known in zip(filled, is_known, strict=True))
+    return first, second

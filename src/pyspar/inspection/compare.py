@@ -1,9 +1,16 @@
-"""The weights that an inspection compares: the model in use, least squares, SpAR, Bayes-SpAR and the caller's."""
+r"""The weights that an inspection compares, and the target's directions along which they differ.
+
+The weights are those of the model in use, least squares, SpAR, Bayes-SpAR and the caller's. If the method in use has a
+rule, weights and costs of the directions are its own, otherwise those of least squares. Errors add along the target's
+directions. Let :math:`m_j` be the weight along direction j before the rule and :math:`\mu_j` the posterior mean.
+Removing the direction changes the expected squared error by :math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is
+a gain if :math:`m_j` is more than twice :math:`\mu_j`.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +18,12 @@ import numpy as np
 
 from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import in_units_of
+from pyspar.core.belief import Prior, in_units_of
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
-from pyspar.estimators.spar import SpARRegressor
-from pyspar.estimators.validation import read_moments
+from pyspar.estimators.alpha_path import alpha_path
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.validation import read_moments, weights_of
 
 NamedWeights = Mapping[str, Any]
 """By name, a pair (coef, intercept) or a fitted linear estimator."""
@@ -25,6 +31,11 @@ Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
 METHODS = ("OLS", "not adapted", "centre", "SpAR", "Bayes-SpAR")
 """The names of the weights that an inspection computes itself."""
+MAX_LOADS = 5
+"""The number of columns that are listed for each direction."""
+MAX_COLUMNS = 12
+"""The number of columns that are listed for all removed directions together."""
+MIN_COLUMN_SHARE = 0.005
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,8 @@ class Comparison:
     removed : array of shape (directions, outputs)
         The share of the weight along each direction that adapting the estimator removed.
     outside : float
-        The share of the target's variation, in the features as given, that is outside the span of the source.
+        The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
+        depend on the units of the features. Features that are constant in the source are not counted.
     ridge : (weights, intercepts)
         Of ridge regression on the source, by maximum evidence.
     limits : tuple of str
@@ -110,8 +122,8 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
     candidates = {"OLS": weights_of(least_squares), "SpAR": weights_of(spar), "Bayes-SpAR": weights_of(bayes)}
     if has_model:
         candidates = {**own, **candidates}
-    origin = 0.0 if centre is None else centre.coef
-    before, after = ((weights_of(fitted)[0] - origin) * units[:, None] for fitted in (unadapted, adapted))
+    before, after = weights_of(unadapted)[0], weights_of(adapted)[0]
+    prior = Prior(units, np.zeros_like(before) if centre is None else centre.coef, np.zeros(before.shape[1]))
     return Comparison(
         estimator=estimator,
         target=target,
@@ -120,8 +132,8 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         adapted="SpAR" if adapted is spar else "Bayes-SpAR",
         adaptation=adaptation,
         units=units,
-        removed=removed_shares(adaptation.z.V, before, after),
-        outside=spar.adaptation_.outside_energy,
+        removed=removed_shares(adaptation.z.V, prior.correction(before), prior.correction(after)),
+        outside=bayes.adaptation_.outside_energy,
         ridge=weights_of(ridge),
         limits=ridge.evidence_.limit,
         alternatives=("Bayes-SpAR",) if adapted is spar else (),
@@ -147,11 +159,114 @@ def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Compari
     )
 
 
-def get_fitted_units(estimator: Any) -> Vector:
-    """Return the unit of each feature that an estimator was fitted in."""
-    if isinstance(estimator, BayesSpARRegressor):
-        return estimator._fitted_prior.units
-    return np.ones(estimator.n_features_in_)
+@dataclass(frozen=True)
+class Direction:
+    """One direction of the target, for one output.
+
+    Attributes
+    ----------
+    energy : float
+        Its share of the target's squared length about the source mean.
+    keeping, removing : float
+        The expected squared error per row of keeping the weight (variance), and of setting it to zero (estimated
+        bias).
+    change : float
+        The change of the expected squared error per row if the direction is removed; negative for a gain.
+    inflation : float
+        Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it is ``1 / N``.
+    goes : bool
+        Whether the rule removes it at the estimator's confidence; the paper's rule if the estimator has none.
+    alpha, doubt : float
+        The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without cancellation.
+    outside : float
+        The share of its squared length outside the span of the source.
+    removed : float
+        The share of its weight that adapting the estimator removed, 0 to 1.
+    loads : pairs of (column, share)
+        The columns with the largest shares of it.
+    """
+
+    energy: float
+    keeping: float
+    removing: float
+    change: float
+    inflation: float
+    goes: bool
+    alpha: float
+    doubt: float
+    outside: float
+    removed: float
+    loads: tuple[tuple[str, float], ...]
+
+
+def describe_directions(
+    comparison: Comparison, posterior_mean: Matrix, columns: Sequence[str], output: int
+) -> tuple[Direction, ...]:
+    """Describe the target's directions for one output, in order of falling variance cost.
+
+    ``posterior_mean`` are weights in the comparison's units, as corrections to the prior's centre. Features that share
+    a name are one column.
+    """
+    paper = comparison.adaptation
+    path, M = alpha_path(paper), paper.n_target
+    mean = paper.terms.mean[:, output]
+    var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
+    change = paper.z.lam**2 / M * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
+    sigma2 = float(paper.sigma2[output])
+    inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
+    # The rule removes a direction without uncertainty only at confidence 1.
+    exact = paper.terms.std[:, output] == 0.0
+    alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
+    names, shares = sum_by_column(paper.z.V, columns)
+    values = {
+        "energy": compute_energy_shares(paper), "keeping": var, "removing": bias, "change": change,
+        "inflation": inflation, "alpha": alpha, "doubt": doubt, "outside": paper.outside,
+        "removed": comparison.removed[:, output],
+    }  # fmt: skip
+    directions = []
+    for j in np.argsort(-var, kind="stable"):
+        largest = np.argsort(-shares[:, j], kind="stable")[:MAX_LOADS]
+        loads = tuple((names[i], float(shares[i, j])) for i in largest if shares[i, j] > 0.0)
+        numbers = {name: float(array[j]) for name, array in values.items()}
+        directions.append(Direction(goes=bool(paper.removed[j, output]), loads=loads, **numbers))
+    return tuple(directions)
+
+
+def list_removed_columns(comparison: Comparison, columns: Sequence[str], output: int) -> tuple[tuple[str, float], ...]:
+    """Return the columns in the removed directions with their shares, the largest first.
+
+    Directions are weighted by their variance cost, or by their energy if all variance costs are zero.
+    """
+    paper, removed = comparison.adaptation, comparison.removed[:, output]
+    weight = removed * paper.var[:, output]
+    largest = float(weight.max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        weight = removed * compute_energy_shares(paper)
+        largest = float(weight.max(initial=0.0))
+    if largest == 0.0:
+        return ()
+    names, shares = sum_by_column(paper.z.V, columns)
+    total = shares @ (weight / largest)
+    total = total / total.sum()
+    order = np.argsort(-total, kind="stable")[:MAX_COLUMNS]
+    return tuple((names[i], float(total[i])) for i in order if total[i] >= MIN_COLUMN_SHARE)
+
+
+def compute_energy_shares(paper: Adaptation) -> Vector:
+    """Return each direction's share of the target's squared length."""
+    energy = (paper.z.lam / paper.z.lam.max(initial=1e-300)) ** 2
+    return np.asarray(energy / max(float(energy.sum()), 1e-300))
+
+
+def sum_by_column(V: Matrix, columns: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
+    """Return the distinct columns, and the sum of the squares of each direction in each column."""
+    names = tuple(dict.fromkeys(columns))
+    if len(names) == len(columns):
+        return names, V**2
+    place = {name: i for i, name in enumerate(names)}
+    shares = np.zeros((len(names), V.shape[1]))
+    np.add.at(shares, [place[name] for name in columns], V**2)
+    return names, shares
 
 
 def _adapt(estimator: Any, target: Moments) -> Any:

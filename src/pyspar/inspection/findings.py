@@ -9,18 +9,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK
-from pyspar.estimators.experience import Outcome
-from pyspar.inspection.compare import Comparison, get_fitted_units
-from pyspar.inspection.directions import Direction, sum_by_column
-from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, name_weights
-from pyspar.inspection.target_rows import AbsurdRows
+from pyspar.estimators.forecasts import Outcome
+from pyspar.estimators.spar import BayesSpARRegressor
+from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
+from pyspar.inspection.compare import Comparison, Direction, sum_by_column
+from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
+from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
 from pyspar.wording import format_factor, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
@@ -118,16 +120,16 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
     return leaders
 
 
-def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tuple[Finding, ...]:
+def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> Iterator[Finding]:
     """Return the findings about the features; ``columns`` holds the name of each feature."""
     estimator, target = comparison.estimator, comparison.target.without_outputs()
     source, d = estimator._source, target.n_features
     mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
     rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
     constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
-    units = get_fitted_units(estimator)
+    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(d)
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
-    findings = derive_feature_findings(
+    return derive_feature_findings(
         rows=source.weight,
         rank=int(estimator.rank_),
         outside=comparison.outside,
@@ -135,7 +137,6 @@ def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> tup
         moved=find_moved_columns(source, target, columns),
         scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
     )
-    return tuple(findings)
 
 
 def find_moved_columns(source: Moments, target: Moments, columns: Sequence[str]) -> dict[str, float]:
@@ -187,8 +188,7 @@ def derive_feature_findings(
             f"{effect}.",
             "Use more rows or fewer features.",
         )
-    if moved:
-        yield describe_moved(moved)
+    yield from describe_moved(moved)
     if scale_ratio >= LARGE_SCALE_RATIO:
         yield Finding(
             "SPAR011",
@@ -199,16 +199,14 @@ def derive_feature_findings(
         )
 
 
-def describe_moved(moved: Mapping[str, float]) -> Finding:
-    """Return the finding about columns whose mean moved far."""
+def describe_moved(moved: Mapping[str, float]) -> list[Finding]:
+    """Return the finding about columns whose mean moved far, if there are any."""
+    if not moved:
+        return []
     farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
-    return Finding(
-        "SPAR009",
-        "warning",
-        f"The mean moved by more than {MAX_MEAN_SHIFT:g} source standard deviations in "
-        f"{_count(len(moved), 'column', 'columns')}: {farthest}.",
-        "Check that units and encodings agree. If they do, every prediction is an extrapolation.",
-    )
+    where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {_count(len(moved), 'column', 'columns')}: {farthest}."
+    advice = "Check that units and encodings agree. If they do, every prediction is an extrapolation."
+    return [Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)]
 
 
 def derive_label_findings(
@@ -225,11 +223,20 @@ def derive_label_findings(
     ``limit`` is the limit at which the evidence has its maximum, and ``has_rule`` whether the estimator removes
     directions by the paper's rule.
     """
-    yield describe_judgement(judgement)
+    code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
+    text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
+    yield Finding(code, judgement.severity, text, judgement.next_step)
     if absurd is not None:
         yield describe_absurd(absurd, name_weights(judgement.recommended))
     if judgement.increases_error:
-        yield _describe_cost(judgement)
+        before, after = (judgement.forecast(name) for name in (judgement.before, judgement.adapted))
+        yield Finding(
+            "SPAR012",
+            "info",
+            f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} "
+            f"({name_weights(before.name)}) to {format_number(after.rmse)} ({after.name}).",
+            f"{judgement.advice}.",
+        )
     if has_rule and (tied := _count_ties(directions)):
         yield Finding(
             "SPAR006",
@@ -265,13 +272,6 @@ def derive_label_findings(
         yield _describe_leader(leader)
 
 
-def describe_judgement(judgement: Judgement) -> Finding:
-    """Return the judgement as a finding, with the same sentences as the headline and the verdict."""
-    code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
-    text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
-    return Finding(code, judgement.severity, text, judgement.next_step)
-
-
 def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings with the serious ones first; findings of the same severity keep their order."""
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
@@ -300,15 +300,36 @@ def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
     )
 
 
-def _describe_cost(judgement: Judgement) -> Finding:
-    before, after = judgement.forecasts[judgement.before], judgement.forecasts[judgement.adapted]
-    return Finding(
-        "SPAR012",
-        "info",
-        f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} ({name_weights(before.name)}) to "
-        f"{format_number(after.rmse)} ({after.name}).",
-        f"{judgement.advice}.",
-    )
+def list_quick_findings(
+    estimator: Any, target: Moments, columns: Sequence[str], predictions: Vector | None, name: str
+) -> tuple[Finding, ...]:
+    """Return the findings that need no directions: columns whose mean moved far, and implausible predictions.
+
+    ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
+    the target has no rows in memory.
+    """
+    findings = describe_moved(find_moved_columns(estimator._source, target, columns))
+    if predictions is not None and np.isfinite(predictions).all():
+        absurd = find_absurd_rows(predictions, summarise_labels(estimator))
+        findings += [] if absurd is None else [describe_absurd(absurd, name)]
+    return sort_by_severity(findings)
+
+
+def describe_unseen(unseen: UnseenRows) -> list[Finding]:
+    """Return the finding about rows in unseen categories, if there are any."""
+    if not unseen.rows:
+        return []
+    return [
+        Finding(
+            "SPAR014",
+            "serious" if is_serious(unseen) else "warning",
+            f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
+            f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+            f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
+            "forecasts do not cover these rows.",
+            "Label some of these rows first, or handle them with a separate model.",
+        )
+    ]
 
 
 def _count_ties(directions: Sequence[Direction]) -> int:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspar.core.forecast import Forecast
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
-from pyspar.inspection.labels import MIN_LABELS, ROWS_TO_LABEL, LabelEvidence
+from pyspar.estimators.forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.wording import format_interval, format_number, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
@@ -21,46 +22,92 @@ OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
 Severity = Literal["good", "info", "warning", "serious"]
 SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "info", "good")
 """The severities in the order in which findings are listed."""
+SERIOUS_UNSEEN_SHARE = 0.1
+"""The error is unknown if at least this share of the target rows has an unseen category."""
 SERIOUS_HARM_RATIO = 2.0
 """Harm is serious if the error on the target is this many times the error at home."""
 WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
 is worth it. Above the inverse of the second, it increases the error."""
 
+MIN_LABELS = 10
+"""Fewer labels never confirm a forecast."""
+ROWS_TO_LABEL = 40
+"""With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
+
 _DIGITS = 3
+_HOW_TO_CORRECT = "(pyspar.TargetCorrection or spar adapt --use-target-labels)"
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
 @dataclass(frozen=True)
+class LabelEvidence:
+    """What labels of target rows show about one set of weights.
+
+    Attributes
+    ----------
+    n : int
+        The number of labelled rows.
+    rmse : float
+        The RMSE on these rows.
+    interval : pair of float
+        A 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
+    confirmed : bool
+        Whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper end of the
+        interval is at most that large.
+    """
+
+    n: int
+    rmse: float
+    interval: tuple[float, float]
+    confirmed: bool
+
+
+def weigh_evidence(errors: Mapping[str, SquaredErrors], home: float) -> dict[str, LabelEvidence]:
+    """Return what the errors on labelled rows show about each set of weights, given the error at home."""
+    evidence = {}
+    for name, squares in errors.items():
+        if squares.n:
+            low, high = squares.interval()
+            is_confirmed = squares.n >= MIN_LABELS and high <= EXCESS * home
+            evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
+    return evidence
+
+
+def is_serious(unseen: UnseenRows) -> bool:
+    """Return whether so many rows have unseen categories that the error on the target is unknown."""
+    return unseen.rows > 0 and unseen.rows >= SERIOUS_UNSEEN_SHARE * unseen.n_target
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """The numbers of one label, and all sentences about them.
 
     Attributes
     ----------
-    forecasts : dict of name to Forecast
+    forecasts : tuple of Forecast
+        For each set of weights, on the whole target.
     home : float
         The expected RMSE on rows like those of the source.
     before, adapted : str
         The weights in use (least squares if the caller has no model), and the weights after adapting. They are equal
         for a model that cannot be adapted.
-    alternatives : tuple of str
-        Further weights that may be recommended.
     separation : Separation
         How well source and target rows can be told apart.
+    alternatives : tuple of str
+        Further weights that may be recommended.
     kind : {"linear", "any"}
         Whether the model is one of pyspar's regressors or any other.
     n_target : float
     outside : float
         The share of the target's variation outside the span of the source.
-    gap : str
-        Why the forecast does not cover the target; "" if it covers nearly all of it.
-    uncovered : str
-        A sentence about the rows that the forecast does not cover; "" if it covers all.
+    unseen : UnseenRows
+        The target rows in categories that do not occur in the source, which the forecasts do not cover.
     evidence : dict of name to LabelEvidence
         What labels of target rows show about each set of weights; empty without labels.
     """
 
-    forecasts: Mapping[str, Forecast]
+    forecasts: tuple[Forecast, ...]
     home: float
     before: str
     adapted: str
@@ -69,23 +116,30 @@ class Judgement:
     kind: Kind = "linear"
     n_target: float = math.inf
     outside: float = 0.0
-    gap: str = ""
-    uncovered: str = ""
+    unseen: UnseenRows = NO_UNSEEN_ROWS
     evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
+
+    def forecast(self, name: str) -> Forecast:
+        """Return the forecast of one set of weights."""
+        for forecast in self.forecasts:
+            if forecast.name == name:
+                return forecast
+        raise KeyError(f"no weights named {name!r}; the names are {[forecast.name for forecast in self.forecasts]}")
 
     @property
     def shift_ratio(self) -> float:
         """The expected error of the weights in use on the target, divided by the error at home."""
-        return self._compare_with_home(self.forecasts[self.before].rmse)
+        return self._compare_with_home(self.forecast(self.before).rmse)
 
     @property
     def adapted_ratio(self) -> float:
         """The expected error after adapting divided by that before."""
-        before, after = self.forecasts[self.before].rmse, self.forecasts[self.adapted].rmse
+        before, after = self.forecast(self.before).rmse, self.forecast(self.adapted).rmse
         return after / before if before > 0.0 else 1.0
 
     @property
-    def is_worthwhile(self) -> bool:
+    def worth(self) -> bool:
+        """Whether adapting reduces the expected error by more than 5 %."""
         return self.adapted_ratio < WORTHWHILE_RATIO
 
     @property
@@ -103,7 +157,7 @@ class Judgement:
         """
         best = self.before if self.increases_error else self.adapted
         for name in self.alternatives:
-            if self.forecasts[name].rmse < WORTHWHILE_RATIO * self.forecasts[best].rmse:
+            if self.forecast(name).rmse < WORTHWHILE_RATIO * self.forecast(best).rmse:
                 best = name
         for name in (self.before, self.adapted, *self.alternatives):
             if self.evidence and self.evidence[name].interval[1] < self.evidence[best].interval[0]:
@@ -113,7 +167,7 @@ class Judgement:
     @property
     def expected(self) -> Forecast:
         """The forecast of the recommended weights."""
-        return self.forecasts[self.recommended]
+        return self.forecast(self.recommended)
 
     @property
     def labels(self) -> LabelEvidence | None:
@@ -136,11 +190,11 @@ class Judgement:
     def judge_forecast(self, name: str) -> Outcome:
         """Return the outcome by the forecast of one set of weights."""
         return judge_outcome(
-            expected=self.forecasts[name].rmse,
+            expected=self.forecast(name).rmse,
             home=self.home,
             separation=self.separation,
             outside=self.outside,
-            unseen=bool(self.gap),
+            unseen=is_serious(self.unseen),
         )
 
     @property
@@ -193,21 +247,20 @@ class Judgement:
                 f"the relation between features and label; the expected RMSE is {expected} ({home})."
             )
         if self.outcome == "no-shift":
-            return (
-                "No covariate shift was found between the source and target rows; the expected RMSE is "
-                f"{expected} ({home})."
-            )
+            found = "No covariate shift was found between the source and target rows"
+            return f"{found}; the expected RMSE is {expected} ({home})."
         if self.outcome == "unverified" and self.kind == "any":
+            low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
             return (
                 f"A shift was found, and its effect on {name_weights(self.recommended)} is unknown without target "
-                f"labels: the RMSE is {home}, and on similar shifts it was {self._describe_interval()}."
+                f"labels: the RMSE is {home}, and on similar shifts it was {low} to {high} times that (95 %)."
             )
         if self.outcome == "unverified":
             return (
                 "A shift was found, but the error is not expected to increase much: the unverified forecast of the "
                 f"RMSE is {expected} ({home})."
             )
-        before = _show(self.forecasts[self.before].rmse)
+        before = _show(self.forecast(self.before).rmse)
         text = (
             f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
             f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)})"
@@ -233,7 +286,10 @@ class Judgement:
     @property
     def not_covered(self) -> str:
         """One sentence: the rows that the forecast does not cover; "" if there are none or the headline has them."""
-        return "" if self.outcome == "unknown" and self.gap and self.labels is None else self.uncovered
+        if not self.unseen.rows or (is_serious(self.unseen) and self.labels is None):
+            return ""
+        columns = describe_columns(self.unseen.columns)
+        return f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns})."
 
     @property
     def experience(self) -> str:
@@ -269,20 +325,12 @@ class Judgement:
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
-            return (
-                f"{self.advice}, and correct it with these labels (pyspar.TargetCorrection or spar adapt "
-                "--use-target-labels)."
-            )
+            return f"{self.advice}, and correct it with these labels {_HOW_TO_CORRECT}."
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
         if known:
             text = f"{self.advice}, and label more target rows, {n_rows:,} in total, to verify it ({choose})"
-            if known < MIN_LABELS:
-                return f"{text}."
-            return (
-                f"{text}, or correct it now with these labels (pyspar.TargetCorrection or spar adapt "
-                "--use-target-labels)."
-            )
+            return f"{text}{'' if known < MIN_LABELS else f', or correct it now with these labels {_HOW_TO_CORRECT}'}."
         if self.outcome == "unknown":
             return f"Label {rows} first, especially rows that the source does not cover ({choose})."
         if self.outcome == "no-shift":
@@ -296,21 +344,17 @@ class Judgement:
     @property
     def verdict(self) -> str:
         """The sentences above as one text."""
-        return " ".join(
-            filter(None, (self.headline, self.comparison, self.not_covered, self.experience, self.next_step))
-        )
+        texts = self.headline, self.comparison, self.not_covered, self.experience, self.next_step
+        return " ".join(filter(None, texts))
 
     def _describe_gap(self) -> str:
-        if self.gap:
-            return self.gap
+        if is_serious(self.unseen):
+            columns = describe_columns(self.unseen.columns)
+            return f"{count_unseen(self.unseen)} have categories that do not occur in the source ({columns})"
         if not math.isfinite(self.expected.rmse):
             return "the expected error is too large to compute"
         share = format_percent(self.outside)
         return f"{share} of the target's variation is in directions that do not occur in the source"
-
-    def _describe_interval(self) -> str:
-        low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
-        return f"{low} to {high} times that (95 %)"
 
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):

@@ -3,65 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from pyspar.core.arrays import Vector
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.experience import BaseRate, Outcome
-from pyspar.inspection.directions import Direction
-from pyspar.inspection.findings import Finding
-from pyspar.inspection.judgement import OUTCOMES, Judgement, Severity
-from pyspar.inspection.labels import LabelEvidence
-from pyspar.inspection.target_rows import AbsurdRows, Predictions
+from pyspar.errors import InputError
+from pyspar.estimators.forecasts import Outcome
+from pyspar.inspection.compare import Direction
+from pyspar.inspection.findings import Finding, LeadingColumn, derive_label_findings, sort_by_severity
+from pyspar.inspection.judgement import OUTCOMES, Judgement
+from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels, find_absurd_rows, sample_predictions
 
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
 _COLOURS = {"good": "#176b30", "info": "#57606a", "warning": "#b07d00", "serious": "#b0221a"}
+_SHOWN = (
+    "name", "outcome", "severity", "home", "recommended", "headline", "comparison", "not_covered", "experience",
+    "next_step", "verdict", "base_rate", "labels", "forecasts", "worth", "findings", "label_mean", "label_std",
+    "groups", "directions", "columns", "predictions", "absurd",
+)  # fmt: skip
+"""What the JSON form of one output contains."""
 
 
-@dataclass(frozen=True)
-class OutputInspection:
-    """The inspection of one output.
+@dataclass(frozen=True, kw_only=True)
+class OutputInspection(Judgement):
+    """The inspection of one output: its judgement, and further details.
 
     Attributes
     ----------
     name : str
-    outcome : {"hurts", "unknown", "unverified", "no-shift"}
-        The shift hurts; the error cannot be forecast; there is a shift, but no harm is expected; source and target rows
-        cannot be told apart.
-    severity : {"good", "info", "warning", "serious"}
-        "good" only if at least ten target labels confirm the model.
-    home : float
-        The expected RMSE on rows like those of the source.
-    recommended : str
-        The name of the weights to use.
-    headline, comparison, not_covered, experience, next_step : str
-        One sentence each: what is known about the error; the forecast compared with the labels ("" without labels);
-        the rows that the forecast does not cover ("" if it covers all); how often the error was large on real shifts
-        with this outcome ("" if labels tell); what to do.
-    verdict : str
-        These sentences as one text.
-    base_rate : BaseRate or None
-        The numbers behind ``experience``.
-    labels : LabelEvidence or None
-        What labels of target rows show about the recommended weights.
-    forecasts : tuple of Forecast
-        For each set of weights, on the whole target.
-    worth : bool
-        Whether adapting reduces the expected error by more than 5 %.
+    findings : tuple of Finding
+        The findings about this output, the judgement first; ``Inspection.findings`` has all findings.
+    label_mean, label_std : float
+        Of the source labels.
     groups : dict of group to tuple of Forecast
     directions : tuple of Direction
         The target's directions in order of falling variance cost.
     columns : pairs of (column, share)
         The columns in the removed directions.
-    label_mean, label_std : float
-        Of the source labels.
-    findings : tuple of Finding
-        The findings about this output, the judgement first; ``Inspection.findings`` has all findings.
     predictions : Predictions or None
         For a sample of rows; None if the target has no rows in memory.
     absurd : AbsurdRows or None
@@ -69,20 +53,6 @@ class OutputInspection:
     """
 
     name: str
-    outcome: Outcome
-    severity: Severity
-    home: float
-    recommended: str
-    headline: str
-    comparison: str
-    not_covered: str
-    experience: str
-    next_step: str
-    verdict: str
-    base_rate: BaseRate | None
-    labels: LabelEvidence | None
-    forecasts: tuple[Forecast, ...]
-    worth: bool
     findings: tuple[Finding, ...]
     label_mean: float
     label_std: float
@@ -92,17 +62,9 @@ class OutputInspection:
     predictions: Predictions | None = None
     absurd: AbsurdRows | None = None
 
-    @property
-    def expected(self) -> Forecast:
-        """The forecast of the recommended weights."""
-        return self.forecast(self.recommended)
-
-    def forecast(self, name: str) -> Forecast:
-        """Return the forecast of one set of weights."""
-        for forecast in self.forecasts:
-            if forecast.name == name:
-                return forecast
-        raise KeyError(f"no weights named {name!r}; the names are {[forecast.name for forecast in self.forecasts]}")
+    def as_dict(self) -> dict[str, Any]:
+        """Return numbers, text, lists and dicts; numbers that are not finite become None."""
+        return {name: to_plain(getattr(self, name)) for name in _SHOWN}
 
 
 @dataclass(frozen=True)
@@ -132,7 +94,7 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""
-        return dict(to_plain(asdict(self)))
+        return {field.name: to_plain(getattr(self, field.name)) for field in fields(self)}
 
     def __repr__(self) -> str:
         return "\n".join(output.verdict for output in self.outputs)
@@ -156,38 +118,73 @@ class Inspection:
         )
 
 
-def describe_output(judgement: Judgement, **details: Any) -> OutputInspection:
-    """Return the inspection of one output: the judgement and further details."""
+def describe_output(
+    judgement: Judgement,
+    name: str,
+    labels: SourceLabels,
+    predicted: Mapping[str, Vector | None],
+    *,
+    directions: tuple[Direction, ...] = (),
+    limit: str = "interior",
+    leader: LeadingColumn | None = None,
+    has_rule: bool = False,
+    **details: Any,
+) -> OutputInspection:
+    """Return the inspection of one output: the judgement, its findings and further details.
+
+    ``predicted`` holds the predictions of the target rows by the weights in use, the adapted and the recommended ones,
+    or None where they are unknown.
+    """
+    recommended = predicted[judgement.recommended]
+    absurd = None if recommended is None else find_absurd_rows(recommended, labels)
+    findings = derive_label_findings(
+        judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule
+    )
     return OutputInspection(
-        outcome=judgement.outcome,
-        severity=judgement.severity,
-        home=judgement.home,
-        recommended=judgement.recommended,
-        headline=judgement.headline,
-        comparison=judgement.comparison,
-        not_covered=judgement.not_covered,
-        experience=judgement.experience,
-        next_step=judgement.next_step,
-        verdict=judgement.verdict,
-        base_rate=judgement.base_rate,
-        labels=judgement.labels,
-        forecasts=tuple(judgement.forecasts.values()),
-        worth=judgement.is_worthwhile,
+        **vars(judgement),
+        name=name,
+        findings=tuple(replace(finding, output=name) for finding in findings),
+        label_mean=labels.mean,
+        label_std=labels.std,
+        directions=directions,
+        predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
+        absurd=absurd,
         **details,
     )
 
 
-def find_worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the worst of several outcomes.
+def join_outputs(
+    outputs: Sequence[OutputInspection], feature_findings: Iterable[Finding], **details: Any
+) -> Inspection:
+    """Return the inspection of all outputs, with the findings about the features and further details."""
+    first = outputs[0]
+    return Inspection(
+        outcome=max((output.outcome for output in outputs), key=OUTCOMES.index),
+        separation=first.separation,
+        before=first.before,
+        adapted=first.adapted,
+        outside_energy=first.outside,
+        findings=sort_by_severity([*(f for output in outputs for f in output.findings), *feature_findings]),
+        outputs=tuple(outputs),
+        **details,
+    )
 
-    >>> find_worst_outcome(["no-shift", "hurts", "unknown"])
-    'hurts'
-    """
-    return max(outcomes, key=OUTCOMES.index)
+
+def check_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
+    """Return names as text, or the default names; refuse another number of names."""
+    names = default if names is None else names
+    if isinstance(names, str) or len(names) != len(default):
+        got = repr(names) if isinstance(names, str) else len(names)
+        raise InputError(f"{parameter} must be a sequence of {len(default)} names, got {got}")
+    return tuple(map(str, names))
 
 
 def to_plain(value: Any) -> Any:
     """Return a value as plain Python for JSON: lists, dicts, and None for numbers that are not finite."""
+    if isinstance(value, OutputInspection):
+        return value.as_dict()
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(name): to_plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,17 +1,19 @@
-"""The rows of a target: the moments of each group of rows, and predictions for a sample of rows."""
+"""The rows of a target: predictions, those that no source label resembles, labels, and the moments of groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
+from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
 from pyspar.estimators.groups import is_missing
 from pyspar.inspection.compare import Pair
-from pyspar.sources.kinds import kind_of
+from pyspar.sources import kind_of
 
 MAX_PREDICTED_ROWS = 2000
 FAR_RANGE_SHARE = 0.5
@@ -32,6 +34,14 @@ class Predictions:
     rows: tuple[int, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
+
+
+class SourceLabels(NamedTuple):
+    """The mean and the standard deviation of the source labels, and their range if it is known."""
+
+    mean: float
+    std: float
+    range: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -62,48 +72,50 @@ class AbsurdRows:
     rows: tuple[int, ...]
 
 
-def has_rows(Z: Any) -> bool:
-    """Return whether a target has rows in memory."""
-    return not isinstance(Z, Moments) and kind_of(Z) in ("rows", "sparse")
-
-
-def predict_rows(Z: Any, weights: Pair) -> np.ndarray | None:
+def predict_rows(Z: Any, weights: Pair) -> Matrix | None:
     """Predict all rows of a target: (rows, outputs). None without rows in memory, or if a prediction is not finite."""
-    if not has_rows(Z):
+    if isinstance(Z, Moments) or kind_of(Z) not in ("rows", "sparse"):
         return None
     rows = Z.tocsr() if hasattr(Z, "tocsr") else np.asarray(Z, dtype=np.float64)
     predicted = np.asarray(rows @ weights[0] + weights[1])
     return predicted if np.isfinite(predicted).all() else None
 
 
-def sample_predictions(before: np.ndarray | None, after: np.ndarray | None, output: int) -> Predictions | None:
-    """Return the predictions of a sample of rows for one output; None if one of them is unknown."""
+def sample_predictions(before: Vector | None, after: Vector | None) -> Predictions | None:
+    """Return the predictions of at most 2000 evenly spaced rows; None if one of the two is unknown."""
     if before is None or after is None:
         return None
-    places = choose_rows(len(before))
-    values = (tuple(map(float, predicted[places, output])) for predicted in (before, after))
-    return Predictions(tuple(map(int, places)), *values)
+    n = len(before)
+    places = np.unique(np.linspace(0, n - 1, min(n, MAX_PREDICTED_ROWS)).round().astype(np.int64))
+    return Predictions(tuple(places.tolist()), tuple(before[places].tolist()), tuple(after[places].tolist()))
 
 
-def find_absurd_rows(
-    predictions: np.ndarray, label_range: tuple[float, float] | None, mean: float, std: float
-) -> AbsurdRows | None:
+def summarise_labels(estimator: Any, output: int = 0) -> SourceLabels:
+    """Return the mean, the standard deviation and the range of one source label of a fitted estimator."""
+    source, k = estimator._source, estimator._source.n_features + output
+    std = root_sum_squares(source.root_about(None)[:, k : k + 1])[0] / np.sqrt(source.weight)
+    # An estimator that was fitted on Moments does not know the range.
+    known = getattr(estimator, "label_range_", None)
+    label_range = None if known is None else (float(known[0, output]), float(known[1, output]))
+    return SourceLabels(float(source.mean[k]), float(std), label_range)
+
+
+def find_absurd_rows(predictions: Vector, labels: SourceLabels) -> AbsurdRows | None:
     """Return the rows whose predictions are far outside the source labels, or None if there are none.
 
-    ``label_range`` is the smallest and the largest source label, or None if only mean and standard deviation are known.
-
-    >>> find_absurd_rows(np.array([3.0, -1.0, 40.0]), (1.0, 9.0), 5.0, 2.0).rows
+    >>> find_absurd_rows(np.array([3.0, -1.0, 40.0]), SourceLabels(5.0, 2.0, (1.0, 9.0))).rows
     (2, 1)
     """
-    if label_range is None:
-        low, high, is_signed = mean - FAR_DEVIATIONS * std, mean + FAR_DEVIATIONS * std, True
+    if labels.range is None:
+        margin, low, high, is_signed = FAR_DEVIATIONS * labels.std, labels.mean, labels.mean, True
     else:
-        margin = FAR_RANGE_SHARE * (label_range[1] - label_range[0])
-        low, high, is_signed = label_range[0] - margin, label_range[1] + margin, label_range[0] < 0.0
+        (low, high), is_signed = labels.range, labels.range[0] < 0.0
+        margin = FAR_RANGE_SHARE * (high - low)
+    low, high = low - margin, high + margin
     outside = np.maximum(low - predictions, predictions - high)
     distance = outside if is_signed else np.maximum(outside, -predictions)
     absurd = np.flatnonzero(distance > 0.0)
-    if not absurd.size or not std > 0.0:
+    if not absurd.size or not labels.std > 0.0:
         return None
     worst = absurd[np.argsort(-distance[absurd], kind="stable")[:MAX_LISTED_ROWS]]
     return AbsurdRows(
@@ -117,13 +129,25 @@ def find_absurd_rows(
     )
 
 
-def choose_rows(n: int, limit: int = MAX_PREDICTED_ROWS) -> np.ndarray:
-    """Return at most ``limit`` evenly spaced row numbers.
-
-    >>> choose_rows(10, 4)
-    array([0, 3, 6, 9])
-    """
-    return np.unique(np.linspace(0, n - 1, min(n, limit)).round().astype(np.int64))
+def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Any:
+    """Return the labels of the target rows as (rows, outputs), with NaN where a label is unknown."""
+    if kind_of(Z) not in ("rows", "sparse"):
+        raise InputError(f"y needs target rows in memory, got {type(Z).__name__} as Z; pass the rows")
+    try:
+        y = np.ma.filled(y.astype(np.float64), np.nan) if isinstance(y, np.ma.MaskedArray) else y
+        labels = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y must contain numbers, with NaN for unknown labels ({error})") from error
+    n_rows = Z.shape[0] if hasattr(Z, "shape") else len(Z)
+    columns = labels[:, None] if labels.ndim == 1 else labels
+    if columns.shape != (n_rows, n_outputs):
+        raise InputError(
+            f"y must have one label for each of {n_rows} target rows and {n_outputs} outputs, got the shape "
+            f"{labels.shape}; use NaN for unknown labels"
+        )
+    if np.isinf(columns).any():
+        raise InputError("y must be finite, with NaN for unknown labels, got infinity")
+    return columns
 
 
 def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str, Moments]:
@@ -142,7 +166,8 @@ def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: An
                 "groups and sample_weight, or give them a positive weight"
             )
         try:
-            moments[name] = estimator._target(_select_rows(Z, places), group_weight)
+            rows = Z.iloc[places] if hasattr(Z, "iloc") else Z[places]
+            moments[name] = estimator._target(rows, group_weight)
         except ValueError as error:
             raise InputError(f"group {name!r}: {error}") from error
     return moments
@@ -185,7 +210,3 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
             )
         named[str(label)] = np.array(places[label])
     return named
-
-
-def _select_rows(Z: Any, places: np.ndarray) -> Any:
-    return Z.iloc[places] if hasattr(Z, "iloc") else Z[places]

@@ -1,9 +1,10 @@
-"""Shared parts of the callbacks for training libraries: options, loaders, and the numbers that are logged."""
+"""Shared parts of the callbacks for training libraries: arguments, checks before the training, and the result."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,46 +14,92 @@ from torch.utils.data import DataLoader, default_collate
 
 from pyspar.errors import InputError
 from pyspar.nn import AdaptedHead, adapt_head
+from pyspar.nn.account import HeadAccount
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
-from pyspar.nn.find_head import find_head
-from pyspar.nn.models import check_model, copy_model, strip_wrapper_prefix, unwrap
-from pyspar.nn.running import prepare_runner
-from pyspar.nn.target_rows import TargetRows, check_order
+from pyspar.nn.features import TargetRows, check_order
+from pyspar.nn.find_head import find_head, find_linear_layers
+from pyspar.nn.head import check_options
+from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.wording import list_some, suggest_name
 
-OPTIONS = frozenset(inspect.signature(adapt_head).parameters) - {"model", "source_loader", "target_loader"}
-"""The options of ``adapt_head`` that a callback passes on."""
+_LOADERS = ("model", "source_loader", "target_loader")
+_DEFAULTS = {name: p.default for name, p in inspect.signature(adapt_head).parameters.items() if name not in _LOADERS}
+"""The options of ``adapt_head`` that a callback passes on, with their defaults."""
 
 
-def check_options(callback: str, options: Mapping[str, Any]) -> None:
-    """Raise TypeError for an option that :func:`pyspar.nn.adapt_head` does not have."""
-    for name in options:
-        if name not in OPTIONS:
-            hint = suggest_name(name, OPTIONS) or f"use one of {list_some(sorted(OPTIONS), 20)}"
-            raise TypeError(f"{callback} has no option {name!r}; {hint}")
+class HeadRepair:
+    """The arguments of a callback, which are checked when it is created, and the result of its last repair."""
 
+    def __init__(self, target: Any, source: Any, options: dict[str, Any], *, default_target: bool = False) -> None:
+        name = type(self).__name__
+        for option in options:
+            if option not in _DEFAULTS:
+                hint = suggest_name(option, _DEFAULTS) or f"use one of {list_some(sorted(_DEFAULTS), 20)}"
+                raise TypeError(f"{name} has no option {option!r}; {hint}")
+        check_options({**_DEFAULTS, **options})
+        for role, loader in (("target", target), ("source", source)):
+            if loader is not None and not _is_function(loader):
+                check_loader(loader, role)
+        uses_target = options.get("method") != "ols" or options.get("target_labels") is not None
+        if target is None and uses_target and not default_target:
+            raise InputError(
+                f"target is missing; pass rows of the target to {name}, such as a DataLoader, or method='ols'"
+            )
+        self.target, self.source, self.options = target, source, options
+        self.adapted: AdaptedHead | None = None
+        self.account: HeadAccount | None = None
+        self.metrics: dict[str, float] = {}
 
-def check_batches(loader: Any, name: str) -> None:
-    """Raise TypeError, before training, for an argument that is neither a loader nor a function that returns one."""
-    if loader is not None and (not callable(loader) or isinstance(loader, Iterable)):
-        check_loader(loader, name)
+    def refuse_processes(self, processes: int, fix: str) -> None:
+        """Raise InputError for several processes, because each would compute a different head from its own rows."""
+        if processes > 1:
+            raise InputError(
+                f"{type(self).__name__} needs one process, got {processes}: each process would compute another head "
+                f"from its own rows; {fix}"
+            )
+
+    def check_layers(self, model: nn.Module) -> None:
+        """Raise InputError for a model that is sharded or offloaded, or that has no such head."""
+        check_model(model)
+        find_linear_layers(unwrap(model), strip_wrapper_prefix(self.options.get("head"), unwrap(model)))
+
+    def check_target(self) -> Any:
+        """Return the loader of the target; raise ValueError for target labels that do not match its rows."""
+        target = get_batches(self.target, "target")
+        labels = self.options.get("target_labels")
+        if labels is not None:
+            check_order(target)
+            if (rows := _count_rows(target)) is not None:
+                TargetRows(labels).read(rows)
+        return target
+
+    def try_first_batch(self, model: nn.Module, target: Any, transfer: Callable[[Any], Any]) -> None:
+        """Run a copy of a model on the first target batch, so that errors of the target stop a training at its start.
+
+        An iterator is not read, because it can be read only once. The state of torch's generator is restored, so that
+        the training is the same as without this check. ``transfer`` moves a batch to the device of the model.
+        """
+        if hasattr(target, "__next__"):
+            return
+        options, copied = {**_DEFAULTS, **self.options}, copy_model(unwrap(model))
+        functions = {name: options[name] for name in ("inputs", "labels", "mask", "sample_weight")}
+        with torch.random.fork_rng(devices=[]), prepare_runner(copied, options["autocast"]) as run:
+            first, where = transfer(read_first_batch(target, "target_loader")[0]), "batch 0 of target_loader"
+            arguments = BatchReader.of(copied, **functions).read_arguments(first, where)
+            find_head(run, arguments, strip_wrapper_prefix(options["head"], copied), where)
+
+    def store_result(self, adapted: AdaptedHead, model: nn.Module) -> None:
+        """Write the new head into a model, and store the result with the numbers that are logged."""
+        metrics = list_metrics(adapted)
+        adapted.write_to(model)
+        self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
 
 
 def get_batches(loader: Any, name: str) -> Any:
     """Return a loader, or the loader that a function without arguments returns."""
-    if callable(loader) and not isinstance(loader, Iterable):
-        loader = loader()
+    loader = loader() if _is_function(loader) else loader
     check_loader(loader, name)
     return loader
-
-
-def refuse_processes(callback: str, processes: int, fix: str) -> None:
-    """Raise InputError for several processes, because each would compute a different head from its own rows."""
-    if processes > 1:
-        raise InputError(
-            f"{callback} needs one process, got {processes}: each process would compute another head from its own "
-            f"rows; {fix}"
-        )
 
 
 def list_metrics(adapted: AdaptedHead) -> dict[str, float]:
@@ -76,30 +123,8 @@ def list_metrics(adapted: AdaptedHead) -> dict[str, float]:
     return metrics
 
 
-def check_target_labels(labels: Any, target: Any) -> None:
-    """Raise ValueError before training for target labels that are no numbers or do not match the rows of a loader."""
-    if labels is not None:
-        check_order(target)
-        rows = TargetRows(labels)
-        if (count := _count_rows(target)) is not None:
-            rows.read(count)
-
-
-def try_first_batch(model: nn.Module, target: Any, options: Mapping[str, Any], transfer: Callable[[Any], Any]) -> None:
-    """Run a copy of a model on the first target batch, so that errors of the target stop a training before it starts.
-
-    An iterator is not read, because it can be read only once. The state of torch's generator is restored, so that the
-    training is the same as without this check. ``transfer`` moves a batch to the device of the model.
-    """
-    if hasattr(target, "__next__"):
-        return
-    check_model(model, options.get("autocast"))
-    copied = copy_model(unwrap(model))
-    names = ("inputs", "labels", "mask", "sample_weight")
-    reader = BatchReader.of(copied, *(options.get(name) for name in names))
-    with torch.random.fork_rng(devices=[]), prepare_runner(copied, options.get("autocast")) as run:
-        first, where = transfer(read_first_batch(target, "target_loader")[0]), "batch 0 of target_loader"
-        find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(options.get("head"), copied), where)
+def _is_function(loader: Any) -> bool:
+    return callable(loader) and not isinstance(loader, Iterable)
 
 
 def _count_rows(loader: Any) -> int | None:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
-from pyspar.errors import InputError, need
-from pyspar.integrations.head_repair import (
-    check_batches,
-    check_options,
-    check_target_labels,
-    get_batches,
-    list_metrics,
-    refuse_processes,
-)
-from pyspar.nn import AdaptedHead, adapt_head
-from pyspar.nn.account import HeadAccount
+from pyspar.errors import need
+from pyspar.integrations.head_repair import HeadRepair, get_batches
+from pyspar.nn import adapt_head
 
 TrainerCallback: Any = need("transformers", "huggingface").TrainerCallback
 
 
-class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at run time
+class SpARTrainerCallback(HeadRepair, TrainerCallback):  # type: ignore[misc]  # found at run time
     """Repair the linear head of a Hugging Face model for an unlabelled target, at the end of ``Trainer.train``.
 
     The head is replaced in the Trainer's model, after ``load_best_model_at_end``. ``trainer.predict``,
@@ -50,27 +41,15 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
     """
 
     def __init__(self, target: Any = None, source: Any = None, **options: Any) -> None:
-        super().__init__()
-        check_options(type(self).__name__, options)
-        if target is None and options.get("method") != "ols":
-            raise InputError("target is missing; pass trainer.get_test_dataloader(dataset), or method='ols'")
-        check_batches(target, "target")
-        check_batches(source, "source")
-        self.target, self.source, self.options = target, source, options
-        self.adapted: AdaptedHead | None = None
-        self.account: HeadAccount | None = None
-        self.metrics: dict[str, float] = {}
+        HeadRepair.__init__(self, target, source, options)
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse target labels that do not match the target, and training in several processes, before it starts."""
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        """Refuse what cannot be repaired before the training starts."""
+        fix = "train without the callback, load the model in one process, and call pyspar.nn.adapt_head"
+        self.refuse_processes(args.world_size, fix)
+        self.check_layers(model)
         if self.target is not None:
-            check_target_labels(self.options.get("target_labels"), get_batches(self.target, "target"))
-        refuse_processes(
-            "SpARTrainerCallback",
-            args.world_size,
-            "train without the callback, load the model in one process, and call pyspar.nn.adapt_head(model, "
-            "source_loader, target_loader)",
-        )
+            self.check_target()
 
     def on_train_end(
         self,
@@ -83,16 +62,12 @@ class SpARTrainerCallback(TrainerCallback):  # type: ignore[misc]  # found at ru
         **kwargs: Any,
     ) -> None:
         """Repair the head."""
-        source = self.source
-        if source is None:
-            source = train_dataloader if eval_dataloader is None else eval_dataloader
+        source = next(loader for loader in (self.source, eval_dataloader, train_dataloader) if loader is not None)
         target = None if self.target is None else get_batches(self.target, "target")
         with _full_precision(model):
             adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
-        metrics = list_metrics(adapted)
-        adapted.write_to(model)
-        self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
-        state.log_history.append({**metrics, "step": state.global_step, "epoch": state.epoch})
+        self.store_result(adapted, model)
+        state.log_history.append({**self.metrics, "step": state.global_step, "epoch": state.epoch})
 
 
 @contextmanager

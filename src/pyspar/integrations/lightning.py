@@ -10,7 +10,6 @@ import importlib
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, cast, get_args
 
@@ -20,17 +19,8 @@ from torch.utils.data import DataLoader
 
 from pyspar.errors import InputError, need, warn
 from pyspar.estimators.validation import check_choice
-from pyspar.integrations.head_repair import (
-    check_batches,
-    check_options,
-    check_target_labels,
-    get_batches,
-    list_metrics,
-    refuse_processes,
-    try_first_batch,
-)
-from pyspar.nn import AdaptedHead, adapt_head
-from pyspar.nn.account import HeadAccount
+from pyspar.integrations.head_repair import HeadRepair, get_batches
+from pyspar.nn import adapt_head
 from pyspar.nn.models import unwrap
 from pyspar.wording import list_some
 
@@ -57,7 +47,7 @@ def _find_library() -> Any:
 Callback: Any = _find_library().Callback
 
 
-class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
+class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run time
     """Repair the linear head of a LightningModule, in place, for an unlabelled target.
 
     Parameters
@@ -101,17 +91,11 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
         module: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__()
         check_choice("when", when, get_args(When))
-        check_options(type(self).__name__, options)
-        check_batches(target, "target")
-        check_batches(source, "source")
-        if target is None and when == "fit_end" and options.get("method") != "ols":
-            raise InputError("target is missing; when='predict_start' is the only case that does not need it")
-        self.target, self.source, self.when, self.module, self.options = target, source, when, module, options
-        self.adapted: AdaptedHead | None = None
-        self.account: HeadAccount | None = None
-        self.metrics: dict[str, float] = {}
+        if module is not None and not isinstance(module, str):
+            raise TypeError(f"module must be the name of a submodule, got {type(module).__name__}")
+        HeadRepair.__init__(self, target, source, options, default_target=when == "predict_start")
+        self.when, self.module = when, module
         self._loaders: tuple[Any, Any] = (None, None)
         self._name = ""
         self._trained: dict[str, Tensor] = {}
@@ -119,20 +103,21 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == self.when.partition("_")[0]:
-            self._get_model(pl_module)
-            refuse_processes(
-                f"SpARCallback under {type(trainer.strategy).__name__}",
+            self.refuse_processes(
                 trainer.world_size,
                 "train without the callback, and run Trainer(devices=1, callbacks=[SpARCallback(..., "
                 "when='predict_start')]).predict(model, loader, ckpt_path=...) afterwards",
             )
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.when == "fit_end" and self.target is not None:
-            target, model = get_batches(self.target, "target"), self._get_model(pl_module)
-            check_target_labels(self.options.get("target_labels"), target)
+        if self.when != "fit_end":
+            return
+        model = self._get_model(pl_module)
+        self.check_layers(model)
+        if self.target is not None:
+            target = self.check_target()
             with _validation_stage(trainer), _convert_inputs(model, trainer.precision_plugin):
-                try_first_batch(model, target, self.options, trainer.strategy.batch_to_device)
+                self.try_first_batch(model, target, trainer.strategy.batch_to_device)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._loaders = trainer.val_dataloaders, trainer.train_dataloader  # the trainer drops them after fit
@@ -163,12 +148,7 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
     def state_dict(self) -> dict[str, Any]:
         if not self._written:
             return {}
-        return {
-            "name": self._name,
-            "trained": self._trained,
-            "written": self._written,
-            "metrics": self.metrics,
-        }
+        return {"name": self._name, "trained": self._trained, "written": self._written, "metrics": self.metrics}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         self._name, self.metrics = state_dict["name"], dict(state_dict["metrics"])
@@ -184,14 +164,12 @@ class SpARCallback(Callback):  # type: ignore[misc]  # found at run time
             target = _TransferredBatches(get_batches(target, "target"), trainer, stop)
         with self._restore_trained_head(model), _convert_inputs(model, trainer.precision_plugin):
             adapted = adapt_head(model, _TransferredBatches(source, trainer, stop), target, **options)
-            metrics = list_metrics(adapted)
-        layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
-        trained = _copy_head(layer)
-        adapted.write_to(model)
-        self._name, self._trained, self._written = adapted.head_name, trained, _copy_head(layer)
-        self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
+            layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
+            trained = _copy_head(layer)
+            self.store_result(adapted, model)
+            self._name, self._trained, self._written = adapted.head_name, trained, _copy_head(layer)
         for logger in trainer.loggers:
-            logger.log_metrics(metrics, step=trainer.global_step)
+            logger.log_metrics(self.metrics, step=trainer.global_step)
 
     def _get_model(self, pl_module: Any) -> nn.Module:
         owner, names = type(pl_module).__name__, [name for name, _ in pl_module.named_children()]

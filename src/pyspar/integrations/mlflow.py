@@ -7,6 +7,8 @@ code. These functions store the file of :func:`pyspar.save`, and load it with :f
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,25 +37,19 @@ def log_model(model: Any, name: str = "model", *, report: Report | None = None, 
         Arguments of ``mlflow.pyfunc.log_model``, such as ``signature``, ``input_example`` and
         ``registered_model_name``.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / MODEL_FILE
-        _refuse_network(model)
-        save(model, path)  # an unfitted or untrusted model is refused here, before anything is logged
-        info = _pyfunc.log_model(name=name, **_describe(path), **options)
+    with _write_model(model) as (folder, arguments):
+        info = _pyfunc.log_model(name=name, **arguments, **options)
         if report is not None:
             for suffix in ("html", "json"):
-                report.save(Path(folder) / f"report.{suffix}")
-                _mlflow.log_artifact(str(Path(folder) / f"report.{suffix}"), run_id=info.run_id)
+                report.save(folder / f"report.{suffix}")
+                _mlflow.log_artifact(str(folder / f"report.{suffix}"), run_id=info.run_id)
     return info
 
 
 def save_model(model: Any, path: Any, **options: Any) -> None:
     """Write a fitted model to a new folder in MLflow's format, with options of ``mlflow.pyfunc.save_model``."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / MODEL_FILE
-        _refuse_network(model)
-        save(model, file)
-        _pyfunc.save_model(str(path), **_describe(file), **options)
+    with _write_model(model) as (_, arguments):
+        _pyfunc.save_model(str(path), **arguments, **options)
 
 
 def load_model(uri: Any) -> Any:
@@ -74,27 +70,26 @@ def load_model(uri: Any) -> Any:
     return load(files[0])
 
 
-def _refuse_network(model: Any) -> None:
-    if hasattr(model, "state_dict") or hasattr(model, "write_to"):  # recognised without torch
-        raise InputError(
-            f"a network cannot be a skops file, got {type(model).__name__}; use "
-            'mlflow.pytorch.log_model(adapted.model.eval(), name="model", input_example=...)'
-        )
-
-
 def _load_pyfunc(path: str) -> Any:
     """Return the object with ``predict`` that ``mlflow.pyfunc.load_model`` wraps. MLflow calls this function."""
     return load(path)
 
 
-def _describe(path: Path) -> dict[str, Any]:
-    """Return the arguments with which MLflow stores a skops file and the packages that read it."""
+@contextmanager
+def _write_model(model: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield a temporary folder with the file of a model, and MLflow's arguments for it and the packages that read it.
+
+    An unfitted or untrusted model is refused here, before anything is logged.
+    """
+    if hasattr(model, "state_dict") or hasattr(model, "write_to"):  # recognised without torch
+        raise InputError(
+            f"a network cannot be a skops file, got {type(model).__name__}; use "
+            'mlflow.pytorch.log_model(adapted.model.eval(), name="model", input_example=...)'
+        )
     packages = ["numpy", "scipy", "scikit-learn", "skops"]
-    return {
-        "loader_module": __name__,
-        "data_path": str(path),
-        "pip_requirements": [
-            f"pyspar[mlflow]=={__version__}",
-            *(f"{package}=={version(package)}" for package in packages),
-        ],
-    }
+    requirements = [f"pyspar[mlflow]=={__version__}", *(f"{package}=={version(package)}" for package in packages)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MODEL_FILE
+        save(model, path)
+        arguments = {"loader_module": __name__, "data_path": str(path), "pip_requirements": requirements}
+        yield Path(folder), arguments

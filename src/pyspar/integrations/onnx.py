@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.errors import InputError, need
-from pyspar.estimators.bayes import BayesSpARRegressor
+from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.moments_regressor import MomentsRegressor
 from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 
 _skl2onnx = need("skl2onnx", "onnx")
 _operators = need("skl2onnx.algebra.onnx_ops", "onnx")
@@ -84,6 +84,13 @@ def _set_shape(operator: Any) -> None:
     operator.outputs[0].type = type(kind)([operator.inputs[0].get_first_dimension(), outputs])
 
 
+def _make_operators(container: Any) -> Callable[..., Any]:
+    """Return a function that creates the operator with a name, in the version of a graph."""
+    return lambda name, *inputs, **settings: getattr(_operators, f"Onnx{name}")(
+        *inputs, op_version=container.target_opset, **settings
+    )
+
+
 def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     """Convert ``(X - mean) @ weights + offset``, in which columns with large means keep their digits in float32."""
     model: MomentsRegressor = operator.raw_operator
@@ -91,10 +98,7 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     weights = np.atleast_2d(model.coef_).T
     mean = model.moments_.mean[: len(weights)].astype(dtype)
     offset = np.atleast_1d(model.intercept_) + mean.astype(np.float64) @ weights
-
-    def add(name: str, *inputs: Any, **settings: Any) -> Any:
-        return getattr(_operators, f"Onnx{name}")(*inputs, op_version=container.target_opset, **settings)
-
+    add = _make_operators(container)
     rows = add("Cast", operator.inputs[0], to=_helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
     product = add("MatMul", add("Sub", rows, mean[None]), weights.astype(dtype))
     add("Add", product, offset[None].astype(dtype), output_names=operator.outputs[:1]).add_to(scope, container)
@@ -114,10 +118,7 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
     offsets = np.array([[offset for offset, _, _ in parts]], dtype)
     factors = np.array([[1.0 + slope for _, slope, _ in parts]], dtype)
     weights = np.column_stack([part[2] for part in parts]).astype(dtype)
-
-    def add(name: str, *inputs: Any, **settings: Any) -> Any:
-        return getattr(_operators, f"Onnx{name}")(*inputs, op_version=opset, **settings)
-
+    add = _make_operators(container)
     before = _subgraphs.OnnxSubEstimator(model.model, X, op_version=opset)
     before = add("Cast", before, to=_helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))  # trees predict in float32
     before = add("Reshape", before, np.array([-1, len(parts)], np.int64))

@@ -97,7 +97,10 @@ def read_entry(archive: ZipFile, info: ZipInfo) -> Any:
 def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     """Return the shape and dtype of an .npy entry; raise InputError if its size contradicts them."""
     with archive.open(info) as file:
-        header, offset = _read_header(file)
+        prefix = file.read(_PREFIX)
+        is_npy = len(prefix) == _PREFIX and prefix[:8] == b"\x93NUMPY\x01\x00"
+        length = int.from_bytes(prefix[8:], "little")
+        header = file.read(length).decode("latin1") if is_npy else repr(prefix)
     match = _HEADER.fullmatch(header)
     if match is None:
         raise InputError(
@@ -109,19 +112,10 @@ def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tupl
     except (TypeError, ValueError) as error:
         raise InputError(f"{where}: {info.filename!r} has the unknown dtype {match['dtype']!r}") from error
     shape = tuple(int(length) for length in match["shape"].split(",") if length)
-    stored = info.file_size - offset
+    stored = info.file_size - _PREFIX - length
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != stored:
         raise InputError(
             f"{where}: {info.filename!r} has {stored} bytes, but its header describes the shape {shape} and the dtype "
             f"{dtype}; write the file again"
         )
     return shape, dtype
-
-
-def _read_header(file: IO[bytes]) -> tuple[str, int]:
-    """Return the header of an array and the number of bytes before the data."""
-    prefix = file.read(_PREFIX)
-    if len(prefix) < _PREFIX or prefix[:8] != b"\x93NUMPY\x01\x00":
-        return repr(prefix), 0
-    length = int.from_bytes(prefix[8:], "little")
-    return file.read(length).decode("latin1"), _PREFIX + length

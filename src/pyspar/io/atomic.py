@@ -55,16 +55,18 @@ def whole_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]
             for draft in drafts:
                 draft.sync()
         except OSError as error:
+            if error.filename is None and error.errno is not None:
+                error.filename = ", ".join(str(draft.requested) for draft in drafts)
             for draft in drafts:
-                is_single = error.filename is None and error.errno is not None and len(drafts) == 1
-                if is_single or error.filename == str(draft.temporary):
+                if error.filename == str(draft.temporary):
                     error.filename = str(draft.requested)
             raise
         for number, draft in enumerate(drafts):
             try:
                 draft.rename()
             except OSError as error:
-                error.filename, error.filename2 = str(draft.requested), None
+                error.filename = str(draft.requested)
+                del error.filename2  # None would be printed
                 if number == 0:
                     raise
                 others = ", ".join(str(other.requested) for other in drafts[:number])

@@ -31,7 +31,7 @@ from pyspar.io.archives import check_entries, read_array_header
 
 TRUSTED = frozenset(
     {
-        "pyspar.estimators.bayes.BayesSpARRegressor",
+        "pyspar.estimators.spar.BayesSpARRegressor",
         "pyspar.core.adapt.Adaptation",
         "pyspar.core.adapt.Terms",
         "pyspar.core.belief.FlatBelief",
@@ -45,9 +45,9 @@ TRUSTED = frozenset(
         "pyspar.core.spectrum.Spectrum",
         "pyspar.estimators.groups.GroupFolds",
         "pyspar.estimators.correction.TargetCorrection",
-        "pyspar.estimators.linear_correction.LinearCorrection",
+        "pyspar.estimators.target_labels.LinearCorrection",
         "pyspar.estimators.pcr.PCRRegressor",
-        "pyspar.estimators.row_features.TextColumns",
+        "pyspar.estimators.correction.TextColumns",
         "pyspar.estimators.spar.SpARRegressor",
         "pyspar.estimators.target_labels.DriftPart",
         "pyspar.estimators.target_labels.TargetDrift",

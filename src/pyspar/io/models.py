@@ -14,7 +14,7 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_file
 from pyspar.io.model_schema import COLUMN_TYPES, DTYPE, TRUSTED, check_model
-from pyspar.io.moments import read_moments, write_moments
+from pyspar.io.moments import read_moments_file, write_moments
 
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:
@@ -53,7 +53,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
         raise InputError(f"file not found: {str(path)!r}")
     if Path(path).suffix == ".npz":
-        return read_moments(path)
+        return read_moments_file(path).moments
     skops = need("skops.io", "cli")
     where = repr(str(path))
     data = Path(path).read_bytes()  # read once: the bytes that are loaded are the bytes that were checked

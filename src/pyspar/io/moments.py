@@ -10,7 +10,6 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile, ZipInfo, is_zipfile
@@ -23,21 +22,21 @@ from pyspar.io.archives import check_entries, read_array_header, read_entry
 from pyspar.io.atomic import whole_file
 
 FORMAT = "pyspar-moments-1"
-_DTYPE_KINDS = {  # U: text, f: floats of 8 bytes, i and u: integers
-    "format": "U",
-    "root": "f",
-    "n_features": "iu",
-    "rows": "iu",
-    "weight": "fiu",
-    "weight2": "fiu",
-    "eps": "f",
-    "blur": "fiu",
-    "names": "U",
-    "outputs": "U",
-    "formats": "U",
+_FIELDS = {
+    "format": ("U", 0),
+    "root": ("f", 2),
+    "n_features": ("iu", 0),
+    "rows": ("iu", 0),
+    "weight": ("fiu", 0),
+    "weight2": ("fiu", 0),
+    "eps": ("f", 1),
+    "blur": ("fiu", 0),
+    "names": ("U", 1),
+    "outputs": ("U", 1),
+    "formats": ("U", 2),
 }
-_REQUIRED = tuple(key for key in _DTYPE_KINDS if key not in ("outputs", "formats"))
-_DIMENSIONS = {"root": 2, "eps": 1, "names": 1, "outputs": 1, "formats": 2}
+"""The kinds of dtype (U: text, f: floats of 8 bytes, i and u: integers) and the number of dimensions of each array."""
+_OPTIONAL = ("outputs", "formats")
 
 
 class ColumnFormat(NamedTuple):
@@ -62,30 +61,29 @@ class ColumnFormat(NamedTuple):
         )
 
 
+class MomentsFile(NamedTuple):
+    """The content of a file: Moments, the names of the labels, and how the columns of the rows were written."""
+
+    moments: Moments
+    outputs: tuple[str, ...] = ()
+    formats: tuple[ColumnFormat, ...] = ()
+
+
 def write_moments(
     moments: Moments,
     path: str | os.PathLike[str],
     outputs: Sequence[str] = (),
     formats: Sequence[ColumnFormat] = (),
 ) -> None:
-    """Write Moments atomically.
-
-    ``outputs`` are the names of the labels, and ``formats`` are the formats of features and labels in the file of rows.
-    Moments contain neither.
-    """
-    repeated = _find_repeated(moments.names)
-    if repeated:
+    """Write Moments atomically, with the names of the labels and the formats of features and labels."""
+    if repeated := _find_repeated(moments.names):
         raise InputError(f"feature names must be unique, got {repeated[:3]} more than once; rename them")
-    texts = {"format": FORMAT, "names": moments.names, "outputs": tuple(outputs)}
-    entries: dict[str, Any] = {
-        key: np.array(texts[key], dtype=np.str_) if key in texts else np.asarray(getattr(moments, key))
-        for key in _DTYPE_KINDS
-        if key != "formats"
-    }
-    if formats:
-        entries["formats"] = np.array(formats, dtype=np.str_)
+    texts: dict[str, Any] = {"format": FORMAT, "names": moments.names, "outputs": tuple(outputs)}
+    texts |= {"formats": formats} if formats else {}
+    arrays = {key: np.array(text, dtype=np.str_) for key, text in texts.items()}
+    arrays |= {key: np.asarray(getattr(moments, key)) for key in _FIELDS if key not in (*texts, *_OPTIONAL)}
     with whole_file(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **entries)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def is_moments_file(path: str | os.PathLike[str]) -> bool:
@@ -101,83 +99,76 @@ def is_moments_file(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def read_moments(path: str | os.PathLike[str]) -> Moments:
+def read_moments_file(path: str | os.PathLike[str]) -> MomentsFile:
     """Read a file that :func:`write_moments` wrote; raise InputError with the reason for any other file."""
-    where = repr(str(path))
-    with _open_entries(path) as (archive, entries):
-        shapes = {key: read_array_header(archive, info, where)[0] for key, info in entries.items()}
-        scalars = {key: read_entry(archive, entries[key]) for key in _REQUIRED if key != "root"}
-        names = _to_texts(scalars["names"])
-        if str(scalars["format"]) != FORMAT:
-            raise InputError(
-                f"{where} has the format {str(scalars['format'])!r}; this version of pyspar reads {FORMAT!r}"
-            )
-        problem = _check_numbers(scalars, shapes["root"]) or _check_names(names, int(scalars["n_features"]))
-        root = None if problem else np.asarray(read_entry(archive, entries["root"]), dtype=np.float64)
-        problem = problem or _check_root(root, float(scalars["weight"]))
-        _read_formats(archive, entries, where)
-    if problem or root is None:
-        raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
-    n_features, rows = int(scalars["n_features"]), int(scalars["rows"])
-    weight, weight2, blur = (float(scalars[key]) for key in ("weight", "weight2", "blur"))
-    return Moments(root, n_features, rows, weight, weight2, np.asarray(scalars["eps"], dtype=np.float64), blur, names)
-
-
-def read_outputs(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names of the labels in a file of Moments; empty if the file has none."""
-    with _open_entries(path) as (archive, entries):
-        return _to_texts(read_entry(archive, entries["outputs"])) if "outputs" in entries else ()
-
-
-def read_formats(path: str | os.PathLike[str]) -> tuple[ColumnFormat, ...]:
-    """Return the formats of the columns in a file of Moments; empty if the file has none."""
-    with _open_entries(path) as (archive, entries):
-        return _read_formats(archive, entries, repr(str(path)))
-
-
-def _read_formats(archive: ZipFile, entries: dict[str, ZipInfo], where: str) -> tuple[ColumnFormat, ...]:
-    if "formats" not in entries:
-        return ()
-    problem, width = "", read_array_header(archive, entries["formats"], where)[0][1]
-    if width == len(ColumnFormat._fields):
-        formats = tuple(ColumnFormat(*_to_texts(row)) for row in read_entry(archive, entries["formats"]))
-        invalid = [tuple(column) for column in formats if not column.is_valid]
-        repeated = _find_repeated([column.name for column in formats])
-        if not invalid and not repeated:
-            return formats
-        problem = f"the format {invalid[0]}" if invalid else f"several formats of the columns {repeated[:3]}"
-    problem = problem or f"formats of {width} fields instead of {len(ColumnFormat._fields)}"
-    raise InputError(f"{where} is not a valid file of Moments: it has {problem}; write the file again")
-
-
-@contextmanager
-def _open_entries(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, dict[str, ZipInfo]]]:
-    """Open a file of Moments and yield its entries, whose dtypes and numbers of dimensions have been checked."""
     where = repr(str(path))
     try:
         with ZipFile(path) as archive:
-            stored = check_entries(archive, Path(path).stat().st_size, where)
-            entries = {name.removesuffix(".npy"): info for name, info in stored.items() if name.endswith(".npy")}
-            missing = [key for key in _REQUIRED if key not in entries]
-            if missing:
-                raise InputError(f"{where} is not a file of Moments: it has no {', '.join(missing)}")
-            unknown = [name for name in stored if name.removesuffix(".npy") not in _DTYPE_KINDS]
-            if unknown:  # perhaps a damaged name
-                raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
-            for key, info in entries.items():
-                shape, dtype = read_array_header(archive, info, where)
-                dimensions = _DIMENSIONS.get(key, 0)
-                is_valid = dtype.kind in _DTYPE_KINDS[key] and (dtype.kind != "f" or dtype.itemsize == 8)
-                if not is_valid or len(shape) != dimensions:
-                    raise InputError(
-                        f"{where}: {key} must have {dimensions} dimensions and a dtype of kind {_DTYPE_KINDS[key]!r}, "
-                        f"got {dtype} and the shape {shape}; write the file again"
-                    )
-            yield archive, entries
+            entries = _check_arrays(archive, Path(path).stat().st_size, where)
+            fields = {key: read_entry(archive, info) for key, info in entries.items()}
     except (InputError, MemoryError):
         raise
     except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
         raise InputError(f"{where} is not a readable .npz file ({error}); write it again") from error
+    if str(fields["format"]) != FORMAT:
+        raise InputError(f"{where} has the format {str(fields['format'])!r}; this version of pyspar reads {FORMAT!r}")
+    names, outputs = _to_texts(fields["names"]), _to_texts(fields.get("outputs", ()))
+    rows = [_to_texts(row) for row in fields.get("formats", ())]
+    problem = next(_find_problems(fields, names, rows), None)
+    if problem is not None:
+        raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
+    values: dict[str, Any] = {key: int(fields[key]) for key in ("n_features", "rows")}
+    values |= {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
+    values |= {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
+    moments = Moments(**values, names=names)
+    return MomentsFile(moments, outputs, tuple(ColumnFormat(*row) for row in rows))
+
+
+def _check_arrays(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]:
+    """Return the entries of an archive by field; raise InputError for other fields, dtypes or numbers of dimensions."""
+    stored = check_entries(archive, size, where)
+    entries = {name.removesuffix(".npy"): info for name, info in stored.items() if name.endswith(".npy")}
+    if missing := [key for key in _FIELDS if key not in entries and key not in _OPTIONAL]:
+        raise InputError(f"{where} is not a file of Moments: it has no {', '.join(missing)}")
+    if unknown := [name for name in stored if name.removesuffix(".npy") not in _FIELDS]:  # perhaps a damaged name
+        raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
+    for key, info in entries.items():
+        (kinds, dimensions), (shape, dtype) = _FIELDS[key], read_array_header(archive, info, where)
+        if dtype.kind not in kinds or (dtype.kind == "f" and dtype.itemsize != 8) or len(shape) != dimensions:
+            raise InputError(
+                f"{where}: {key} must have {dimensions} dimensions and a dtype of kind {kinds!r}, got {dtype} and the "
+                f"shape {shape}; write the file again"
+            )
+    return entries
+
+
+def _find_problems(fields: dict[str, Any], names: tuple[str, ...], formats: list[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the problems of the fields. A check assumes that the checks before it found none."""
+    root, eps, d = fields["root"], fields["eps"], int(fields["n_features"])
+    if not 1 <= d < root.shape[1] or not 1 <= root.shape[0] <= root.shape[1]:
+        yield f"the root has the shape {root.shape} for {d} features"
+    if fields["rows"] < 1:
+        yield f"the number of rows is {fields['rows']}, expected at least 1"
+    for name in ("weight", "weight2"):
+        if not 0.0 < fields[name] < np.inf:
+            yield f"{name} is {fields[name]}, expected a positive number"
+    if not 0.0 <= fields["blur"] < 1.0:
+        yield f"blur is {fields['blur']}, expected a number from 0 to 1"
+    if eps.shape != (d,) or not ((eps > 0.0) & (eps < 1.0)).all():
+        yield f"eps must be {d} numbers between 0 and 1"
+    if len(names) not in (0, d):
+        yield f"{d} features have {len(names)} names"
+    if repeated := _find_repeated(names):
+        yield f"several features have the names {repeated[:3]}"
+    if not np.isfinite(root).all():
+        yield "the root has entries that are not finite"
+    if root[1:, 0].any() or not np.isclose(abs(root[0, 0]), np.sqrt(fields["weight"]), rtol=1e-9, atol=0.0):
+        yield f"the first column of the root does not fit the weight {fields['weight']}"
+    for row in formats:
+        if len(row) != len(ColumnFormat._fields) or not ColumnFormat(*row).is_valid:
+            yield f"it has the format {row}"
+    if repeated := _find_repeated([row[0] for row in formats]):
+        yield f"it has several formats of the columns {repeated[:3]}"
 
 
 def _to_texts(array: Any) -> tuple[str, ...]:
@@ -186,36 +177,3 @@ def _to_texts(array: Any) -> tuple[str, ...]:
 
 def _find_repeated(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
-
-
-def _check_numbers(fields: dict[str, Any], shape: tuple[int, ...]) -> str:
-    """Return the problem with the numbers beside the root or with the shape of the root, or an empty string."""
-    d, rows, blur = int(fields["n_features"]), int(fields["rows"]), float(fields["blur"])
-    eps = fields["eps"]
-    if not 1 <= d < shape[1] or not 1 <= shape[0] <= shape[1]:
-        return f"the root has the shape {shape} for {d} features"
-    if rows < 1:
-        return f"the number of rows is {rows}, expected at least 1"
-    for name in ("weight", "weight2"):
-        if not 0.0 < float(fields[name]) < np.inf:
-            return f"{name} is {float(fields[name])}, expected a positive number"
-    if not 0.0 <= blur < 1.0:
-        return f"blur is {blur}, expected a number from 0 to 1"
-    if eps.shape != (d,) or not ((eps > 0.0) & (eps < 1.0)).all():
-        return f"eps must be {d} numbers between 0 and 1"
-    return ""
-
-
-def _check_names(names: tuple[str, ...], n_features: int) -> str:
-    if len(names) not in (0, n_features):
-        return f"{n_features} features have {len(names)} names"
-    repeated = _find_repeated(names)
-    return f"several features have the names {repeated[:3]}" if repeated else ""
-
-
-def _check_root(root: Any, weight: float) -> str:
-    if root is None or not np.isfinite(root).all():
-        return "the root has entries that are not finite"
-    if np.any(root[1:, 0] != 0.0) or not np.isclose(abs(float(root[0, 0])), np.sqrt(weight), rtol=1e-9, atol=0.0):
-        return f"the first column of the root does not fit the weight {weight}"
-    return ""

@@ -5,7 +5,6 @@ All numbers come from the moments of the features, so no batch is read again.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from pyspar.core.belief import least_squares
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
-from pyspar.errors import InputError, SparWarning
+from pyspar.errors import InputError, warn
 from pyspar.estimators.heads import NewHead
 from pyspar.wording import format_number
 
@@ -75,14 +74,25 @@ class HeadAccount:
         return replace(
             self,
             adapted=_source_rmse(source, new.coef, new.intercept),
-            adapted_spread=None if target is None else _prediction_spread(target, new.coef),
+            adapted_spread=_prediction_spread(target, new.coef),
         )
 
-    def __str__(self) -> str:
-        parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
-        return "RMSE on the source: " + ", ".join(
-            f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
-        )
+    def warn(self) -> None:
+        """Warn of a head that became constant on the target, or worse on the source."""
+        for output in np.flatnonzero(self.is_constant | self.is_worse).tolist():
+            name = _name_output(output, self.trained)
+            if self.is_constant[output]:
+                text = (
+                    f"the new head predicts a constant on the target{name}: the labels prove none of its weights "
+                    "there; use the trained model, or pass more source rows"
+                )
+            else:
+                text = (
+                    f"the new head has a larger error on the source than the trained one{name}: RMSE "
+                    f"{format_number(self.adapted[output])}, trained {format_number(self.trained[output])}; "
+                    "method='bayes' changes a trained head least"
+                )
+            warn(text, stacklevel=3)
 
     def warn_of_correction(self) -> None:
         """Warn of a head that target labels made worse on the source than a constant.
@@ -91,41 +101,23 @@ class HeadAccount:
         """
         limit = np.maximum(MAX_ERROR * self.label_spread, MAX_SOURCE_LOSS * self.trained)
         for output in np.flatnonzero(self.adapted > limit).tolist():
-            warnings.warn(
+            warn(
                 f"the head corrected with target_labels has an RMSE of {format_number(self.adapted[output])} on the "
                 f"source{_name_output(output, self.trained)}, trained {format_number(self.trained[output])}, where the "
                 f"labels have a standard deviation of {format_number(self.label_spread[output])}; use it for this "
                 "target only, and check that target_labels are on the scale that the model predicts",
-                SparWarning,
                 stacklevel=3,
             )
 
-    def warn(self) -> None:
-        """Warn of a head that became constant on the target, or worse on the source."""
-        for output in np.flatnonzero(self.is_constant).tolist():
-            warnings.warn(
-                f"the new head predicts a constant on the target{_name_output(output, self.trained)}: the labels prove "
-                "none of its weights there; use the trained model, or pass more source rows",
-                SparWarning,
-                stacklevel=3,
-            )
-        for output in np.flatnonzero(self.is_worse & ~self.is_constant).tolist():
-            warnings.warn(
-                f"the new head has a larger error on the source than the trained one"
-                f"{_name_output(output, self.trained)}: RMSE {format_number(self.adapted[output])}, trained "
-                f"{format_number(self.trained[output])}; method='bayes' changes a trained head least",
-                SparWarning,
-                stacklevel=3,
-            )
+    def __str__(self) -> str:
+        parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
+        return "RMSE on the source: " + ", ".join(
+            f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
+        )
 
 
 def compare_heads(
-    source: Moments,
-    target: Moments | None,
-    trained: tuple[Matrix, Vector],
-    new: NewHead,
-    *,
-    fit_intercept: bool,
+    source: Moments, target: Moments | None, trained: tuple[Matrix, Vector], new: NewHead, *, fit_intercept: bool
 ) -> HeadAccount:
     """Return the account of a trained head, weights (K, D) and biases (K,), and a new one."""
     refit = least_squares(rotate_features(source, new.directions), fit_intercept=fit_intercept)
@@ -134,27 +126,24 @@ def compare_heads(
         refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
         adapted=_source_rmse(source, new.coef, new.intercept),
         label_spread=_label_spread(source),
-        trained_spread=None if target is None else _prediction_spread(target, trained[0]),
-        adapted_spread=None if target is None else _prediction_spread(target, new.coef),
+        trained_spread=_prediction_spread(target, trained[0]),
+        adapted_spread=_prediction_spread(target, new.coef),
     )
 
 
 def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    centred = source.root_about(None)
-    d = source.n_features
+    d, centred = source.n_features, source.root_about(None)
     spread, error = _label_spread(source), _source_rmse(source, coef, intercept)
-    predicted, labels = centred[:, :d] @ coef.T, centred[:, d:]
-    size = root_sum_squares(predicted) / np.sqrt(source.weight)
-    overlap = np.einsum("ij,ij->j", predicted, labels) / source.weight
-    mean = source.mean[:d] @ coef.T + intercept
+    predicted = centred[:, :d] @ coef.T
+    variance = (predicted**2).sum(axis=0) / source.weight
+    slopes = (predicted * centred[:, d:]).sum(axis=0) / source.weight / np.where(variance > 0.0, variance, np.inf)
     for output in np.flatnonzero(spread > 0.0).tolist():
-        correlation = overlap[output] / (spread[output] * size[output]) if size[output] > 0.0 else 0.0
-        slope = spread[output] / size[output] * correlation if size[output] > 0.0 else 0.0
-        related = correlation >= MIN_CORRELATION
+        slope = slopes[output]
+        related = slope * np.sqrt(variance[output]) >= MIN_CORRELATION * spread[output]
         if error[output] <= MAX_ERROR * spread[output] and (not related or 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
             continue
-        offset = source.mean[d + output] - slope * mean[output]
+        offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
         line = f", and label = {format_number(slope)} prediction + {format_number(offset)} fits" if related else ""
         raise InputError(
             f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
@@ -174,7 +163,7 @@ def check_target_label_scale(
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
     distance = np.abs(labels - (features @ coef.T + intercept))
-    scale = np.maximum(_label_spread(source), _prediction_spread(target, coef))
+    scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(distance).any(axis=0) & (scale > 0.0)).tolist():
         median = float(np.nanmedian(distance[:, output]))
         if median > MAX_TARGET_DISTANCE * scale[output]:
@@ -195,7 +184,9 @@ def _label_spread(source: Moments) -> Vector:
     return np.asarray(root_sum_squares(source.root_about(None)[:, source.n_features :]) / np.sqrt(source.weight))
 
 
-def _prediction_spread(target: Moments, coef: Matrix) -> Vector:
+def _prediction_spread(target: Moments | None, coef: Matrix) -> Vector | None:
+    if target is None:
+        return None
     centred = target.root_about(None)[:, : target.n_features]
     return np.asarray(root_sum_squares(centred @ coef.T) / np.sqrt(target.weight))
 

@@ -22,6 +22,8 @@ LABEL_NAMES = ("y", "label", "labels", "target", "targets")
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments of a model's forward method."""
+Function = Callable[[Any], Any] | None
+"""A function of a batch, or None for the default."""
 
 
 def check_loader(loader: Any, name: str) -> None:
@@ -48,32 +50,26 @@ def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[An
 
 @dataclasses.dataclass(frozen=True)
 class BatchReader:
-    """Reads the inputs and labels of batches for one model.
+    """Reads the inputs, labels and weights of batches, with the caller's functions of a batch where they are not None.
 
     ``parameters`` are the named parameters of the model's forward method, with True for those that are required.
     """
 
-    inputs: Callable[[Any], Any] | None
-    labels: Callable[[Any], Any] | None
-    mask: Callable[[Any], Any] | None
-    sample_weight: Callable[[Any], Any] | None
     parameters: Mapping[str, bool]
+    inputs: Function
+    labels: Function
+    mask: Function
+    sample_weight: Function
 
     @classmethod
-    def of(
-        cls, model: nn.Module, inputs: Any = None, labels: Any = None, mask: Any = None, sample_weight: Any = None
-    ) -> BatchReader:
-        """Return the reader for a model, with the caller's functions of a batch or None."""
-        functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
-        for name, function in functions.items():
-            if function is not None and not callable(function):
-                raise TypeError(f"{name} must be a function of the batch, got {_describe_value(function)}")
+    def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
+        """Return the reader for a model."""
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         try:
             signature = list(inspect.signature(model.forward).parameters.values())
         except ValueError:  # a forward method that is not written in Python has no signature
             signature = []
-        return cls(**functions, parameters={p.name: p.default is p.empty for p in signature if p.kind in kinds})
+        return cls({p.name: p.default is p.empty for p in signature if p.kind in kinds}, **functions)
 
     def read_arguments(self, batch: Any, where: str) -> Arguments:
         """Return the arguments with which the model is called."""
@@ -92,12 +88,22 @@ class BatchReader:
 
     def read_labels(self, batch: Any, where: str) -> Tensor:
         """Return the labels of a batch as a tensor."""
-        labels = self._find_labels(batch, where)
+        fields = None if self.labels is not None else self._named_fields(batch)
+        candidates = [value for name, value in (fields or {}).items() if name.lower() in LABEL_NAMES]
+        if self.labels is not None:
+            candidates = [self.labels(batch)]
+        elif fields is None and isinstance(batch, (tuple, list)) and len(batch) == 2:
+            candidates = [batch[1]]
+        if len(candidates) != 1:
+            raise InputError(
+                f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_suggest_functions(batch)}"
+            )
         try:
-            return torch.as_tensor(labels).detach()
+            return torch.as_tensor(candidates[0]).detach()
         except (TypeError, ValueError, RuntimeError):
             raise InputError(
-                f"{where}: labels must be numbers, got {describe_batch(labels)}; pass labels=, a function of the batch"
+                f"{where}: labels must be numbers, got {describe_batch(candidates[0])}; pass labels=, a function of "
+                "the batch"
             ) from None
 
     def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
@@ -118,7 +124,7 @@ class BatchReader:
                 raise InputError(
                     f"{where}: {name} must return one value per row, shape {shape}, got {tuple(values.shape)}"
                 )
-            if name == "mask" and values.dtype != torch.bool and not bool(((values == 0) | (values == 1)).all()):
+            if name == "mask" and not bool(((values == 0) | (values == 1)).all()):
                 raise InputError(f"{where}: mask must return booleans, or 0 and 1, got other numbers")
             values = values.to(torch.float64).reshape(-1)
             if not bool((torch.isfinite(values) & (values >= 0)).all()):
@@ -126,31 +132,14 @@ class BatchReader:
             weights = values if weights is None else weights.to(values.device) * values
         return weights
 
-    def _find_labels(self, batch: Any, where: str) -> Any:
-        if self.labels is not None:
-            return self.labels(batch)
-        fields = self._named_fields(batch)
-        if fields is not None:
-            candidates = [value for name, value in fields.items() if name.lower() in LABEL_NAMES]
-            if len(candidates) == 1:
-                return candidates[0]
-        elif isinstance(batch, (tuple, list)) and len(batch) == 2:
-            return batch[1]
-        raise InputError(
-            f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_suggest_functions(batch)}"
-        )
-
     def _named_fields(self, batch: Any) -> dict[str, Any] | None:
         """Return the named parts of a batch, or None if its parts have no names."""
-        if isinstance(batch, Mapping):
-            return {str(name): value for name, value in batch.items()}
-        if hasattr(batch, "_asdict"):
-            return dict(batch._asdict())
+        if isinstance(batch, Mapping) or hasattr(batch, "_asdict"):
+            return _stored_fields(batch)
         if isinstance(batch, (tuple, list)) or _is_array(batch):
             return None
-        attributes = getattr(batch, "__dict__", ())
-        names = dict.fromkeys([*attributes, *INPUT_NAMES, *LABEL_NAMES, "X", "Y", *self.parameters])
-        values = {name: getattr(batch, name, None) for name in names if not name.startswith("_")}
+        names = dict.fromkeys([*_stored_fields(batch), *INPUT_NAMES, *LABEL_NAMES, "X", "Y", *self.parameters])
+        values = {name: getattr(batch, name, None) for name in names}
         return {name: value for name, value in values.items() if _is_array(value)}
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
@@ -174,10 +163,9 @@ def move_to_device(value: Any, device: torch.device) -> Any:
         value = torch.as_tensor(value)
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(move_to_device(part, device) for part in value))
     if isinstance(value, (tuple, list)):
-        return type(value)(move_to_device(part, device) for part in value)
+        parts = [move_to_device(part, device) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {name: move_to_device(part, device) for name, part in value.items()}
     return value.to(device) if callable(getattr(value, "to", None)) else value  # packed sequences, graph batches
@@ -193,18 +181,18 @@ def describe_batch(batch: Any) -> str:
     >>> describe_batch(["low", "high"] * 8)
     'a list of 16 str'
     """
-    fields = batch if isinstance(batch, Mapping) else batch._asdict() if hasattr(batch, "_asdict") else None
-    if fields is None and not _is_array(batch) and not isinstance(batch, (tuple, list)):
-        fields = {k: v for k, v in getattr(batch, "__dict__", {}).items() if not k.startswith("_")} or None
-    if fields is not None:
+    if _is_array(batch):
+        return f"a {_describe_value(batch)}"
+    start, fields = f"a {type(batch).__name__}", _stored_fields(batch)
+    if fields or isinstance(batch, Mapping):
         parts = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in fields.items())
-        return f"a {type(batch).__name__} with {parts or 'no parts'}"
-    if isinstance(batch, (tuple, list)):
-        kinds = {_describe_value(part) for part in batch}
-        if len(batch) > 4 and len(kinds) == 1:
-            return f"a {type(batch).__name__} of {len(batch)} {kinds.pop()}"
-        return f"a {type(batch).__name__} of ({', '.join(_describe_value(part) for part in batch)})"
-    return f"a {_describe_value(batch)}"
+        return f"{start} with {parts or 'no parts'}"
+    if not isinstance(batch, (tuple, list)):
+        return start
+    kinds = [_describe_value(part) for part in batch]
+    if len(kinds) > 4 and len(set(kinds)) == 1:
+        return f"{start} of {len(kinds)} {kinds[0]}"
+    return f"{start} of ({', '.join(kinds)})"
 
 
 def _suggest_functions(batch: Any) -> str:
@@ -221,6 +209,15 @@ def _suggest_functions(batch: Any) -> str:
     )
 
 
+def _stored_fields(batch: Any) -> dict[str, Any]:
+    """Return the parts of a mapping or a named tuple, or the public attributes of another object."""
+    if isinstance(batch, Mapping):
+        return {str(name): value for name, value in batch.items()}
+    if hasattr(batch, "_asdict"):
+        return dict(batch._asdict())
+    return {name: value for name, value in getattr(batch, "__dict__", {}).items() if not name.startswith("_")}
+
+
 def _as_arguments(value: Any) -> Arguments:
     if isinstance(value, (tuple, list)):
         return tuple(value), {}
@@ -234,6 +231,4 @@ def _is_array(value: Any) -> bool:
 
 
 def _describe_value(value: Any) -> str:
-    if _is_array(value):
-        return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    return type(value).__name__
+    return f"{type(value).__name__} of shape {tuple(value.shape)}" if _is_array(value) else type(value).__name__

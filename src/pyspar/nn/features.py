@@ -1,26 +1,36 @@
-"""Read the features of a loader: capture the inputs of the head with a hook and add them to Moments in one pass."""
+"""Read the features of a loader: capture the inputs of the head with a hook and add them to Moments in one pass.
+
+For a correction with target labels, the features of labelled rows, and of a sample of the others, are also kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.target_labels import read_labels
 from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
-from pyspar.nn.running import ModelRunner
-from pyspar.nn.target_rows import TargetRows
-from pyspar.sources.stream import BatchBuffer
+from pyspar.nn.models import ModelRunner
 from pyspar.sources.torch import TensorSums
 from pyspar.terminal import SILENT, Progress
 
 PADDING_LABEL = -100
 """The label of tokens without a label in Hugging Face transformers."""
+
+MAX_UNLABELLED = 5000
+"""The number of unlabelled rows that are kept. They determine means and spreads of the target's features only."""
+
+ARGUMENT = "target_labels"
 
 
 def moments_of_features(
@@ -39,11 +49,11 @@ def moments_of_features(
     """Return the moments of the head's inputs over the batches of a loader, and the number of dimensions of an input.
 
     The source is read with its labels, the target without. ``ndim`` is the number of dimensions that each input must
-    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep``
-    receives the rows. ``total`` is the number of batches for the progress bar, if it is known.
+    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep`` receives the
+    rows. ``total`` is the number of batches, if it is known.
     """
     layer = cast(nn.Linear, run.model.get_submodule(head))
-    sums = _FeatureSums(run.eps)
+    sums = TensorSums(read_once=True, eps=run.eps)
     progress.start(role, f"reading {role}", total=total, unit="batches")
     with _capture_inputs(layer) as inputs:
         for number, batch in enumerate(batches):
@@ -63,8 +73,13 @@ def moments_of_features(
             labels = reader.read_labels(batch, where) if role == "source" else None
             if labels is not None:
                 labels = _reshape_labels(labels, features, layer.out_features, head, where)
-                if weights is None and features.ndim > 2 and not allow_padding:
-                    _refuse_padding(labels, where)
+                marked = int((labels == PADDING_LABEL).all(dim=1).sum())
+                if marked and weights is None and ndim > 2 and not allow_padding:
+                    raise InputError(
+                        f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a "
+                        f"label in Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != "
+                        f"{PADDING_LABEL}, or labels_scale='ignore' if they are labels"
+                    )
             rows = _select_rows(features, labels, weights, head, where)
             sums.add(*rows)
             if keep is not None:
@@ -82,7 +97,7 @@ def _capture_inputs(layer: nn.Linear) -> Iterator[list[Tensor]]:
     inputs: list[Tensor] = []
 
     def store(module: nn.Module, args: Any, kwargs: Any) -> None:
-        # Copied, because a loader may reuse one tensor for all batches and the rows are summed later.
+        # Copied, because the model may change its tensors in place.
         inputs.append((args[0] if args else kwargs["input"]).detach().clone())
 
     with layer.register_forward_pre_hook(store, with_kwargs=True):
@@ -112,17 +127,6 @@ def _select_rows(
     return features, labels, weights
 
 
-def _refuse_padding(labels: Tensor, where: str) -> None:
-    """Raise InputError for labels of sequences that contain the mark of ignored tokens."""
-    marked = int((labels == PADDING_LABEL).all(dim=1).sum())
-    if marked:
-        raise InputError(
-            f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
-            f"Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
-            "labels_scale='ignore' if they are labels"
-        )
-
-
 def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, where: str) -> Tensor:
     """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
     expected = (*features.shape[:-1], outputs)
@@ -140,33 +144,78 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
     )
 
 
-class _FeatureSums:
-    """Sums the rows of all batches on their device."""
+class TargetRows:
+    """The target rows for a correction with labels, in the order of a loader.
 
-    def __init__(self, eps: float) -> None:
-        self._eps = eps
-        self._sums: TensorSums | None = None
-        self._buffer = BatchBuffer[tuple[Tensor, Tensor | None, Tensor | None]](self._add_block)
+    Parameters
+    ----------
+    labels : array of shape (m,) or (m, K), or mapping
+        One entry per row of the loader, NaN where the label is unknown, or ``{row position: label}``.
+    """
+
+    def __init__(self, labels: Any) -> None:
+        if isinstance(labels, Mapping):
+            labels = {row: _to_numpy(label) for row, label in labels.items()}
+            self._known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
+        else:
+            # The number of rows is known only after the loader was read, so lengths are checked then.
+            labels = _to_numpy(labels)
+            values = read_labels(labels, np.shape(labels)[0] if np.ndim(labels) else 1, "adapt_head", ARGUMENT)[0]
+            self._known = np.flatnonzero(np.isfinite(values).any(axis=1))
+        self._labels = labels
+        self._rng = np.random.default_rng(0)
+        self._labelled: list[Matrix] = []
+        self._positions: list[NDArray[np.int64]] = []
+        self._others, self._keys = np.empty((0, 0)), np.empty(0)
         self.rows = 0
 
-    def add(self, X: Tensor, Y: Tensor | None, weights: Tensor | None) -> None:
-        Y = None if Y is None else Y.to(X.device).to(torch.float64, copy=True)
-        self.rows += len(X)
-        # A block with as many rows as columns needs no more memory than the sum, and its product is efficient.
-        self._buffer.add((X, Y, weights), len(X), limit=max(X.shape[1], 1000))
+    def add(self, features: Tensor) -> None:
+        """Add the features of the next rows of the loader."""
+        values = features.detach().to("cpu", torch.float64).numpy()
+        positions = np.arange(self.rows, self.rows + len(values), dtype=np.int64)
+        self.rows += len(values)
+        known = np.isin(positions, self._known)
+        self._labelled.append(values[known])
+        self._positions.append(positions[known])
+        # The rows with the smallest random keys are a random sample of all rows.
+        others = values[~known]
+        self._others = np.vstack([self._others.reshape(-1, values.shape[1]), others])
+        self._keys = np.append(self._keys, self._rng.random(len(others)))
+        if len(self._keys) > 2 * MAX_UNLABELLED:
+            self._reduce()
 
-    def moments(self) -> Moments:
-        self._buffer.flush()
-        return cast(TensorSums, self._sums).moments()[0]  # the caller has checked that there are rows
+    def read(self, rows: int) -> Matrix:
+        """Return the labels of shape (rows, K), NaN where unknown; raise ValueError if they do not match the rows."""
+        return read_labels(self._labels, rows, "adapt_head", ARGUMENT)[0]
 
-    def _add_block(self, batches: list[tuple[Tensor, Tensor | None, Tensor | None]]) -> None:
-        X = torch.cat([x for x, _, _ in batches])
-        labels = [y for _, y, _ in batches if y is not None]
-        weights = None
-        if any(w is not None for _, _, w in batches):
-            weights = torch.cat([X.new_ones(len(x), dtype=torch.float64) if w is None else w for x, _, w in batches])
-        if self._sums is None:
-            # The loader is read once, so float64 uses QR from the start. For float32 one product is accurate enough.
-            self._sums = TensorSums(exact=True if X.dtype == torch.float64 else None)
-            self._sums.eps = max(self._sums.eps, self._eps)
-        self._sums.add(X, torch.cat(labels) if labels else None, weights)
+    def select(self) -> tuple[Matrix, Matrix, Vector]:
+        """Return features, labels and counts of the rows that were kept; a count stands for several rows."""
+        labels = self.read(self.rows)
+        self._reduce()
+        positions = np.concatenate(self._positions)
+        unlabelled = len(self._others)
+        share = (self.rows - len(positions)) / max(unlabelled, 1)
+        return (
+            np.vstack([*self._labelled, self._others]),
+            np.vstack([labels[positions], np.full((unlabelled, labels.shape[1]), np.nan)]),
+            np.concatenate([np.ones(len(positions)), np.full(unlabelled, share)]),
+        )
+
+    def _reduce(self) -> None:
+        if len(self._keys) > MAX_UNLABELLED:
+            kept = np.argpartition(self._keys, MAX_UNLABELLED)[:MAX_UNLABELLED]
+            self._others, self._keys = self._others[kept], self._keys[kept]
+
+
+def _to_numpy(values: Any) -> Any:
+    """Return a tensor as an array; numpy does not read tensors of a GPU, with gradients or in bfloat16."""
+    return values.detach().to("cpu", torch.float64).numpy() if isinstance(values, Tensor) else values
+
+
+def check_order(target_loader: Any) -> None:
+    """Raise InputError for a loader that shuffles, whose rows cannot be matched with labels by position."""
+    if isinstance(getattr(target_loader, "sampler", None), torch.utils.data.RandomSampler):
+        raise InputError(
+            "target_loader shuffles its rows, so target_labels cannot be matched with them; use "
+            "DataLoader(..., shuffle=False)"
+        )

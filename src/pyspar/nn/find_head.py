@@ -19,7 +19,7 @@ from torch.nn.utils import parametrize
 
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments
-from pyspar.nn.running import ModelRunner
+from pyspar.nn.models import ModelRunner
 from pyspar.wording import list_some
 
 Forward = Callable[[], list[Tensor]]
@@ -43,19 +43,7 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     A layer that is named by ``head`` is only checked.
     """
     model = type(run.model).__name__
-    layers = {name: m for name, m in run.model.named_modules() if isinstance(m, nn.Linear)}
-    names = list(layers)[::-1]  # messages list the last layers first, because a head comes last
-    if not layers:
-        script = "; pass the module from which the TorchScript module was made"
-        raise InputError(
-            f"{model} has no linear layer (torch.nn.Linear) whose weights can be replaced"
-            + (script if isinstance(run.model, torch.jit.ScriptModule) else "")
-        )
-    if head is not None and head not in layers:
-        kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
-        raise InputError(
-            f"{model} has no {kind} named {head!r}; pass one of its linear layers, last first: {list_some(names)}"
-        )
+    layers = find_linear_layers(run.model, head)
 
     def forward() -> list[Tensor]:
         return _collect_tensors(run(arguments, where))
@@ -70,7 +58,7 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
                 "before compilation, or the result of torch.compile(model)"
             )
             raise InputError(
-                f"{where}: {model} ran none of its linear layers: {list_some(names)}"
+                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}"
                 + (compiled if run.is_compiled else "")
             )
         head = _select_layer(model, forward, layers, traces, outputs)
@@ -81,6 +69,25 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
             + _suggest_conversion(run.model, head, traces.get(head), outputs)
         )
     return head
+
+
+def find_linear_layers(model: nn.Module, head: str | None) -> dict[str, nn.Linear]:
+    """Return the linear layers of a model by name; raise InputError if there are none, or none named ``head``."""
+    name = type(model).__name__
+    layers = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    if not layers:
+        script = "; pass the module from which the TorchScript module was made"
+        raise InputError(
+            f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced"
+            + (script if isinstance(model, torch.jit.ScriptModule) else "")
+        )
+    if head is not None and head not in layers:
+        kind = "linear layer" if head in dict(model.named_modules()) else "layer"
+        raise InputError(
+            f"{name} has no {kind} named {head!r}; pass one of its linear layers, last first: "
+            f"{list_some(reversed(layers))}"
+        )
+    return layers
 
 
 def _suggest_conversion(model: nn.Module, head: str, trace: LayerTrace | None, outputs: list[Tensor]) -> str:
@@ -254,3 +261,16 @@ def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:
 def describe_layer(name: str) -> str:
     """Return a layer's name for a message. The name is empty if the model itself is the layer."""
     return f"layer {name!r}" if name else "the model itself"
+
+
+def check_not_tied(model: nn.Module, name: str) -> None:
+    """Raise InputError if the head shares its weight with another layer, whose output would change too."""
+    head = model.get_submodule(name)
+    own = {p.data_ptr() for p in head.parameters(recurse=False)}
+    for other, module in model.named_modules():
+        for kind, parameter in module.named_parameters(recurse=False):
+            if module is not head and parameter.data_ptr() in own and parameter.numel():
+                raise InputError(
+                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
+                    "must not change; give the head its own weight first"
+                )

@@ -6,7 +6,7 @@ The features are the inputs of the head. A hook reads them in one pass over each
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Any, Literal, cast, get_args
@@ -20,19 +20,16 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Noise
 from pyspar.core.forecast import Forecast
 from pyspar.errors import InputError
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, fit_head
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
-from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
-from pyspar.nn.features import moments_of_features
-from pyspar.nn.find_head import describe_layer, find_head
-from pyspar.nn.models import check_model, check_not_tied, copy_model, strip_wrapper_prefix, unwrap
-from pyspar.nn.running import prepare_runner
-from pyspar.nn.target_rows import TargetRows, check_order
-from pyspar.sources.kinds import use_device_of
+from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
+from pyspar.nn.features import TargetRows, check_order, moments_of_features
+from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
+from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.sources import use_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
 
@@ -105,7 +102,7 @@ class AdaptedHead:
             A model with a linear layer of the same name and shape. Its dtype and device do not change.
         """
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
-        check_model(model, None)
+        check_model(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
         if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
             got = "no such layer" if layer is None else repr(layer)
@@ -146,10 +143,10 @@ def adapt_head(
     noise: Noise = "mle",
     cutoff: float | None = None,
     head: str | None = None,
-    inputs: Callable[[Any], Any] | None = None,
-    labels: Callable[[Any], Any] | None = None,
-    mask: Callable[[Any], Any] | None = None,
-    sample_weight: Callable[[Any], Any] | None = None,
+    inputs: Function = None,
+    labels: Function = None,
+    mask: Function = None,
+    sample_weight: Function = None,
     labels_scale: LabelsScale = "check",
     autocast: torch.dtype | None = None,
     progress: bool | None = None,
@@ -237,20 +234,22 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    check_model(model, autocast)
-    check_head_options(method, alpha=alpha, noise=noise, cutoff=cutoff)
-    check_choice("labels_scale", labels_scale, get_args(LabelsScale))
+    check_model(model)
+    functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
+    numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
+    check_options(
+        {"target_labels": target_labels, "method": method, "head": head, "labels_scale": labels_scale,
+         "autocast": autocast, "progress": progress, **numbers, **functions}
+    )  # fmt: skip
     uses_target = method != "ols" or target_labels is not None
     _check_loaders(source_loader, target_loader, uses_target)
     keep = None
     if target_labels is not None:
         check_order(target_loader)
-        if mask is not None or sample_weight is not None:
-            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
         keep = TargetRows(target_labels)
     original = unwrap(model)
     adapted = copy_model(original)
-    reader = BatchReader.of(adapted, inputs, labels, mask, sample_weight)
+    reader = BatchReader.of(adapted, **functions)
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
@@ -282,16 +281,7 @@ def adapt_head(
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
     with use_device_of(layer.weight):
-        new = fit_head(
-            x,
-            None if method == "ols" else z,
-            method,
-            coef=coef,
-            intercept=bias,
-            alpha=alpha,
-            noise=noise,
-            cutoff=cutoff,
-        )
+        new = fit_head(x, None if method == "ols" else z, method, coef=coef, intercept=bias, **numbers)
         account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
         account.warn()
         if selected is not None:
@@ -304,6 +294,25 @@ def adapt_head(
     drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
     forecast: Any = (list(new.forecasts) if several else new.forecasts[0]) if new.forecasts else None
     return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account, drift, forecast)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise ValueError or TypeError if one of all options of :func:`adapt_head` is invalid, before anything is read."""
+    check_head_options(options["method"], **{name: options[name] for name in ("alpha", "noise", "cutoff")})
+    check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
+    if options["progress"] not in (None, True, False):
+        raise TypeError(f"progress must be True, False or None, got {options['progress']!r}")
+    if options["autocast"] not in (None, torch.bfloat16, torch.float16):
+        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {options['autocast']!r}")
+    if not isinstance(options["head"], str | None):
+        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(options['head']).__name__}")
+    for name in ("inputs", "labels", "mask", "sample_weight"):
+        if options[name] is not None and not callable(options[name]):
+            raise TypeError(f"{name} must be a function of the batch, got {type(options[name]).__name__}")
+    if options["target_labels"] is not None:
+        TargetRows(options["target_labels"])  # refuses what are no labels
+        if options["mask"] is not None or options["sample_weight"] is not None:
+            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
 
 
 def _as_float64(parameter: Tensor) -> Matrix:

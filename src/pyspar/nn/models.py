@@ -1,29 +1,39 @@
-"""Unwrap and copy a model, and refuse models whose head cannot be read or replaced, with the way to convert them.
+"""A model: refuse one whose head cannot be read or replaced, unwrap it, copy it, and run it on batches.
 
 Libraries that shard or offload a model, or add adapters to it, are recognised by the names of their classes and
 attributes. They are never imported.
+
+A model runs in evaluation mode, without gradients. No state of the process is changed, so other threads are not
+affected. Random numbers are neither drawn nor restored here: loaders that shuffle, and models that draw in evaluation
+mode, advance torch's generator as in any other loop.
 """
 
 from __future__ import annotations
 
 import copy
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
+from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.nn.find_head import describe_layer
+from pyspar.nn.batches import Arguments, describe_batch, move_to_device
+
+_STANCE_LOCK = threading.RLock()
+"""Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
 
 
-def check_model(model: Any, autocast: Any) -> None:
-    """Raise an error for an object that is not a model, a sharded or offloaded model, and an invalid ``autocast``."""
+def check_model(model: Any) -> None:
+    """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    if autocast not in (None, torch.bfloat16, torch.float16):
-        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {autocast!r}")
     name = type(model).__name__
     classes = {c.__name__ for module in model.modules() for c in type(module).__mro__}
     if classes & {"FullyShardedDataParallel", "FSDPModule"} or any(_is_distributed(p) for p in model.parameters()):
@@ -69,24 +79,79 @@ def copy_model(model: nn.Module) -> nn.Module:
         ) from error
 
 
-def strip_wrapper_prefix(head: Any, model: nn.Module) -> str | None:
+def strip_wrapper_prefix(head: str | None, model: nn.Module) -> str | None:
     """Return the name of a layer without the prefix that torch.compile or DataParallel adds."""
-    if head is None:
-        return None
-    if not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(head).__name__}")
-    bare = re.sub(r"^((_orig_mod|module)\.)+", "", head)
-    return head if head in dict(model.named_modules()) else bare
+    if head is None or head in dict(model.named_modules()):
+        return head
+    return re.sub(r"^((_orig_mod|module)\.)+", "", head)
 
 
-def check_not_tied(model: nn.Module, name: str) -> None:
-    """Raise InputError if the head shares its weight with another layer, whose output would change too."""
-    head = model.get_submodule(name)
-    own = {p.data_ptr() for p in head.parameters(recurse=False)}
-    for other, module in model.named_modules():
-        for kind, parameter in module.named_parameters(recurse=False):
-            if module is not head and parameter.data_ptr() in own and parameter.numel():
-                raise InputError(
-                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
-                    "must not change; give the head its own weight first"
-                )
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode inside a ``with`` block, and restore the training flag of each module."""
+    flags = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, training in flags:
+            module.training = training
+
+
+@dataclass(frozen=True)
+class ModelRunner:
+    """Runs a model on one batch at a time."""
+
+    model: nn.Module
+    device: torch.device
+    autocast: torch.dtype | None
+    is_compiled: bool = False
+
+    @property
+    def eps(self) -> float:
+        """The machine epsilon of mixed precision, which limits the features even if they are cast to a wider dtype."""
+        kind = self.device.type
+        outer = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+        return max((float(torch.finfo(d).eps) for d in (self.autocast, outer) if d is not None), default=EPS64)
+
+    def __call__(self, arguments: Arguments, where: str) -> Any:
+        """Return the output of the model. ``where`` names the batch in error messages."""
+        args, kwargs = move_to_device(arguments[0], self.device), move_to_device(arguments[1], self.device)
+        try:
+            # These contexts apply to the model only. A loader may also use torch and must not be affected.
+            with ExitStack() as stack:
+                stack.enter_context(torch.no_grad())
+                if self.is_compiled and hasattr(torch.compiler, "set_stance"):
+                    # A compiled module ignores hooks that are added later.
+                    stack.enter_context(_STANCE_LOCK)
+                    stack.enter_context(torch.compiler.set_stance("force_eager"))
+                if self.autocast is not None:
+                    stack.enter_context(torch.autocast(self.device.type, dtype=self.autocast))
+                return self.model(*args, **kwargs)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception as error:
+            named = (f"{name}={describe_batch(value)}" for name, value in kwargs.items())
+            inputs = ", ".join([*map(describe_batch, args), *named])
+            raise InputError(
+                f"{where}: the model failed on {inputs or 'an empty input'}: {error}\nIf these are the wrong inputs, "
+                "pass inputs=, a function of the batch."
+            ) from error
+
+
+@contextmanager
+def prepare_runner(model: nn.Module, autocast: torch.dtype | None) -> Iterator[ModelRunner]:
+    """Yield a runner for a model in evaluation mode; the flags are restored after the ``with`` block."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    with evaluation_mode(model):
+        yield ModelRunner(model, device, autocast, any(map(_is_compiled, model.modules())))
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    """Return whether torch.compile was applied to a module, to its forward method, or to a function that it holds."""
+    if getattr(module, "_compiled_call_impl", None) is not None or isinstance(
+        getattr(module, "_orig_mod", None), nn.Module
+    ):
+        return True
+    functions = [*vars(module).values(), getattr(type(module), "forward", None)]
+    return any(hasattr(function, "_torchdynamo_orig_callable") for function in functions)

@@ -6,9 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pyspar.reporting.axes import compute_log_limits, include_line, set_linear_scale, set_log_scale
-from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points, draw_figure
-from pyspar.reporting.formatting import shorten
+from pyspar.reporting.drawing import (
+    INK,
+    KEEP,
+    LINE,
+    MUTED,
+    REMOVE,
+    THIRD,
+    Points,
+    compute_log_limits,
+    draw_figure,
+    include_line,
+    set_linear_scale,
+    set_log_scale,
+    shorten,
+)
 from pyspar.wording import format_interval, format_number
 
 MAX_DOTS = 500
@@ -46,7 +58,8 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
             value, colour = row["value"], {"home": MUTED, "before": THIRD, "true": INK}.get(row["kind"], KEEP)
             for level, width in (("interval95", 1.6), ("interval80", 5.0)):
                 if row[level] is not None:
-                    ax.plot(_fill_ends(row[level], value), [place, place], color=colour, linewidth=width)
+                    ends_shown = [value if end is None else end for end in row[level]]
+                    ax.plot(ends_shown, [place, place], color=colour, linewidth=width)
             ax.plot([value], [place], "D" if row["kind"] == "true" else "o", color=colour, markersize=7)
             ax.annotate(
                 format_number(value, 3), (value, place), xytext=(5, 5), textcoords="offset points", va="bottom",
@@ -216,8 +229,3 @@ def _place_directions(
 
 def _clip(values: Sequence[float], limits: tuple[float, float]) -> list[float]:
     return [min(max(value, limits[0]), limits[1]) for value in values]
-
-
-def _fill_ends(interval: Sequence[float | None], value: float) -> tuple[float, float]:
-    low, high = interval
-    return (value if low is None else low), (value if high is None else high)

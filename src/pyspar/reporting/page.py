@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
@@ -11,8 +12,16 @@ from markupsafe import Markup
 from scipy.special import chdtri
 
 from pyspar.inspection.judgement import name_weights
-from pyspar.reporting import figures, formatting
-from pyspar.wording import format_interval, format_number, format_p_value, format_percent
+from pyspar.reporting import figures
+from pyspar.reporting.drawing import shorten
+from pyspar.wording import (
+    POWER_EXPONENT,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    replace_exponents,
+)
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -25,17 +34,26 @@ SLIDER_MAX, SLIDER_STEP = 6.0, 0.05
 ALPHA_ONE = 399.0
 """The slider position of alpha 1, where ``1 - alpha`` is below the range of float64; directions that only alpha 1
 removes have this position."""
+COLUMN_EXPONENT = 4
+"""In a column with very large numbers, numbers from this power of ten on are written as powers."""
+MIN_DOUBT = 1e-4
+_ROUNDING = 1e-9
 
 
 def render_page(report: dict[str, Any]) -> str:
     """Return the result of ``Report.as_dict`` as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    no_break = "\N{NO-BREAK SPACE}"
+
+    def keep_percent(text: str) -> str:
+        return text.replace(" %", f"{no_break}%")
+
     environment.filters.update(
-        number=format_number, between=format_interval, count="{:,.0f}".format, alpha=formatting.format_alpha,
-        percent=lambda *value: formatting.keep_percent(format_percent(*value)), keep_percent=formatting.keep_percent,
-        hundredths=formatting.format_hundredths, shorten=formatting.shorten, sort_key=formatting.format_sort_key,
-        in_column=formatting.format_in_column, in_sentence=name_weights,
-        p_value=lambda value: format_p_value(value).replace(" ", "\N{NO-BREAK SPACE}"),
+        number=format_number, between=format_interval, count="{:,.0f}".format, alpha=format_alpha,
+        percent=lambda *value: keep_percent(format_percent(*value)), keep_percent=keep_percent,
+        p_value=lambda value: format_p_value(value).replace(" ", no_break),
+        sort_key=lambda value: "unknown" if value is None else f"{value:.6g}",  # as JavaScript reads numbers
+        hundredths=format_hundredths, shorten=shorten, in_column=format_in_column, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -62,6 +80,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
     place = names.index(output["recommended"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     findings = [finding for finding in report["findings"] if finding["output"] in (output["name"], None)]
+    before, after, scatter = name_weights(report["before"]), name_weights(report["adapted"]), ""
+    if before != after:  # a model that can be adapted
+        scatter = figures.draw_predictions(output, f"o{k}-predictions", before, after)
     return {
         **output,
         "id": f"o{k}",
@@ -74,16 +95,9 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "picture": Markup(figures.draw_judgement(output, f"o{k}-errors", _list_errors(report, output, by_name))),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
         "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
-        "scatter": Markup(_draw_predictions(report, output, k)),
+        "scatter": Markup(scatter),
         **_prepare_directions(report, output, k, limit),
     }
-
-
-def _draw_predictions(report: dict[str, Any], output: dict[str, Any], k: int) -> str:
-    before, after = report["before"], report["adapted"]
-    if before == after:  # a model that cannot be adapted
-        return ""
-    return figures.draw_predictions(output, f"o{k}-predictions", name_weights(before), name_weights(after))
 
 
 def _list_errors(
@@ -111,7 +125,7 @@ def _list_errors(
                 "interval80": None, "interval95": labels["interval"],
             }
         )  # fmt: skip
-    return [{**row, "label_narrow": formatting.shorten(row["label"].replace("expected, ", ""), 22)} for row in rows]
+    return [{**row, "label_narrow": shorten(row["label"].replace("expected, ", ""), 22)} for row in rows]
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
@@ -142,7 +156,7 @@ def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, 
         "adapted_energy": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
         "n_other_columns": len(report["columns"]) - len(output["columns"]),
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
-        "exponent": formatting.choose_power_exponent(d[key] for d in drawn for key in ("keeping", "removing")),
+        "exponent": choose_power_exponent(d[key] for d in drawn for key in ("keeping", "removing")),
         "data": data,
         "inflation": Markup(inflation),
         "costs": Markup(costs),
@@ -185,7 +199,7 @@ def _prepare_script_data(
         "start": start,
         "total": len(directions),
         "steps": steps,
-        "names": [formatting.shorten(name, 40) for name in names],
+        "names": [shorten(name, 40) for name in names],
         "points": points,
     }
 
@@ -205,3 +219,45 @@ def _compute_quantile(doubt: float) -> float:
 
 def _round(value: float | None, digits: int = 6) -> Any:
     return None if value is None else float(f"{value:.{digits}g}")
+
+
+def format_hundredths(value: float | None) -> str:
+    """Return a fraction in per cent with three digits and without the sign.
+
+    >>> format_hundredths(0.12345), format_hundredths(1e-16)
+    ('12.3', '0')
+    """
+    if value is not None and abs(value) < _ROUNDING:
+        return "0"
+    return format_number(None if value is None else float(f"{100.0 * value:.3g}"))
+
+
+def format_alpha(alpha: float | None, doubt: float | None) -> str:
+    """Return the confidence from which a direction is removed; confidences close to one are not distinguished.
+
+    >>> format_alpha(0.5, 0.5), format_alpha(1.0, 2.5e-7), format_alpha(1.0, 0.0)
+    ('0.5', 'over 0.9999', '1')
+    """
+    if alpha is not None and doubt and doubt < MIN_DOUBT:
+        return f"over {1.0 - MIN_DOUBT:g}"
+    return format_number(alpha)
+
+
+def choose_power_exponent(values: Iterable[float | None]) -> int:
+    """Return the power of ten from which the numbers of one column are written as powers, so that they look alike.
+
+    >>> choose_power_exponent([12.0, 4e7]), choose_power_exponent([40_200_000.0, 7.3e9])
+    (9, 4)
+    """
+    return COLUMN_EXPONENT if any(abs(value or 0.0) >= 10.0**POWER_EXPONENT for value in values) else POWER_EXPONENT
+
+
+def format_in_column(value: float | None, power_exponent: int) -> str:
+    """Return a number with three digits, as a power of ten from a given exponent on.
+
+    >>> format_in_column(40_200_000.0, 4), format_in_column(40_200_000.0, 9), format_in_column(0.25, 4)
+    ('4.02·10⁷', '40,200,000', '0.25')
+    """
+    if value is None or not math.isfinite(value):
+        return format_number(value)
+    return replace_exponents(f"{value:.3g}", power_exponent)

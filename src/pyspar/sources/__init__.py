@@ -1,13 +1,63 @@
-"""Moments of rows that are not in one array: batches, sparse matrices, Dask collections, tensors and files."""
+"""Moments of rows of any kind: arrays, batches, sparse matrices, Dask collections, tensors and files.
+
+This module recognises the kind of data that a caller passes. One module per kind computes the Moments.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names
-from pyspar.sources.kinds import DataKind, features_of_batch, kind_of, refuse_dates
-from pyspar.sources.stream import moments_of_batches
+from pyspar.core.spectrum import use_algebra
+from pyspar.wording import list_some
+
+DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]
+
+MIN_WEIGHT, MAX_WEIGHT = 1e-150, 1e150
+"""The range of the largest weight. The square of a weight beyond it, or of its inverse, overflows float64."""
+_TIME_TYPES = ("date", "time", "period", "duration")
+"""Prefixes of the names of date and duration types in numpy, pandas, polars and arrow."""
+
+
+def kind_of(data: Any) -> DataKind:
+    """Return the kind of data, without importing a library that the caller has not imported.
+
+    >>> kind_of(np.ones((2, 2))), kind_of(sp.eye_array(2)), kind_of(iter([]))
+    ('rows', 'sparse', 'batches')
+    """
+    if sp.issparse(data):
+        return "sparse"
+    refuse_unread_tables(data)
+    library = type(data).__module__.partition(".")[0]
+    if library == "dask":
+        return "dask"
+    if library == "torch" and hasattr(data, "is_floating_point"):
+        return "torch"
+    return "batches" if is_batches(data) else "rows"
+
+
+def is_batches(data: Any) -> bool:
+    """Return whether data is an iterable of row blocks rather than rows.
+
+    >>> is_batches(iter([])), is_batches([[1.0, 2.0]]), is_batches([np.ones((2, 3))]), is_batches(np.ones((2, 3)))
+    (True, False, True, False)
+    """
+    if any(hasattr(data, name) for name in ("shape", "__array__", "columns", "__dataframe__")):
+        return False
+    if isinstance(data, (list, tuple)):
+        return bool(data) and len(getattr(features_of_batch(data[0]), "shape", ())) == 2
+    return isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict, set))
+
+
+def features_of_batch(batch: Any) -> Any:
+    """Return the features of a batch: its first part if it is a tuple or list, else the batch."""
+    return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
 def moments_of(
@@ -41,6 +91,8 @@ def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> 
         from pyspar.sources.torch import moments_of_loader
 
         return moments_of_loader(stream, labelled=labelled, solver=solver)
+    from pyspar.sources.stream import moments_of_batches
+
     return moments_of_batches(stream, labelled=labelled, solver=solver)
 
 
@@ -60,3 +112,80 @@ def linear_prediction(model: Any, X: Any, kind: DataKind) -> Any:
     from pyspar.sources.torch import predict_tensor
 
     return predict_tensor(X, model.coef_, model.intercept_)
+
+
+def use_device_of(data: Any) -> AbstractContextManager[None]:
+    """Return a context in which the operations that grow as D cubed run on the GPU of a tensor, if it is on one."""
+    if not getattr(data, "is_cuda", False):
+        return nullcontext()
+    from pyspar.sources.torch import DeviceAlgebra
+
+    return use_algebra(DeviceAlgebra(data.device))
+
+
+def refuse_unread_tables(data: Any) -> None:
+    """Raise TypeError for a LazyFrame of polars and a table of pyarrow, with the call that makes a data frame of it."""
+    library, name = type(data).__module__.partition(".")[0], type(data).__name__
+    if library == "polars" and name == "LazyFrame":
+        raise TypeError("expected a data frame, got a LazyFrame; call collect() first")
+    if library == "pyarrow" and name in ("Table", "RecordBatch"):
+        raise TypeError(f"expected a data frame, got a pyarrow {name}; use to_pandas() or polars.from_arrow first")
+
+
+def refuse_dates(name: str, values: Any) -> None:
+    """Raise TypeError for dates and durations, which numpy converts to a count of nanoseconds or of another unit.
+
+    >>> refuse_dates("y", np.array(["2026-01-31"], dtype="datetime64[D]"))
+    Traceback (most recent call last):
+    TypeError: y must contain numbers, got dates or durations; convert them to numbers first, ...
+    """
+    refuse_unread_tables(values)
+    columns = getattr(values, "columns", None)
+    if columns is not None and len(values.shape) == 2:  # a Dask series has columns too
+        dated = [str(column) for column, dtype in zip(columns, values.dtypes) if _is_time(dtype)]
+        contains_dates, where = bool(dated), f" in {list_some(dated)}"
+    else:
+        contains_dates, where = _is_time(getattr(values, "dtype", None)) or _starts_with_time(values), ""
+    if contains_dates:
+        raise TypeError(
+            f"{name} must contain numbers, got dates or durations{where}; convert them to numbers first, for example "
+            "to days: (dates - dates.min()) / numpy.timedelta64(1, 'D')"
+        )
+
+
+def refuse_extreme_weights(name: str, weight: Any) -> None:
+    """Raise ValueError if the largest weight is so large or so small that its square overflows or underflows.
+
+    >>> refuse_extreme_weights("sample_weight", [1e-310, 0.0])
+    Traceback (most recent call last):
+    ValueError: sample_weight must have a maximum between 1e-150 and 1e+150, got 1e-310; divide all weights ...
+    """
+    if weight is None:
+        return
+    if hasattr(weight, "detach"):
+        largest = float(weight.max()) if weight.numel() else 0.0
+    else:
+        try:
+            largest = float(np.max(np.asarray(weight, dtype=np.float64), initial=0.0))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name} must contain one number per row: {error}") from None
+    # Weights that are all zero or not finite raise a more specific error later.
+    if 0.0 < largest < MIN_WEIGHT or MAX_WEIGHT < largest < np.inf:
+        raise ValueError(
+            f"{name} must have a maximum between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, got {largest:g}; divide all "
+            "weights by their maximum"
+        )
+
+
+def _is_time(dtype: Any) -> bool:
+    name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower()
+    return name.startswith(_TIME_TYPES)
+
+
+def _starts_with_time(values: Any) -> bool:
+    """Return whether the first row of a list, which has no dtype, contains numpy dates."""
+    if not isinstance(values, (list, tuple)) or not values:
+        return False
+    first = values[0]
+    entries = first if isinstance(first, (list, tuple)) else [first]
+    return any(isinstance(getattr(entry, "dtype", None), np.dtype) and _is_time(entry.dtype) for entry in entries)

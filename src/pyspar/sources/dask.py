@@ -1,4 +1,4 @@
-"""Compute Moments and predictions of Dask collections. Each worker reduces its own blocks, and rows are not sent."""
+"""Compute Moments and predictions of Dask collections. Each worker reduces its own blocks; rows are not sent."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.errors import need
-from pyspar.sources.kinds import kind_of, refuse_extreme_weights
+from pyspar.sources import kind_of, refuse_extreme_weights
 
 _TREE_BRANCHES = 8
 """The number of Moments that one task adds."""
@@ -25,9 +24,8 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver:
     """Return the moments of a Dask array or frame, computed with the current scheduler or cluster."""
     dask: Any = need("dask", "dask")
     summarise, add = dask.delayed(_block_moments, pure=True), dask.delayed(_add_moments, pure=True)
-    blocks = _blocks_of_frame(X, Y, sample_weight) if _is_frame(X) else None
-    if blocks is None:
-        blocks = _blocks_of_arrays(X, Y, sample_weight)
+    are_frames = all(part is None or _is_frame(part) for part in (X, Y, sample_weight))
+    blocks = (_blocks_of_frame if are_frames else _blocks_of_arrays)(X, Y, sample_weight)
     level = [summarise(i, *parts, solver) for i, parts in enumerate(blocks)]
     while len(level) > 1:
         level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
@@ -69,10 +67,10 @@ def _report_lost_cluster() -> Iterator[None]:
 
 
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
-    """Return the moments of one block, or None if it is empty. For a joined frame, Y says how to split its columns."""
-    is_joined = isinstance(Y, _ColumnCounts)
+    """Return the moments of one block, or None if it is empty. For a joined frame, Y is a tuple for _split_frame."""
+    is_joined = isinstance(Y, tuple)
     if is_joined:
-        X, Y, weight = Y.split(X)
+        X, Y, weight = _split_frame(X, *Y)
     if len(X) == 0:
         return None
     try:
@@ -90,35 +88,25 @@ def _add_moments(parts: list[Moments | None]) -> Moments | None:
     return functools.reduce(operator.add, nonempty) if nonempty else None
 
 
-@dataclass(frozen=True)
-class _ColumnCounts:
-    """The number of feature and output columns of a joined frame, in this order, and whether weights follow."""
-
-    features: int
-    outputs: int
-    flat: bool
-    weighted: bool
-
-    def split(self, frame: Any) -> tuple[Any, Any, Any]:
-        end = self.features + self.outputs
-        Y = frame.iloc[:, self.features : end].to_numpy() if self.outputs else None
-        weight = frame.iloc[:, end].to_numpy() if self.weighted else None
-        return frame.iloc[:, : self.features], Y[:, 0] if Y is not None and self.flat else Y, weight
-
-
-def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]] | None:
-    """Return the partitions of a frame joined with its labels and weights, or None if these are not frames.
+def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
+    """Return the partitions of a frame joined with its labels and weights, with the arguments of _split_frame.
 
     Dask plans each collection separately, so the partitions of features and labels may differ. Joined columns have the
     same partitions.
     """
-    if not all(part is None or _is_frame(part) for part in (Y, weight)):
-        return None
-    added = [] if Y is None else [Y] if Y.ndim == 1 else [Y[name] for name in Y.columns]
-    columns = _ColumnCounts(X.shape[1], len(added), Y is None or Y.ndim == 1, weight is not None)
-    added += [] if weight is None else [weight]
+    labels = [] if Y is None else [Y] if Y.ndim == 1 else [Y[name] for name in Y.columns]
+    added = labels + ([] if weight is None else [weight])
     joined = X.assign(**{f"__pyspar_{j}": column for j, column in enumerate(added)}) if added else X
+    columns = X.shape[1], len(labels), Y is None or Y.ndim == 1
     return [(block, columns, None) for block in joined.to_delayed()]
+
+
+def _split_frame(frame: Any, features: int, outputs: int, is_flat: bool) -> tuple[Any, Any, Any]:
+    """Return X, y and weights of a joined frame, None for those that it does not contain."""
+    end = features + outputs
+    Y = frame.iloc[:, features:end].to_numpy() if outputs else None
+    weight = frame.iloc[:, end].to_numpy() if frame.shape[1] > end else None
+    return frame.iloc[:, :features], Y[:, 0] if Y is not None and is_flat else Y, weight
 
 
 def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
@@ -130,8 +118,7 @@ def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]
             "repartition them"
         )
     n = counts.pop()
-    filled = [[None] * n if blocks is None else blocks for blocks in columns]
-    return list(zip(*filled, strict=True))
+    return list(zip(*([None] * n if blocks is None else blocks for blocks in columns), strict=True))
 
 
 def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:

@@ -7,20 +7,19 @@ the accuracy of QR at the cost of a product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
-from pyspar.sources.kinds import features_of_batch, refuse_dates, refuse_extreme_weights
+from pyspar.sources import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
 MAX_BLOCK_BYTES = 64_000_000
-
-Batch = TypeVar("Batch")
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
@@ -35,35 +34,14 @@ def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver
     return sums.moments()
 
 
-class BatchBuffer(Generic[Batch]):
-    """Holds batches until they have enough rows for an efficient matrix product, then passes them on as one block."""
-
-    def __init__(self, use_block: Callable[[list[Batch]], None]) -> None:
-        self._use_block = use_block
-        self._batches: list[Batch] = []
-        self.rows = 0
-
-    def add(self, batch: Batch, rows: int, *, limit: int) -> None:
-        """Add a batch, and pass the block on if it has at least ``limit`` rows."""
-        self._batches.append(batch)
-        self.rows += rows
-        if self.rows >= limit:
-            self.flush()
-
-    def flush(self) -> None:
-        """Pass the batches on that are held, if there are any."""
-        if self._batches:
-            self._use_block(self._batches)
-            self._batches, self.rows = [], 0
-
-
 class _BatchSums:
     """Checks batches, joins those of one kind into blocks, and adds the moments of the blocks."""
 
     def __init__(self, solver: Solver) -> None:
         self._solver: Solver = solver
         self._total: Moments | None = None
-        self._buffer = BatchBuffer[tuple[int, Any, Any, Any]](self._add_block)
+        self._held: list[tuple[int, Any, Any, Any]] = []
+        self._rows = 0
         self._shape: tuple[int, int] | None = None
         self._kind: Any = None
 
@@ -91,38 +69,39 @@ class _BatchSums:
             return
         kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None, sparse)
         if kind != self._kind:
-            self._buffer.flush()
+            self._add_held()
         self._kind = kind
-        limit = rows_per_block(sum(shape) + 1)
-        if self._buffer.rows + rows < limit:
-            # The batch has to be held, so it is copied: its producer may reuse the array for the next batch.
+        self._rows += rows
+        is_block = self._rows >= rows_per_block(sum(shape) + 1)
+        if not is_block:  # the batch is copied, because its producer may reuse the array for the next batch
             X, y, weight = X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64)
-        self._buffer.add((number, X, y, weight), rows, limit=limit)
+        self._held.append((number, X, y, weight))
+        if is_block:
+            self._add_held()
 
     def moments(self) -> Moments:
-        self._buffer.flush()
+        self._add_held()
         if self._total is None:
             raise ValueError("the batches must have at least one row, got none; the iterator may be exhausted")
         return self._total
 
-    def _add_block(self, batches: list[tuple[int, Any, Any, Any]]) -> None:
-        eps, names = np.array(self._kind[1]), self._kind[2]
-        X, y, weight = (_join([batch[k] for batch in batches]) for k in (1, 2, 3))
+    def _add_held(self) -> None:
+        """Add the batches that are held as one block."""
+        held, self._held, self._rows = self._held, [], 0
+        if not held:
+            return
+        _, eps, names, *_ = self._kind
         try:
-            block = _block_moments(X, y, weight, self._solver, eps)
+            block = _block_moments([batch[1:] for batch in held], self._solver, np.array(eps))
         except ValueError:
-            self._raise_for_batch(batches)
+            for number, *batch in held:
+                try:
+                    _block_moments([batch], self._solver)
+                except ValueError as error:
+                    raise ValueError(f"batch {number}: {error}") from None
             raise
         block = replace(block, names=names)
         self._total = block if self._total is None else self._total + block
-
-    def _raise_for_batch(self, batches: list[tuple[int, Any, Any, Any]]) -> None:
-        """Raise the error of the first invalid batch of a block, with its number."""
-        for number, X, y, weight in batches:
-            try:
-                _block_moments(X, y, weight, self._solver)
-            except ValueError as error:
-                raise ValueError(f"batch {number}: {error}") from None
 
 
 def rows_per_block(columns: int) -> int:
@@ -130,18 +109,15 @@ def rows_per_block(columns: int) -> int:
     return int(max(2 * columns, min(50 * columns, MAX_BLOCK_BYTES // (8 * columns))))
 
 
-def _block_moments(X: Any, y: Any, weight: Any, solver: Solver, eps: Any = None) -> Moments:
+def _block_moments(batches: list[Any], solver: Solver, eps: Any = None) -> Moments:
+    X, y, weight = batches[0]
+    if len(batches) > 1:
+        rows, labels, weights = zip(*batches)
+        X = sp.vstack(rows, format="csr") if sp.issparse(X) else np.concatenate(rows)
+        y, weight = np.concatenate(labels), None if weight is None else np.concatenate(weights)
     if sp.issparse(X):
         return moments_of_sparse(X, y, weight, solver=solver)
     return Moments.of(X, y, weight, solver=solver, eps=eps)
-
-
-def _join(parts: list[Any]) -> Any:
-    if parts[0] is None:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
@@ -160,49 +136,18 @@ def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]
 
 
 def read_ahead(items: Iterable[Any]) -> Generator[Any]:
-    """Yield the items of an iterable, which a thread reads in advance, so that reading and processing overlap.
+    """Yield the items of an iterable. A thread reads the next item while the caller processes one.
 
     Errors of the reader are raised by this generator. Closing the generator, also by an error or Ctrl-C, stops the
     reader.
     """
-    import queue
-    import threading
-
-    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=2)
-    stop = threading.Event()
-
-    def put(entry: tuple[bool, Any]) -> bool:
-        while not stop.is_set():
-            try:
-                ready.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def read() -> None:
-        reader = iter(items)
-        try:
-            for item in reader:
-                if not put((True, item)):
-                    return
-            put((False, None))
-        except BaseException as error:  # noqa: BLE001 - passed to the thread that waits for the items
-            put((False, error))
-        finally:
-            if hasattr(reader, "close"):
-                reader.close()  # in the reading thread, so that files are closed before the generator ends
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
+    reader, end = iter(items), object()
     try:
-        while True:
-            more, item = ready.get()
-            if not more:
-                if item is not None:
-                    raise item
-                return
-            yield item
+        with ThreadPoolExecutor(1) as thread:
+            following = thread.submit(next, reader, end)
+            while (item := following.result()) is not end:
+                following = thread.submit(next, reader, end)
+                yield item
     finally:
-        stop.set()
-        thread.join()
+        if hasattr(reader, "close"):
+            reader.close()  # closes its files

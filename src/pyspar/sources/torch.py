@@ -11,15 +11,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments, Solver
 from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
 from pyspar.core.spectrum import Algebra
-from pyspar.errors import need
-from pyspar.sources.kinds import refuse_extreme_weights
+from pyspar.sources import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
 
+_MIN_BLOCK_ROWS = 1000
+"""Batches are joined into blocks of at least this many rows, for efficient products."""
 _TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 _EXACT: dict[str, bool | None] = {"auto": None, "gram": False, "qr": True}
@@ -29,52 +32,47 @@ def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solv
     """Return the moments of a tensor, computed on its device."""
     sums = TensorSums(exact=_EXACT[solver])
     sums.add(X, Y, sample_weight)
-    moments, resolved = sums.moments()
-    if solver == "auto" and not resolved and moments.eps.min() <= EPS64:
+    moments = sums.moments()
+    if solver == "auto" and not sums.resolved and sums.eps <= EPS64:
         sums = TensorSums(exact=True)
         sums.add(X, Y, sample_weight)
-        moments, _ = sums.moments()
+        moments = sums.moments()
     return replace(moments, blur=BLUR if solver == "gram" else 0.0)
 
 
 def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
-    """Return the moments of a loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X without labels.
-
-    The loader is read once, so float64 rows use QR.
-    """
-    sums = TensorSums(exact=_EXACT[solver])
+    """Return the moments of a loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X without labels."""
+    sums = TensorSums(exact=_EXACT[solver], read_once=True)
     for number, batch in enumerate(batches):
-        X, y, weight = split_batch(batch, labelled, number)
-        if number == 0 and solver == "auto" and "float64" in str(X.dtype):
-            sums.exact = True
+        rows = split_batch(batch, labelled, number)
         try:
-            sums.add(X, y, weight)
+            sums.add(*rows)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from None
-    return replace(sums.moments()[0], blur=BLUR if solver == "gram" else 0.0)
+    return replace(sums.moments(), blur=BLUR if solver == "gram" else 0.0)
 
 
 class TensorSums:
     """A running sum over rows ``[1 | X | Y]`` on one device: their product, or with ``exact`` its root by QR.
 
-    With ``exact=None`` rows are held until there are more of them than columns, and then multiplied. If there never
-    are, QR is used.
+    With ``exact=None`` QR is used if there are no more rows than columns, and for float64 rows that are ``read_once``.
+    ``eps`` is the precision of the rows if it is coarser than that of their dtype.
     """
 
-    def __init__(self, *, exact: bool | None) -> None:
-        self.torch: Any = need("torch", "torch")
-        self.exact = exact
-        self.rows, self.weight, self.weight2, self.eps = 0, 0.0, 0.0, EPS64
+    def __init__(self, *, exact: bool | None = None, read_once: bool = False, eps: float = EPS64) -> None:
+        self.exact, self.read_once, self.eps = exact, read_once, eps
+        self.rows, self.weight, self.weight2 = 0, 0.0, 0.0
         self.d, self.k = 0, 0
-        self.shift: Any = None
-        self.shifted = False
+        self.resolved = True
+        """Whether the product kept enough digits, after ``moments``."""
+        self._held: list[tuple[Tensor, Tensor, Tensor | None]] = []
+        self._shift: Any = None
         # With ``exact`` a root of [1 | X | Y]. Otherwise the product in column order [X | 1 | Y]; of X'X only the upper
         # triangle is filled; the border is stored in the last rows.
-        self.sum: Any = None
-        self._held: list[tuple[Any, Any, Any]] = []
+        self._sum: Any = None
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
-        """Add rows. They are multiplied on their device."""
+        """Add rows. They are held until there are enough of them for an efficient product."""
         X, Y, w = self._check(X, Y, sample_weight)
         if len(X) == 0:
             return
@@ -82,32 +80,34 @@ class TensorSums:
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
         self.weight2 += float(len(X) if w is None else (w * w).sum())
-        self.eps = max(self.eps, float(self.torch.finfo(X.dtype).eps))
-        if self.exact is None and self.rows <= self.d + self.k:
-            # Copied, because a loader may reuse one tensor for all batches.
+        self.eps = max(self.eps, float(torch.finfo(X.dtype).eps))
+        if sum(len(held[0]) for held in self._held) + len(X) > max(self.d + self.k, _MIN_BLOCK_ROWS):
+            self._held.append((X, Y, w))
+            self._add_held()
+        else:  # copied, because a loader may reuse one tensor for all batches
             self._held.append((X.clone(), Y.clone(), None if w is None else w.clone()))
-            return
-        self.exact = bool(self.exact)
+
+    def moments(self) -> Moments:
+        """Return the moments of all rows."""
         self._add_held()
-        self._add_rows(X, Y, w)
+        if self._sum is None:
+            raise ValueError("the tensors must have at least one row, got none")
+        if not bool(self._sum.isfinite().all()):
+            raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
+        root = copy_to_numpy(self._sum) if self.exact else self._root_of_product()
+        return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps))
 
     def _add_held(self) -> None:
-        """Add the rows that are held."""
+        """Add the rows that are held, block by block."""
         held, self._held = self._held, []
-        if held:
-            weights = [
-                self.torch.ones(len(X), dtype=self.torch.float64, device=X.device) if w is None else w
-                for X, _, w in held
-            ]
-            any_weights = any(w is not None for *_, w in held)
-            self._add_rows(
-                self.torch.cat([X for X, *_ in held]),
-                self.torch.cat([Y for _, Y, _ in held]),
-                self.torch.cat(weights) if any_weights else None,
-            )
-
-    def _add_rows(self, X: Any, Y: Any, w: Any) -> None:
-        if self.sum is None:
+        if not held:
+            return
+        X, Y, w = held[0]
+        if len(held) > 1:
+            X, Y = torch.cat([part[0] for part in held]), torch.cat([part[1] for part in held])
+            if any(part[2] is not None for part in held):
+                w = torch.cat([X.new_ones(len(x), dtype=torch.float64) if v is None else v for x, _, v in held])
+        if self._sum is None:
             self._start(X, Y)
         columns = 1 + self.d + self.k
         # A block of QR has at least as many rows as columns, because each block factorises the root again.
@@ -116,69 +116,57 @@ class TensorSums:
             part = slice(start, start + step)
             self._accumulate(X[part], Y[part], None if w is None else w[part])
 
-    def moments(self) -> tuple[Moments, bool]:
-        """Return the moments of all rows, and whether the product kept enough digits."""
-        if self._held:
-            self.exact = True
-            self._add_held()
-        if self.sum is None:
-            raise ValueError("the tensors must have at least one row, got none")
-        if not bool(self.torch.isfinite(self.sum).all()):
-            raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-        product = None if self.exact else self._product()
-        root, resolved = copy_to_numpy(self.sum) if product is None else self._cholesky(product), True
-        if root is None:
-            root, resolved = root_of_product(copy_to_numpy(product), self.shift.cpu().numpy())
-        return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps)), resolved
-
-    def _start(self, X: Any, Y: Any) -> None:
-        torch = self.torch
+    def _start(self, X: Tensor, Y: Tensor) -> None:
+        if self.exact is None:
+            self.exact = self.rows <= self.d + self.k or (self.read_once and self.eps <= EPS64)
         sample = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
         mean, spread = sample.mean(dim=0), sample.std(dim=0, correction=0)
         offset = mean.abs() > OFFSET_LIMIT * spread
         offset[self.d :] = True
-        self.shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
-        self.shifted = bool(self.shift[: self.d].any())
+        self._shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
         size = 1 + self.d + self.k
-        self.sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
+        self._sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
 
-    def _accumulate(self, X: Any, Y: Any, w: Any) -> None:
-        torch = self.torch
+    def _accumulate(self, X: Tensor, Y: Tensor, w: Tensor | None) -> None:
         X, Y = X.double(), Y.double()
         border = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
         if not self.exact:
-            border[:, 1:] -= self.shift[self.d :]
-            if self.shifted:
-                X = X - self.shift[: self.d]
+            border[:, 1:] -= self._shift[self.d :]
+            if self._shift[: self.d].any():
+                X = X - self._shift[: self.d]
         if w is not None:
             X, border = X * w.sqrt()[:, None], border * w.sqrt()[:, None]
         if self.exact:
             block = torch.cat([border[:, :1], X, border[:, 1:]], dim=1)
-            self.sum = torch.linalg.qr(torch.cat([self.sum, block]), mode="r").R
+            self._sum = torch.linalg.qr(torch.cat([self._sum, block]), mode="r").R
             return
         # The product is symmetric, so only tiles on and above the diagonal are computed.
         for i in range(0, self.d, _TILE_COLUMNS):
             rows = slice(i, min(i + _TILE_COLUMNS, self.d))
-            self.sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
-        self.sum[self.d :, : self.d].addmm_(border.T, X)
-        self.sum[self.d :, self.d :].addmm_(border.T, border)
+            self._sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
+        self._sum[self.d :, : self.d].addmm_(border.T, X)
+        self._sum[self.d :, self.d :].addmm_(border.T, border)
 
-    def _product(self) -> Any:
-        """Return ``[1 | X | Y]' [1 | X | Y]`` from ``self.sum``."""
-        torch = self.torch
+    def _root_of_product(self) -> Matrix:
+        product = self._product()
+        root = self._cholesky(product)
+        if root is None:
+            root, self.resolved = root_of_product(copy_to_numpy(product), self._shift.cpu().numpy())
+        return root
+
+    def _product(self) -> Tensor:
+        """Return ``[1 | X | Y]' [1 | X | Y]`` from the sum."""
         d = self.d
-        XX = self.sum[:d, :d].triu()
-        XX = XX + XX.triu(1).T
-        bX, bb = self.sum[d:, :d], self.sum[d:, d:]
-        first = torch.cat([bb[:1, :1], bX[:1], bb[:1, 1:]], dim=1)
-        middle = torch.cat([bX[:1].T, XX, bX[1:].T], dim=1)
-        return torch.cat([first, middle, torch.cat([bb[1:, :1], bX[1:], bb[1:, 1:]], dim=1)])
+        full = self._sum.clone()
+        full[:d, :d] = full[:d, :d].triu() + full[:d, :d].triu(1).T
+        full[:d, d:] = full[d:, :d].T
+        order = [d, *range(d), *range(d + 1, len(full))]  # from [X | 1 | Y] to [1 | X | Y]
+        return full[order][:, order]  # type: ignore[no-any-return]
 
-    def _cholesky(self, product: Any) -> Matrix | None:
+    def _cholesky(self, product: Tensor) -> Matrix | None:
         """Return a root by Cholesky on the device, or None for float64 rows and singular products."""
         if self.eps <= EPS64:
             return None
-        torch = self.torch
         weight, offset = product[0, 0], product[0, 1:]
         scatter = product[1:, 1:] - torch.outer(offset, offset) / weight
         lengths = scatter.diagonal().clamp(min=0.0).sqrt()
@@ -188,12 +176,11 @@ class TensorSums:
             return None
         root = torch.zeros_like(product)
         root[0, 0] = weight.sqrt()
-        root[0, 1:] = weight.sqrt() * (self.shift + offset / weight)
+        root[0, 1:] = weight.sqrt() * (self._shift + offset / weight)
         root[1:, 1:] = factor * lengths
         return copy_to_numpy(root)
 
-    def _check(self, X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        torch = self.torch
+    def _check(self, X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor | None]:
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions, got a tensor of shape {tuple(X.shape)}")
         if X.is_complex() or (Y is not None and getattr(Y, "is_complex", bool)()):
@@ -205,7 +192,7 @@ class TensorSums:
         if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
             shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
             raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
-        if w is not None and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
+        if w is not None and len(w) and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
             raise ValueError("sample_weight must be finite and not negative, with at least one positive weight")
         refuse_extreme_weights("sample_weight", w)
         if self.rows and (X.shape[1], Y.shape[1]) != (self.d, self.k):
@@ -215,18 +202,16 @@ class TensorSums:
         return X, Y, w
 
 
-def copy_to_numpy(tensor: Any) -> Matrix:
+def copy_to_numpy(tensor: Tensor) -> Matrix:
     """Return a tensor as a numpy array. From a GPU it is copied to pinned memory, which is several times faster."""
     if not tensor.is_cuda:
         return np.asarray(tensor.numpy())
-    torch = need("torch", "torch")
     pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     return np.array(pinned.copy_(tensor).numpy())
 
 
 def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     """Return predictions on the device of X, computed in float64, in the dtype of X if that is a floating dtype."""
-    torch = need("torch", "torch")
     weights = torch.as_tensor(np.ascontiguousarray(coef.T), dtype=torch.float64, device=X.device)
     predicted = X.double() @ weights + torch.as_tensor(intercept, dtype=torch.float64, device=X.device)
     return predicted.to(X.dtype) if X.is_floating_point() else predicted
@@ -236,14 +221,13 @@ class DeviceAlgebra(Algebra):
     """The operations whose cost grows as D cubed, on a device."""
 
     def __init__(self, device: Any) -> None:
-        self.torch: Any = need("torch", "torch")
         self.device = device
 
     def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
-        on_device = self.torch.as_tensor(root, device=self.device)
-        squares, V = self.torch.linalg.eigh(on_device.T @ on_device)
+        on_device = torch.as_tensor(root, device=self.device)
+        squares, V = torch.linalg.eigh(on_device.T @ on_device)
         return copy_to_numpy(squares.flip(0)), copy_to_numpy(V.flip(1))
 
     def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
-        v, e, w = (self.torch.as_tensor(matrix, device=self.device) for matrix in (V, E, weights))
+        v, e, w = (torch.as_tensor(matrix, device=self.device) for matrix in (V, E, weights))
         return copy_to_numpy(w @ (v.T @ e).square_())

@@ -18,15 +18,12 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.base import weights_of
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.pcr import PCRRegressor
-from pyspar.estimators.spar import SpARRegressor
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.inspection import describe_gaps, list_quick_findings
-from pyspar.inspection.findings import Finding
-from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.labels import weigh_evidence
+from pyspar.estimators.validation import weights_of
+from pyspar.inspection.findings import Finding, list_quick_findings
+from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
 from pyspar.tables.inputs import DataAccount, Fit, Inputs
@@ -233,13 +230,14 @@ def make_bayes(request: Request) -> BayesSpARRegressor:
 def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, model: Any) -> Expected:
     """Forecast the errors of least squares and of the weights that predict, with the same posterior."""
     with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = plain._forecaster(target)
+        forecaster = plain._model.forecaster(target)
         before, after = (
             forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
         )
         home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
     directions, removed, shrunk = _count_directions(adaptation, model)
-    return Expected(directions, removed, shrunk, before, after, adaptation.outside_energy, home, forecaster.separation)
+    outside = getattr(model, "adaptation_", adaptation).outside_energy
+    return Expected(directions, removed, shrunk, before, after, outside, home, forecaster.separation)
 
 
 def _judge(
@@ -247,19 +245,16 @@ def _judge(
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     name, home = METHOD_NAMES[method], expected.home
-    gap, uncovered = describe_gaps(data.unseen)
-    names = ("OLS", name)
     return Judgement(
-        forecasts={"OLS": expected.before, name: replace(expected.after, name=name)},
+        forecasts=(expected.before, replace(expected.after, name=name)),
         home=home,
         before="OLS",
         adapted=name,
         separation=expected.separation,
         n_target=target.rows,
         outside=expected.outside,
-        gap=gap,
-        uncovered=uncovered,
-        evidence={label: weigh_evidence(squares, home) for label, squares in zip(names, errors or ()) if squares.n},
+        unseen=data.unseen,
+        evidence=weigh_evidence(dict(zip(("OLS", name), errors or ())), home),
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.inspection.unseen_categories import UnseenRows
+from pyspar.estimators.unseen_categories import UnseenRows
 from pyspar.tables.columns import Ignored
 from pyspar.tables.request import PREDICTIONS_ONLY, Writing
 from pyspar.terminal import Progress

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
+from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.tables.columns import as_numbers, check_features

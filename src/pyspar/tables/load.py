@@ -19,8 +19,8 @@ from sklearn.pipeline import Pipeline
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.moments_regressor import MomentsRegressor
-from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS, find_unseen
+from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
     describe_file,

@@ -11,10 +11,10 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.errors import InputError
+from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
-from pyspar.inspection.unseen_categories import describe_columns, find_unseen
+from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
 from pyspar.sources.files.header import describe_file, suggest_column
 from pyspar.sources.files.number_text import NumberFormat
@@ -69,7 +69,9 @@ def predict_file(
     try:
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
         notes += describe_unseen(model, rows)
-        ends, level = _predict_ends(model, rows, writing.level)
+        with collect_warnings() as warnings:
+            ends, level = _predict_ends(model, rows, writing.level)
+        notes += tuple(text for text in warnings if text not in notes)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{model_path} cannot predict {path}: {error}") from error
     if prediction.ndim != 1:
@@ -134,13 +136,8 @@ def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:
     pipeline = _without_correction(model)
     if not isinstance(pipeline, Pipeline):
         return ()
-    unseen = find_unseen(pipeline[:-1], rows)
-    if not unseen.rows:
-        return ()
-    return (
-        f"{unseen.rows:,} of {unseen.n_target:,} rows have categories that do not occur in the source "
-        f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows",
-    )
+    text = describe_unseen_rows(pipeline[:-1], rows)
+    return (text,) if text else ()
 
 
 def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any, ...], float | None]:

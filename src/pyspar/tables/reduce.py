@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.io.moments import ColumnFormat, read_formats, read_moments, read_outputs
+from pyspar.io.moments import ColumnFormat, read_moments_file
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
@@ -164,7 +164,7 @@ def load_rows(path: Path, role: str) -> LoadedFile:
 def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
     if contains_moments(path):
-        return InputFile(path, role, read_moments(path), read_outputs(path), read_formats(path))
+        return InputFile(path, role, *read_moments_file(path))
     if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
         return InputFile(path, role, load_rows(path, role))
     return InputFile(path, role, open_rows(path, role=role))

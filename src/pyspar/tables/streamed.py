@@ -18,11 +18,10 @@ import numpy as np
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.inspection.unseen_categories import NO_UNSEEN_ROWS
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.rows import RowFile
-from pyspar.sources.files.text import DelimitedFile
 from pyspar.sources.stream import read_ahead
 from pyspar.tables.batch_writer import prediction_file
 from pyspar.tables.columns import (
@@ -311,8 +310,8 @@ def _list_notes(
             + ("" if request.bad_cells == "impute" else ", and missing values are not imputed")
         )
     for file in row_files:
-        if isinstance(file.content, DelimitedFile):
-            notes += describe_separator(file.path, file.role, file.content.separator)
+        if separator := getattr(file.content, "separator", None):  # delimited text
+            notes += describe_separator(file.path, file.role, separator)
     for file in row_files:
         notes += describe_number_text(file, features)
     notes += [f"{name}: named like an id; {suggest_id(name)}" for name in features if is_named_like_id(name)]

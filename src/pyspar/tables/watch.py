@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.bayes import BayesSpARRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import list_layers
+from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model

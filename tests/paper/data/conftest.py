@@ -21,7 +21,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(scope="session")
 def real_povertymap() -> Path:
-    """The real metadata and a few real images, if they are beside the repository."""
+    """The real metadata and a few real images, if they are next to the repository."""
     if not (SHARED / "dhs_metadata.csv").is_file():
-        pytest.skip("the real PovertyMap files are not beside the repository")
+        pytest.skip("the real PovertyMap files are not next to the repository")
     return SHARED

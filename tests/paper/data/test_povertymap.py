@@ -262,7 +262,7 @@ def test_invalid_options_raise(small):
 def test_missing_files_raise_with_instructions(tmp_path):
     with pytest.raises(MissingDataError, match="pip install wilds"):
         load("povertymap", folder=tmp_path)
-    with pytest.raises(MissingDataError, match=r"angola_56px\.npz beside dhs_metadata\.csv"):
+    with pytest.raises(MissingDataError, match=r"angola_56px\.npz next to dhs_metadata\.csv"):
         load("povertymap-angola", folder=tmp_path)
 
 

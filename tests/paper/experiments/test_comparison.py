@@ -1,4 +1,4 @@
-"""Published cells beside ours, in the number format of the published table."""
+"""Published cells next to ours, in the number format of the published table."""
 
 import pytest
 

@@ -60,7 +60,7 @@ def reproduce(
     mini: Annotated[bool, typer.Option("--mini", hidden=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Run experiments of the paper and print the published numbers beside ours.
+    """Run experiments of the paper and print the published numbers next to ours.
 
     Each suite writes records.jsonl (one number per line), table.md, table.csv and its figures into OUT/NAME. Results of
     trained networks are stored in OUT/runs. Suites share them, and an interrupted command continues from them.

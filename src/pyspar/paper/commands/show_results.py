@@ -1,4 +1,4 @@
-"""Terminal output of the experiments: progress, and tables of published numbers beside ours."""
+"""Terminal output of the experiments: progress, and tables of published numbers next to ours."""
 
 from __future__ import annotations
 

@@ -228,5 +228,5 @@ def _load_pool(
         "unlabelled images of 'povertymap' not found (172.7 GB). Get them with: pip install wilds && "
         'python -c "from wilds import get_dataset; '
         "get_dataset('poverty', root_dir='data', unlabeled=True, download=True)\"\n"
-        f"so that {UNLABELED}/{UNLABELED_METADATA} is beside {labelled.name}."
+        f"so that {UNLABELED}/{UNLABELED_METADATA} is next to {labelled.name}."
     )

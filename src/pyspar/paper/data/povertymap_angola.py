@@ -31,7 +31,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
             return place
     raise MissingDataError(
         f"data set not found: {NAME!r}. It is computed from 'povertymap': average the images of metadata rows 0 to 854 "
-        f"over 4 x 4 pixels, save them as the array x (855, 8, 56, 56) of {IMAGES} beside {METADATA}, and pass the "
+        f"over 4 x 4 pixels, save them as the array x (855, 8, 56, 56) of {IMAGES} next to {METADATA}, and pass the "
         "folder as PYSPAR_DATA, --data or folder=. Load your own images with verify=False."
     )
 

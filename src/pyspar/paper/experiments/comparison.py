@@ -1,4 +1,4 @@
-"""Published cells of the synthetic tables beside the measured ones."""
+"""Published cells of the synthetic tables next to the measured ones."""
 
 from __future__ import annotations
 

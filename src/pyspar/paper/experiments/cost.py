@@ -74,7 +74,7 @@ def _separate_seeds(specs: list[RunSpec]) -> list[RunSpec]:
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return seconds and ratios beside the published ratios."""
+    """Return seconds and ratios next to the published ratios."""
     (published_cells,) = published("cost").cells.values()
     tasks = list(dict.fromkeys(r.task for r in records))
     header = ["method", "published ratio to ERM"]

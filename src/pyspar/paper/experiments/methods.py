@@ -1,4 +1,4 @@
-"""The tables of methods: each training method with its own head and with other heads, beside the published numbers."""
+"""The tables of methods: each training method with its own head and with other heads, next to the published numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
 
 
 def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
-    """Draw the methods beside the published numbers."""
+    """Draw the methods next to the published numbers."""
     from pyspar.paper.output.suite_figures import draw_methods
 
     cells = compare_methods(suite, records) if suite.extra.get("figure", True) else []

@@ -113,7 +113,7 @@ def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-    """Return the tables of methods, and our selected hyperparameters beside the published ones."""
+    """Return the tables of methods, and our selected hyperparameters next to the published ones."""
     sheets, remarks = methods.present(suite, records)
     published_values = tuned_hyperparameters()
     rows = []

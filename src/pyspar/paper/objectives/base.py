@@ -93,7 +93,7 @@ class EpochPlan:
 class Objective:
     """Mean squared error, with the methods that subclasses override.
 
-    Override ``loss`` to add a penalty, ``plan`` to draw random numbers, ``module`` to train another network beside the
+    Override ``loss`` to add a penalty, ``plan`` to draw random numbers, ``module`` to train another network with the
     model, ``phase`` and ``updates`` to alternate between phases, and ``judged`` if a phase does not train the head.
     """
 
@@ -114,7 +114,7 @@ class Objective:
         return {}
 
     def module(self, n_features: int) -> nn.Module | None:
-        """Return the network that the objective trains beside the model, such as a critic, or None."""
+        """Return the network that the objective trains together with the model, such as a critic, or None."""
         return None
 
     def module_lr(self, lr: float) -> float:

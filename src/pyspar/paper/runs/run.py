@@ -199,7 +199,7 @@ def _merge_scores(stored: Any, new: dict[str, dict[str, float]]) -> dict[str, di
 
 
 def _write_scoring_provenance(folder: RunFolder, spec: RunSpec, heads: list[Head]) -> None:
-    """Store the versions and the machine of the scoring, beside those of the training if these are known."""
+    """Store the versions and the machine of the scoring, next to those of the training if these are known."""
     provenance, current = folder.provenance, current_provenance(spec.device)
     scores = {**provenance["scores"], **{head.key: current for head in heads}}
     folder.write_json("made.json", {**provenance, "scores": scores})

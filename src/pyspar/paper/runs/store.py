@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.metrics import is_number
 from pyspar.paper.runs.spec import RunSpec
@@ -135,6 +136,7 @@ class RunFolder:
         path = self._features_path(seed)
         try:
             with zipfile.ZipFile(path) as archive:
+                check_entries(archive, path.stat().st_size, str(path))
                 damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
             if damaged is not None:
                 raise ValueError(f"{damaged} has the wrong checksum")

@@ -30,6 +30,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.heads import HeadMethod, fit_head
+from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head
 from pyspar.paper.runs.metrics import round_to_float32
@@ -177,6 +178,7 @@ def read_summaries(path: str | os.PathLike[str]) -> dict[tuple[str, int], Summar
         raise InputError(f"file not found: {str(path)!r}; train the suite's networks to create it.")
     try:
         with zipfile.ZipFile(path) as archive:
+            check_entries(archive, Path(path).stat().st_size, str(path), compressed=True)
             damaged = archive.testzip()  # numpy may stop reading before the checksum of an entry is compared
         if damaged is not None:
             raise ValueError(f"{damaged} has the wrong checksum")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
-from pyspar.nn.running import evaluation_mode
+from pyspar.nn.models import evaluation_mode
 from pyspar.paper.objectives.base import Objective
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import EpochData, TrainingData, as_columns

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pyspar.nn.running import evaluation_mode
+from pyspar.nn.models import evaluation_mode
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import Inputs, TrainingData
 

@@ -15,28 +15,28 @@ import numpy as np
 
 from pyspar.core.moments import Moments, Solver
 from pyspar.sources.files.header import check_file, suffix_of
-from pyspar.sources.files.npy import open_npy
-from pyspar.sources.files.parquet import open_parquet
 from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
-from pyspar.sources.files.text import open_delimited
 from pyspar.sources.stream import moments_of_batches
 
 STREAM_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy")
 
-_OPENERS = {".parquet": open_parquet, ".npy": open_npy}
-
 
 def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: int = BATCH_BYTES) -> RowFile:
-    """Open a file of rows, or a folder of Parquet files. Only headers and footers are read.
-
-    The result has the columns, the size and, if the format stores it, the number of rows. ``batches(columns, label)``
-    yields the rows. ``role`` is the name of the file in messages.
-    """
+    """Open a file of rows, or a folder of Parquet files; ``role`` is its name in messages. No rows are read."""
     path = Path(path)
-    if path.is_dir():
+    if not path.is_dir():
+        check_file(path, role, STREAM_SUFFIXES)
+    if path.is_dir() or suffix_of(path) == ".parquet":
+        from pyspar.sources.files.parquet import open_parquet
+
         return open_parquet(path, role, batch_bytes)
-    check_file(path, role, STREAM_SUFFIXES)
-    return _OPENERS.get(suffix_of(path), open_delimited)(path, role, batch_bytes)
+    if suffix_of(path) == ".npy":
+        from pyspar.sources.files.npy import open_npy
+
+        return open_npy(path, role, batch_bytes)
+    from pyspar.sources.files.text import open_delimited
+
+    return open_delimited(path, role, batch_bytes)
 
 
 def moments_of_file(

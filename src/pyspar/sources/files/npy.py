@@ -39,7 +39,9 @@ class ArrayFile(RowFile):
         n_rows = self.header.shape[0]
         step = plan.rows_within(self.batch_bytes)
         position = {name: j for j, name in enumerate(self.names)}
-        features = _as_slice([position[name] for name in plan.features])
+        features: Any = [position[name] for name in plan.features]
+        if features == list(range(features[0], features[-1] + 1)):
+            features = slice(features[0], features[-1] + 1)  # which numpy copies faster
         try:
             with self.path.open("rb") as file:
                 if read_npy_header(file, os.fstat(file.fileno()).st_size) != self.header:
@@ -47,8 +49,8 @@ class ArrayFile(RowFile):
                 for start in range(0, n_rows, step):
                     rows = _read_rows(file, self.header, start, min(start + step, n_rows))
                     X = np.array(rows[:, features], dtype=plan.dtype)
-                    y = None if plan.label is None else np.array(rows[:, position[plan.label]], dtype=np.float64)
-                    ids = None if plan.identity is None else np.array(rows[:, position[plan.identity]])
+                    y = None if plan.label is None else rows[:, position[plan.label]].astype(np.float64)
+                    ids = None if plan.identity is None else rows[:, position[plan.identity]].copy()
                     done = self.n_bytes * (start + len(rows)) // n_rows
                     yield RowBatch(X, y, ids, self.path, start, done)
         except _READ_ERRORS as error:
@@ -77,19 +79,18 @@ def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
 
 def _read_rows(file: IO[bytes], header: ArrayHeader, start: int, stop: int) -> NDArray[Any]:
     """Return some rows of an array that is stored by rows or by columns."""
+
+    def read(first: int, count: int) -> NDArray[Any]:
+        file.seek(header.offset + first * header.dtype.itemsize)
+        data = file.read(count * header.dtype.itemsize)
+        if len(data) < count * header.dtype.itemsize:
+            raise ValueError("the file became shorter while it was read")
+        return np.frombuffer(data, header.dtype)
+
     n_rows, n_columns = header.shape
-    if not header.by_columns:
-        return _read_numbers(file, header, start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
-    columns = [_read_numbers(file, header, j * n_rows + start, stop - start) for j in range(n_columns)]
-    return np.stack(columns, axis=1)
-
-
-def _read_numbers(file: IO[bytes], header: ArrayHeader, first: int, count: int) -> NDArray[Any]:
-    file.seek(header.offset + first * header.dtype.itemsize)
-    data = file.read(count * header.dtype.itemsize)
-    if len(data) < count * header.dtype.itemsize:
-        raise ValueError("the file became shorter while it was read")
-    return np.frombuffer(data, header.dtype)
+    if header.by_columns:
+        return np.stack([read(j * n_rows + start, stop - start) for j in range(n_columns)], axis=1)
+    return read(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
 
 
 def array_file_error(path: Path, role: str, error: BaseException) -> InputError:
@@ -100,9 +101,3 @@ def array_file_error(path: Path, role: str, error: BaseException) -> InputError:
             "float64, or as Parquet"
         )
     return unreadable_file_error(path, role, error, path.suffix)
-
-
-def _as_slice(positions: list[int]) -> slice | list[int]:
-    """Return consecutive positions as a slice, which numpy copies faster."""
-    run = list(range(positions[0], positions[0] + len(positions)))
-    return slice(positions[0], positions[-1] + 1) if positions == run else positions

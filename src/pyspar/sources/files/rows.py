@@ -52,6 +52,11 @@ class Column:
         floating = dtype is not None and dtype.kind == "f"
         return cls(name, dtype, type_name, max(EPS64, float(np.finfo(dtype).eps)) if floating else EPS64)
 
+    def with_format(self, style: NumberFormat) -> Column:
+        """Return a text column as a column of numbers in a format; other columns do not change."""
+        is_text = self.dtype is None and self.type_name.endswith("string")
+        return replace(self, dtype=np.dtype(np.float64), style=style) if is_text else self
+
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
@@ -88,9 +93,13 @@ class ReadPlan:
     formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
     @property
+    def numbers(self) -> list[str]:
+        """The features and the label."""
+        return list(dict.fromkeys([*self.features, *([] if self.label is None else [self.label])]))
+
+    @property
     def names(self) -> list[str]:
-        names = dict.fromkeys([*self.features, self.label, self.identity])
-        return [name for name in names if name is not None]
+        return list(dict.fromkeys([*self.numbers, *([] if self.identity is None else [self.identity])]))
 
     def rows_within(self, n_bytes: int) -> int:
         width = len(self.features) * self.dtype.itemsize + 8
@@ -152,8 +161,9 @@ class RowFile(ABC):
         The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
         an error. With ``missing_features`` missing values and bad cells are NaN, in the label too.
         """
-        for name in [*columns, *([] if label is None else [label])]:
-            column = self.column(name)
+        plan = ReadPlan(tuple(columns), label, identity, np.dtype(np.float64), missing_labels, missing_features)
+        numbers = {name: self.column(name) for name in plan.numbers}
+        for name, column in numbers.items():
             if column.dtype is None:
                 raise InputError(
                     f"{describe_file(self.role, self.path, name)}: the column must be numeric, got {column.type_name}; "
@@ -163,15 +173,10 @@ class RowFile(ABC):
             self.column(identity)
         if not columns:
             raise InputError(f"{self._where}: no numeric column to use as a feature; add one")
-        dtypes = [self.column(name).dtype for name in columns]
-        single = all(dtype is not None and dtype.kind == "f" and dtype.itemsize <= 4 for dtype in dtypes)
-        dtype = np.dtype(np.float32 if single else np.float64)
-        formats = {name: self.column(name).style for name in columns}
-        formats |= {} if label is None else {label: self.column(label).style}
-        plan = ReadPlan(
-            tuple(columns), label, identity, dtype, missing_labels, missing_features,
-            {name: style for name, style in formats.items() if style is not None},
-        )  # fmt: skip
+        if all(np.dtype(numbers[name].dtype).name in ("float16", "float32") for name in columns):
+            plan = replace(plan, dtype=np.dtype(np.float32))
+        formats = {name: column.style for name, column in numbers.items() if column.style is not None}
+        plan = replace(plan, formats=formats)
         self._check_files(plan)
         return self._read_finite(plan)
 
@@ -180,7 +185,7 @@ class RowFile(ABC):
         """Yield the rows in order, and raise InputError for missing values."""
 
     def _check_files(self, plan: ReadPlan) -> None:  # noqa: B027 - only folders need it
-        """Raise InputError if files of a folder differ in the chosen columns. No row is read."""
+        """Raise InputError if files of a folder differ in the chosen columns."""
 
     def _read_finite(self, plan: ReadPlan) -> Iterator[RowBatch]:
         rows = 0
@@ -202,15 +207,12 @@ def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
     # max and min propagate NaN, and do not allocate memory of the size of the batch.
     with np.errstate(invalid="ignore"):
         high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
-    bad = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
-    for name, values in [(plan.features[j], batch.X[:, j]) for j in (bad if plan.missing_features else bad[:1])] + [
-        (plan.label, batch.y)
-    ]:
-        if values is None:
-            continue
-        wrong = ~(np.abs(values, dtype=np.float64) < MAX_MAGNITUDE)
-        if plan.missing_labels if name == plan.label else plan.missing_features:
-            wrong &= ~np.isnan(values)
+    suspects = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
+    columns = [(plan.features[j], batch.X[:, j], plan.missing_features) for j in suspects]
+    if plan.label is not None:
+        columns.append((plan.label, batch.y, plan.missing_labels))
+    for name, values, may_be_missing in columns:
+        wrong = ~(np.abs(values, dtype=np.float64) < MAX_MAGNITUDE) & ~(may_be_missing & np.isnan(values))
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(

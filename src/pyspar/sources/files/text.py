@@ -14,6 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -35,6 +36,10 @@ from pyspar.sources.files.number_text import NumberFormat, infer_format
 from pyspar.sources.files.parquet import convert_batch, convert_field, find_number_text, is_text
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
+arrow: Any = need("pyarrow", "cli")
+csv_reader: Any = need("pyarrow.csv", "cli")
+
+_READ_ERRORS = (arrow.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 _SAMPLE_CELLS = 20_000
 """The number of cells at the start of a file whose text shows how numbers are written."""
 
@@ -61,7 +66,7 @@ class DelimitedFile(RowFile):
                     if self.separator == ";":
                         fractional |= _find_fractions(batch, plan)
                 return
-            except _read_errors() as error:
+            except _READ_ERRORS as error:
                 name = self._rejected_column(error)
                 if name is None or name in formats:
                     raise _text_file_error(error, self.path, self.role, self.names) from error
@@ -71,7 +76,6 @@ class DelimitedFile(RowFile):
 
     def _read_from(self, start: int, plan: ReadPlan) -> Iterator[RowBatch]:
         """Yield the batches from a row on, which is the first row of a batch."""
-        arrow: Any = need("pyarrow", "cli")
         boolean = {column.name for column in self.columns if column.dtype == np.bool_}
         types = {name: arrow.bool_() if name in boolean else arrow.float64() for name in plan.names}
         types |= {name: arrow.string() for name in [*plan.formats, plan.identity] if name is not None}
@@ -96,11 +100,10 @@ def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     try:
         separator = separator_of(path)
         decimal_point, schema, formats = _infer_schema(path, separator, batch_bytes)
-    except _read_errors() as error:
+    except _READ_ERRORS as error:
         raise _text_file_error(error, path, role, ()) from error
     check_names([name for name in schema.names if name], describe_file(role, path))
-    columns = tuple(_widen(convert_field(field), formats.get(field.name)) for field in schema)
-    columns = _add_written_formats(columns, path, separator, decimal_point)
+    columns = _describe_columns(schema, formats, path, separator, decimal_point)
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
 
@@ -131,6 +134,21 @@ class _CountingReader(io.RawIOBase):
         return True
 
 
+def _open_csv(
+    file: _CountingReader, separator: str, decimal_point: str, block: int, types: dict[str, Any] | None
+) -> Any:
+    return csv_reader.open_csv(
+        arrow.PythonFile(file, mode="r"),
+        # Arrow numbers the rows in its messages only with one thread.
+        read_options=csv_reader.ReadOptions(block_size=block, use_threads=False),
+        parse_options=csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=csv_reader.ConvertOptions(
+            null_values=MISSING_MARKS, decimal_point=decimal_point, column_types=types,
+            include_columns=None if types is None else list(types),
+        ),
+    )  # fmt: skip
+
+
 def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any, dict[str, NumberFormat]]:
     """Return the decimal point, the types, and the formats of text columns that contain mostly numbers.
 
@@ -138,62 +156,39 @@ def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any, dic
     """
     candidates = []
     for point in (".", ",") if separator == ";" else (".",):
+        formats: dict[str, NumberFormat] = {}
         with _CountingReader(path) as file:
             reader = _open_csv(file, separator, point, block, None)
-            formats: dict[str, NumberFormat] = {}
             if any(is_text(kind) for kind in reader.schema.types):
-                try:
+                with suppress(StopIteration):  # a header without rows
                     formats = find_number_text(reader.read_next_batch(), prefer_comma=separator == ";")
-                except StopIteration:  # a header without rows
-                    formats = {}
-        n_numeric = len(formats) + sum(convert_field(field).dtype is not None for field in reader.schema)
-        candidates.append((n_numeric - 0.5 * len(formats), point, reader.schema, formats))
-    _, point, schema, formats = max(candidates, key=lambda candidate: candidate[0])
-    return point, schema, formats
+        n_numeric = 0.5 * len(formats) + sum(convert_field(field).dtype is not None for field in reader.schema)
+        candidates.append((n_numeric, point, reader.schema, formats))
+    return max(candidates, key=lambda candidate: candidate[0])[1:]
 
 
-def _open_csv(
-    file: _CountingReader, separator: str, decimal_point: str, block: int, types: dict[str, Any] | None
-) -> Any:
-    text: Any = need("pyarrow.csv", "cli")
-    return text.open_csv(
-        need("pyarrow", "cli").PythonFile(file, mode="r"),
-        # Arrow numbers the rows in its messages only with one thread.
-        read_options=text.ReadOptions(block_size=block, use_threads=False),
-        parse_options=text.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=text.ConvertOptions(
-            null_values=MISSING_MARKS, decimal_point=decimal_point, column_types=types,
-            include_columns=None if types is None else list(types),
-        ),
-    )  # fmt: skip
-
-
-def _widen(column: Column, style: NumberFormat | None) -> Column:
-    """Return float64 for whole numbers, for text with numbers, and for columns without values in the first block."""
-    whole = column.type_name == "null" or (column.dtype is not None and column.dtype.kind in "iu")
-    if whole or style is not None:
-        return Column(column.name, np.dtype(np.float64), column.type_name, style=style)
-    return column
-
-
-def _add_written_formats(
-    columns: tuple[Column, ...], path: Path, separator: str, decimal_point: str
+def _describe_columns(
+    schema: Any, formats: dict[str, NumberFormat], path: Path, separator: str, decimal_point: str
 ) -> tuple[Column, ...]:
-    """Return the columns with the formats in which the first rows are written, for columns that Arrow parses."""
-    names = [column.name for column in columns]
-    counts: dict[str, Counter[str]] = {column.name: Counter() for column in columns if column.dtype is not None}
+    """Return the columns, with the formats in which the first rows are written.
+
+    Whole numbers, text with numbers, and columns without values in the first block are read as float64.
+    """
+    counts: list[Counter[str]] = [Counter() for _ in schema]
     with open_text(path) as file:
-        for record in islice(csv.reader(file, delimiter=separator), 1, max(2, _SAMPLE_CELLS // max(len(names), 1))):
-            for name, cell in zip(names, record):
-                if name in counts and cell:
-                    counts[name][cell] += 1
-    comma = decimal_point == ","
-    return tuple(
-        replace(column, written=infer_format(counts[column.name], decimal_comma=comma))
-        if column.name in counts and column.style is None and column.dtype != np.bool_
-        else column
-        for column in columns
-    )
+        for record in islice(csv.reader(file, delimiter=separator), 1, max(2, _SAMPLE_CELLS // max(len(counts), 1))):
+            for cells, cell in zip(counts, record):
+                cells[cell] += bool(cell)
+    columns = []
+    for field, cells in zip(schema, counts):
+        column = convert_field(field)
+        if column.name in formats:
+            column = column.with_format(formats[column.name])
+        elif column.dtype != np.bool_ and (column.dtype is not None or column.type_name == "null"):
+            written = infer_format(+cells, decimal_comma=decimal_point == ",")
+            column = replace(column, dtype=np.dtype(np.float64), written=written)
+        columns.append(column)
+    return tuple(columns)
 
 
 def _find_fractions(batch: RowBatch, plan: ReadPlan) -> set[str]:
@@ -217,10 +212,6 @@ def _check_quotes(path: Path, role: str, separator: str) -> None:
                 raise InputError(
                     f"{describe_file(role, path)}: a quote after line {line} is never closed; remove or close it"
                 ) from error
-
-
-def _read_errors() -> tuple[type[Exception], ...]:
-    return (need("pyarrow", "cli").ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, ...]) -> InputError:

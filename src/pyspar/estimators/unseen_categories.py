@@ -1,7 +1,7 @@
 """Target rows in categories that do not occur in the source.
 
 An encoder that accepts such a row encodes it as zeros or as a rare category, so the row looks like any other. The
-forecasts do not cover these rows. An inspection reports them as a finding and in every verdict.
+forecasts do not cover these rows.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from pyspar.estimators.groups import is_missing
-from pyspar.inspection.findings import Finding
-from pyspar.wording import format_percent, list_categories
+from pyspar.wording import list_categories
 
-SERIOUS_SHARE = 0.1
-"""The finding is serious if at least this share of the target rows has an unseen category."""
 MAX_COLUMNS = 3
 
 
@@ -68,24 +65,15 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> Unseen
     return UnseenRows(int(is_unseen.sum()), n_target, tuple(columns.values()))
 
 
-def describe_unseen(unseen: UnseenRows) -> Finding | None:
-    """Return the finding about rows in unseen categories, or None if there are none."""
+def describe_unseen_rows(preprocessing: Any, Z: Any) -> str:
+    """Return a sentence about target rows with categories that fitted preprocessing did not see; empty if none."""
+    unseen = find_unseen(preprocessing, Z)
     if not unseen.rows:
-        return None
-    return Finding(
-        "SPAR014",
-        "serious" if is_serious(unseen) else "warning",
-        f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
-        f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
-        f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
-        "forecasts do not cover these rows.",
-        "Label some of these rows first, or handle them with a separate model.",
+        return ""
+    return (
+        f"{unseen.rows:,} of {unseen.n_target:,} rows have categories that do not occur in the source "
+        f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows"
     )
-
-
-def is_serious(unseen: UnseenRows) -> bool:
-    """Return whether so many rows have unseen categories that the error on the target is unknown."""
-    return unseen.rows > 0 and unseen.rows >= SERIOUS_SHARE * unseen.n_target
 
 
 def count_unseen(unseen: UnseenRows) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspar.reporting.axes import choose_log_ticks, include_line
+from pyspar.reporting.drawing import choose_log_ticks, include_line
 
 
 @pytest.mark.parametrize("low", [1e-300, 3e-9, 0.37, 1.0, 99.0, 4e250])

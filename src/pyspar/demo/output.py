@@ -1,38 +1,65 @@
-"""The demo as text of at most 80 columns. Every number and every verdict is computed from the results."""
+"""The demo as text of at most 80 columns and as a figure. All numbers and verdicts are computed from the results."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pyspar.demo.story import (
     BOOSTING,
     BOOSTING_CORRECTED,
+    FIRST_TARGET_YEAR,
     OURS,
     OURS_CORRECTED,
     RIDGE,
+    SPAR,
     UNADAPTED,
     Claim,
     ErrorForecast,
     Story,
+    Traffic,
 )
+
+COLOURS = {
+    RIDGE: "#c44e52",
+    BOOSTING: "#dd8452",
+    SPAR: "#8c8c8c",
+    OURS: "#6a9bd1",
+    OURS_CORRECTED: "#1f4e8c",
+    BOOSTING_CORRECTED: "#b8621b",
+}
+LINES = (RIDGE, BOOSTING, OURS, OURS_CORRECTED)
+"""The models of the left panel; more lines would hide each other."""
+MAX_RATIO = 2.0
+"""A bar is cut if it is this many times longer than the median bar."""
+ORIGIN = """How this data set was chosen
+  It is one of several hundred, chosen because every step has a visible effect.
+  It is not typical: on most data sets adapting changes little, and ten labels
+  help less. Rows and columns are those of 'driving' in docs/evidence-sets.md.
+  Settings and seeds are the defaults; RidgeCV tries 41 penalties.
+  Results on all data sets: docs/evidence.md (adapting), docs/labels.md
+  (labels), docs/forecasts.md (intervals)"""
 
 
 def describe_story(story: Story) -> list[str]:
     """Return the paragraphs of the demo, in order."""
     return [
-        describe_data(story),
-        describe_forecasts(story),
-        describe_adaptation(story),
-        describe_choice(story),
-        describe_correction(story),
-        describe_truth(story),
-        describe_origin(),
+        _describe_data(story),
+        _describe_forecasts(story),
+        _describe_adaptation(story),
+        _describe_choice(story),
+        _describe_correction(story),
+        _describe_truth(story),
+        ORIGIN,
     ]
 
 
-def describe_data(story: Story) -> str:
-    """Return what the source and the target are."""
+def _describe_data(story: Story) -> str:
     return "\n".join(
         [
             "Traffic deaths per 100,000 people in 48 US states",
@@ -48,8 +75,7 @@ def describe_data(story: Story) -> str:
     )
 
 
-def describe_forecasts(story: Story) -> str:
-    """Return the first step: the forecasts for the models in use."""
+def _describe_forecasts(story: Story) -> str:
     return "\n".join(
         [
             "1. How large will the error of your models be? No target label is used.",
@@ -59,8 +85,7 @@ def describe_forecasts(story: Story) -> str:
     )
 
 
-def describe_adaptation(story: Story) -> str:
-    """Return the second step: the effect of adapting."""
+def _describe_adaptation(story: Story) -> str:
     return "\n".join(
         [
             "2. Adapt the linear model, still without target labels:",
@@ -75,15 +100,13 @@ def describe_adaptation(story: Story) -> str:
     )
 
 
-def describe_choice(story: Story) -> str:
-    """Return the third step: the rows to label."""
+def _describe_choice(story: Story) -> str:
     n, space = len(story.labelled), "\N{NO-BREAK SPACE}"  # a state and its year stay on one line
     names = _wrap(", ".join(name.replace(" ", space) for name in story.labelled)).replace(space, " ")
     return f"3. Choose {n} target rows to label: rows_to_label(model, Z, n={n})\n{names}"
 
 
-def describe_correction(story: Story) -> str:
-    """Return the fourth step: the forecasts with labels."""
+def _describe_correction(story: Story) -> str:
     return "\n".join(
         [
             f"4. Correct the models with {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)",
@@ -92,8 +115,7 @@ def describe_correction(story: Story) -> str:
     )
 
 
-def describe_truth(story: Story) -> str:
-    """Return the true error next to each forecast, and a summary."""
+def _describe_truth(story: Story) -> str:
     header = ("model", "expected", "95 % interval", "true RMSE", "in the interval?")
     rows = [
         (c.model, f"{c.forecast.expected:.1f}", _interval(c.forecast), f"{c.error:.1f}", _verdict(c))
@@ -110,22 +132,6 @@ def describe_truth(story: Story) -> str:
             f"  {len(story.labelled)} labels change it from {_compare(story, OURS, OURS_CORRECTED)},",
             f"  and the error of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}.",
             f"  {best.model} has the lowest error.",
-        ]
-    )
-
-
-def describe_origin() -> str:
-    """Return how the data set was chosen, and where the results on all data sets are."""
-    return "\n".join(
-        [
-            "How this data set was chosen",
-            _wrap(
-                "It is one of several hundred, chosen because every step has a visible effect. It is not typical: on "
-                "most data sets adapting changes little, and ten labels help less. Rows and columns are those of "
-                "'driving' in docs/evidence-sets.md. Settings and seeds are the defaults; RidgeCV tries 41 penalties."
-            ),
-            "  Results on all data sets: docs/evidence.md (adapting), docs/labels.md",
-            "  (labels), docs/forecasts.md (intervals)",
         ]
     )
 
@@ -160,3 +166,58 @@ def _wrap(text: str) -> str:
 def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)
+
+
+def draw_story(story: Story, data: Traffic, path: Path) -> None:
+    """Draw the figure and write it to a path."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
+    _draw_years(left, story, data)
+    _draw_errors(right, story)
+    figure.savefig(path, dpi=130)
+
+
+def _draw_years(axis: Any, story: Story, data: Traffic) -> None:
+    years, deaths = _yearly_means(data.source.years, data.y)
+    later, truth = _yearly_means(data.target.years, data.truth)
+    means = {name: _yearly_means(data.target.years, story.predictions[name])[1] for name in LINES}
+    top = 1.15 * max(deaths.max(), *(values.max() for values in means.values()))
+    axis.axvspan(FIRST_TARGET_YEAR - 0.5, later[-1] + 0.5, color="0.94", zorder=0)
+    axis.plot(years, deaths, color="black", lw=2.2, label="true deaths (source)")
+    axis.plot(later, truth, ":", color="black", lw=2.2, zorder=5, label="true deaths (target)")
+    for name, values in means.items():
+        axis.plot(later, values, color=COLOURS[name], lw=2.2, label=f"predicted by {name}")
+    axis.set(xlim=(years[0], later[-1] + 0.5), ylim=(0.0, top))
+    axis.set_title("Traffic deaths per 100,000 people, mean of 48 US states", loc="left", fontsize=11)
+    axis.text(years[0] + 0.5, 0.04 * top, "source: labels known", color="0.35")
+    axis.text(FIRST_TARGET_YEAR, 0.04 * top, "target: labels unknown", color="0.35")
+    limits = f"Speed limits of\n70 mph or more:\n{story.fast_source} source rows,\n{story.fast_target} target rows"
+    axis.text(FIRST_TARGET_YEAR, 0.54 * top, limits, va="center", color="0.35")
+    axis.legend(loc="upper left", frameon=False, fontsize=9)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_errors(axis: Any, story: Story) -> None:
+    claims = [claim for claim in story.claims if claim.model in COLOURS][::-1]
+    errors = np.array([claim.error for claim in claims])
+    end = 1.15 * min(float(errors.max()), MAX_RATIO * float(np.median(errors)))
+    bars = axis.barh(
+        [claim.model for claim in claims], np.minimum(errors, end), color=[COLOURS[claim.model] for claim in claims]
+    )
+    for bar, error in zip(bars, errors):
+        is_cut = error > end
+        text = f"{error:.1f} (bar cut off) →" if is_cut else f"{error:.1f}"
+        x, side, colour = (0.97 * end, "right", "white") if is_cut else (error + 0.01 * end, "left", "black")
+        axis.text(x, bar.get_y() + bar.get_height() / 2, text, va="center", ha=side, color=colour)
+    axis.set_xlim(0.0, end)
+    axis.set_title(f"Error (RMSE) on {story.n_scored} target rows without a label", loc="left", fontsize=11)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _yearly_means(years: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], Any]:
+    distinct = np.unique(years)
+    return distinct, np.array([values[years == year].mean() for year in distinct])

@@ -1,0 +1,340 @@
+"""Forecasts of a fitted linear regressor, and their calibration by experience with real shifts.
+
+``python -m benchmarks.trust`` computes ``experience.json`` from real data sets, each with a natural shift, and from
+random splits of the same data sets. Tasks are grouped by the separation of source and target
+(:mod:`pyspar.core.separation`): "none" if no shift is found, "matched" if their features are more similar than those of
+random samples, otherwise by the AUC. Matched tasks have the factors of tasks with a small AUC and their own base rates.
+
+Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
+belief, and "any" are other regressors, whose expected error is their cross-validated error.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import (
+    Belief,
+    Prior,
+    RidgeBelief,
+    Units,
+    left_out_rmse,
+    ridge_belief,
+    spread_about_source,
+    units_of_features,
+)
+from pyspar.core.forecast import Forecaster, Interval
+from pyspar.core.moments import Moments
+from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
+from pyspar.core.separation import Separation
+from pyspar.errors import warn
+from pyspar.estimators.groups import GroupFolds
+
+Kind = Literal["linear", "any"]
+Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
+EXCESS = 1.3
+"""An outcome is judged by whether the actual error exceeds this many times the error at home."""
+HURTS_RATIO = 1.1
+"""A shift hurts if the expected error on the target exceeds this many times the error at home."""
+OUTSIDE_LIMIT = 0.01
+"""The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
+FILE = Path(__file__).with_name("experience.json")
+
+
+@dataclass(frozen=True, eq=False)
+class SourceModel:
+    """The linear model of labels that a source and a prior imply.
+
+    Attributes
+    ----------
+    source : Moments
+        The moments of the labelled source.
+    belief : Belief
+        The belief of the fit.
+    prior : Prior
+        The prior in the units of the current weights.
+    units : {"target", "source", "common"}
+        The kind of units.
+    weights : arrays of shape (D, K) and (K,)
+        The weights and intercepts before adapting.
+    folds : GroupFolds or None
+        The groups of the source.
+    """
+
+    source: Moments
+    belief: Belief
+    prior: Prior
+    units: Units
+    weights: tuple[Matrix, Vector]
+    folds: GroupFolds | None
+
+    @property
+    def centred(self) -> bool:
+        return self.belief.centred
+
+    def home_rmse(self) -> Vector:
+        """Return the expected RMSE per output, before adapting, on new rows like those of the source."""
+        return np.sqrt(self._home_mse() + self._between_groups())
+
+    def _home_mse(self) -> Vector:
+        """Return the expected squared error per output on rows of the same groups.
+
+        With no more rows than features, the model's expectation on the source's own rows is close to zero, because the
+        weights fit them exactly. The error of generalised cross-validation replaces it.
+        """
+        if self.source.rows - self.centred <= self.belief.x.rank:
+            errors = left_out_rmse(self.belief)
+            if np.isfinite(errors).all():
+                return np.square(errors)
+        forecaster = self._plain_forecaster(self.source.without_outputs())
+        return np.array([forecaster.expected_square(*self.weights, k) for k in range(self.source.n_outputs)])
+
+    def _between_groups(self) -> Vector:
+        """Return the squared error, per output, by which new groups exceed the expectation of the model."""
+        if self.folds is None:
+            return np.zeros(self.source.n_outputs)
+        if self.folds.rmse is None:
+            warn(
+                "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
+                "of other groups with partial_fit, or leave groups out",
+                stacklevel=4,
+            )
+            return np.zeros(self.source.n_outputs)
+        return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse(), 0.0))
+
+    def row_factors(self, level: float, separation: Separation | None) -> Vector:
+        """Return the factor for distances from the predictions per output, for new groups too if there are groups."""
+        between = self._between_groups()
+        ratio2 = between / self._home_mse() if between.any() else between
+        return np.asarray(row_factor(level, separation) * np.sqrt(1.0 + ratio2))
+
+    def forecaster(self, target: Moments) -> Forecaster:
+        """Return the forecaster for a target, with the error on new groups and intervals from experience."""
+        return self._plain_forecaster(target, between_groups=self._between_groups(), calibrate=rmse_interval)
+
+    def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
+        spread = spread_about_source(self.source, target, self.centred)
+        units = units_of_features(self.source, spread, self.units, fit_intercept=self.centred, include_unseen=True)
+        prior, *others = self._priors(units, spread)
+        return Forecaster(self.source, target, prior, other_priors=others, fit_intercept=self.centred, **options)
+
+    def compute_per_row(
+        self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int
+    ) -> Matrix:
+        """Return the numbers that ``of`` computes from the distribution of each row's label: (numbers, n, K).
+
+        ``of`` is called for each block of rows and each output.
+        """
+        priors = self._priors(self.prior.units, None)
+        _, posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
+        result = np.empty((numbers, len(rows), self.source.n_outputs))
+        for start in range(0, len(rows), BLOCK_ROWS):
+            at = slice(start, start + BLOCK_ROWS)
+            centre, scaled = self.prior.predict(rows[at]), [prior.transform_rows(rows[at]) for prior in priors]
+            for k in range(result.shape[2]):
+                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
+        return result
+
+    def row_stds(self, rows: Matrix, mean: Matrix) -> Matrix:
+        """Return the standard deviations of the labels about predictions ``mean``, both of shape (n, K)."""
+        return np.asarray(self.compute_per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)[0])
+
+    def row_intervals(self, rows: Matrix, level: float) -> Matrix:
+        """Return the ends of intervals that contain the labels if the model holds: (2, n, K)."""
+        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+        return self.compute_per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+
+    def predict(self, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
+        """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
+
+        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them.
+        """
+        belief = ridge_belief(self.prior.transform_source(self.source), fit_intercept=self.centred)
+        coef, intercept = self.prior.weights(belief, belief.w_hat)
+        centred = self.prior.transform_rows(rows) - belief.x_mean
+        return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
+
+    def _priors(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
+        """Return the prior in the given units and in the other kinds of units, which intervals also use.
+
+        Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
+        depend on the units in which the features are given.
+        """
+        kinds: tuple[Units, ...] = () if self.units == "common" else ("target", "source")
+        candidates = [units]
+        for kind in kinds:
+            other = units_of_features(
+                self.source, target_spread, kind, fit_intercept=self.centred, include_unseen=target_spread is not None
+            )
+            if not any(np.array_equal(other, candidate) for candidate in candidates):
+                candidates.append(other)
+        return [replace(self.prior, units=candidate) for candidate in candidates]
+
+
+def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
+    """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
+    along = rows @ belief.x.V
+    largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
+    kappa = float(belief.evidence.kappa[output])
+    parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
+    if np.isfinite(kappa):
+        parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
+        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
+            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
+    return np.hstack(parts)
+
+
+@dataclass(frozen=True)
+class BaseRate:
+    """How often the actual error exceeded ``threshold`` times the error at home, among real shifts with one outcome.
+
+    Attributes
+    ----------
+    n_tasks : int
+        The number of real shifts (data sets) with this outcome.
+    n_exceeded : int
+        The number of those whose actual error exceeded ``threshold`` times the error at home. A data set that was
+        measured with several sets of features counts once, with the share of those that exceeded.
+    threshold : float
+    is_of_outcome : bool
+        Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
+    is_of_separation : bool
+        Whether these shifts had a similar separation; otherwise they had the same outcome and any separation.
+    """
+
+    n_tasks: int
+    n_exceeded: int
+    threshold: float = EXCESS
+    is_of_outcome: bool = True
+    is_of_separation: bool = True
+
+    @property
+    def rate(self) -> float:
+        """The share of tasks that exceeded the threshold; NaN without tasks."""
+        return self.n_exceeded / self.n_tasks if self.n_tasks else float("nan")
+
+
+def judge_outcome(
+    *, expected: float, home: float, separation: Separation, outside: float = 0.0, unseen: bool = False
+) -> Outcome:
+    """Return the outcome for a target without labels.
+
+    Parameters
+    ----------
+    expected : float
+        The expected RMSE on the target.
+    home : float
+        The expected RMSE on rows like those of the source (on new groups, if the rows have groups).
+    separation : Separation
+    outside : float
+        The share of the target's variation outside the span of the source (``Adaptation.outside_energy``).
+    unseen : bool
+        Whether the target has categories that the source does not have.
+
+    Returns
+    -------
+    {"unknown", "no-shift", "hurts", "unverified"}
+        "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot be
+        computed. "hurts" if the expected error exceeds 1.1 times the error at home, or 1.3 times if no shift was found.
+        "no-shift" if source and target rows cannot be distinguished. "unverified" otherwise: a shift was found, the
+        error is not expected to increase much, and only labels can verify that.
+
+    Examples
+    --------
+    >>> judge_outcome(expected=2.0, home=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
+    'hurts'
+    """
+    if unseen or not outside <= OUTSIDE_LIMIT or not (np.isfinite(expected) and np.isfinite(home)):
+        return "unknown"
+    if expected > HURTS_RATIO * home and (separation.found or expected > EXCESS * home):
+        return "hurts"
+    return "unverified" if separation.found else "no-shift"
+
+
+def separation_class(separation: Separation) -> str:
+    """Return the class of a separation: "none" or "matched" if no shift is found, else a range of AUCs: "0.5-0.95"."""
+    if not separation.found:
+        return "matched" if separation.matched else "none"
+    ends: list[float] = _experience()["auc_limits"]
+    return auc_classes(ends)[bisect_right(ends, separation.auc)]
+
+
+def auc_classes(ends: list[float]) -> list[str]:
+    """Return the names of the classes between given ends.
+
+    >>> auc_classes([0.7, 0.95])
+    ['0.5-0.7', '0.7-0.95', '0.95-1']
+    """
+    limits = [0.5, *ends, 1]
+    return [f"{low:g}-{high:g}" for low, high in pairwise(limits)]
+
+
+def rmse_factors(level: float, separation: Separation, kind: Kind = "linear") -> Interval:
+    """Return the factors by which the expected RMSE is multiplied for an interval of level 0.8 or 0.95."""
+    low, high = _experience()[kind]["rmse"][f"{level:g}"][separation_class(separation)]
+    return low, high
+
+
+def rmse_interval(
+    level: float, rmse: float, narrow: Interval, separation: Separation, kind: Kind = "linear"
+) -> Interval:
+    """Return the interval of the RMSE on a target.
+
+    If no shift is found and the rows are not matched, this is the interval ``narrow`` (of the model or of
+    cross-validation), stretched on the log scale by what random splits of real data need. Otherwise it is the expected
+    RMSE times ``rmse_factors``.
+    """
+    low, high = narrow
+    if separation_class(separation) != "none" or not (0.0 < low <= rmse <= high < np.inf):
+        factors = rmse_factors(level, separation, kind)
+        return (rmse * factors[0], rmse * factors[1])
+    down, up = _experience()[kind]["stretch"][f"{level:g}"]
+    return float(rmse * (low / rmse) ** down), float(rmse * (high / rmse) ** up)
+
+
+def row_factor(level: float, separation: Separation | None) -> float:
+    """Return the factor for the half-widths of row intervals of a level; ``None`` is a regressor without a target.
+
+    It is interpolated between the levels of the file, in normal quantiles.
+    """
+    rows: dict[str, dict[str, float]] = _experience()["linear"]["rows"]
+    name = "none" if separation is None else separation_class(separation)
+    levels = sorted(rows, key=float)
+    wanted, *known = (NormalDist().inv_cdf((1.0 + value) / 2.0) for value in (level, *map(float, levels)))
+    return float(np.interp(wanted, known, [rows[value][name] for value in levels]))
+
+
+def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:
+    """Return how often real shifts with an outcome, and with a similar separation, had an excessive error.
+
+    If no data set had this outcome with this separation, those with other separations are counted. If none had this
+    outcome at all, such as "unknown" for other regressors, those with this separation and any outcome are counted.
+    """
+    rates: dict[str, dict[str, list[int]]] = _experience()[kind]["base_rates"]
+    name, counts = separation_class(separation), rates.get(outcome, {})
+    if counts:
+        found = [counts[name]] if name in counts else list(counts.values())
+    else:
+        found = [of_outcome[name] for of_outcome in rates.values() if name in of_outcome]
+    return BaseRate(
+        sum(n for n, _ in found),
+        sum(k for _, k in found),
+        is_of_outcome=bool(counts),
+        is_of_separation=not counts or name in counts,
+    )
+
+
+@cache
+def _experience() -> dict[str, Any]:
+    return dict(json.loads(FILE.read_text(encoding="utf-8")))
