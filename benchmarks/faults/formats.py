@@ -192,8 +192,7 @@ def _read_features(path: Path) -> Any:
 
 def _open_input(path: Path) -> Any:
     """Read a file as ``spar summarize`` does, or as ``spar adapt`` does if it is a summary."""
-    from pyspar.tables.input_file import open_input
-
+    from pyspar.tables.reduce import open_input
     from pyspar.terminal import SILENT
 
     file = open_input(path, "source")

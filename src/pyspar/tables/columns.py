@@ -122,8 +122,7 @@ def check_features(names: Collection[str], features: Sequence[str], where: str) 
 
 def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
     """Return an InputError for a source without features, with the reasons."""
-    reasons = "; ".join(f"{column.column!r}: {column.reason}" for column in ignored[:6])
-    reasons = reasons or "the label is its only column"
+    reasons = "; ".join(f"{c.column!r}: {c.reason}" for c in ignored[:6]) or "the label is its only column"
     return InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
 
 
@@ -262,11 +261,8 @@ def infer_kind(column: pd.Series[Any]) -> Kind | str:
     types = pd.api.types
     if types.is_complex_dtype(column.dtype):
         return "contains complex numbers"
-    if (
-        types.is_bool_dtype(column.dtype)
-        or types.is_numeric_dtype(column.dtype)
-        or types.is_timedelta64_dtype(column.dtype)
-    ):
+    numeric = (types.is_bool_dtype, types.is_numeric_dtype, types.is_timedelta64_dtype)
+    if any(is_kind(column.dtype) for is_kind in numeric):
         return "numeric"
     if types.is_datetime64_any_dtype(column.dtype):
         return "date"
@@ -296,7 +292,8 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
     try:
         numbers = pd.to_numeric(column, errors="coerce")
     except OverflowError as error:  # pandas keeps integers of more than 308 digits as objects
-        raise value_error(column, column.map(_overflows).to_numpy(), "a number below 1e308", fix) from error
+        invalid = column.map(lambda value: isinstance(value, int) and abs(value) > 10**308).to_numpy()
+        raise value_error(column, invalid, "a number below 1e308", fix) from error
     invalid = (numbers.isna() & column.notna()).to_numpy()
     if invalid.any():
         cells = read_number_cells(column)
@@ -304,14 +301,6 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
             return np.asarray(cells.values)
         raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
-
-
-def _overflows(value: Any) -> bool:
-    try:
-        pd.to_numeric(pd.Series([value], dtype=object), errors="coerce")
-    except OverflowError:
-        return True
-    return False
 
 
 def is_single(column: pd.Series[Any]) -> bool:
