@@ -30,6 +30,7 @@ def test_damaged_files_are_refused_or_read_correctly(form):
         assert (form.has_checksum and "another" in row.outcome) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spar adapt -o .csv --save", "spar predict -o .csv", "pyspar.save of a model"])
 def test_a_killed_command_leaves_old_or_new_files(name):
     row = kills.kill_command(BY_NAME[name], 4)
@@ -57,6 +58,7 @@ def test_a_rename_before_its_fsync_is_detected(monkeypatch):
     assert disks.check_order().lost > 0
 
 
+@pytest.mark.slow
 def test_a_command_that_writes_in_place_is_detected(monkeypatch):
     def write_in_place(self):
         self.temporary = self.path

@@ -251,6 +251,7 @@ def test_a_method_that_fails_is_recorded_with_its_reason(tiny, monkeypatch):
     assert record["note"] == "ValueError: no memory"
 
 
+@pytest.mark.slow
 def test_a_second_run_makes_no_records_unless_again_is_set(tmp_path, monkeypatch):
     pytest.importorskip("rich")
     chosen, path = [t for t in tasks(maps=("raw",)) if t.shift.name == "diabetes"], tmp_path / "records.jsonl"
@@ -260,6 +261,7 @@ def test_a_second_run_makes_no_records_unless_again_is_set(tmp_path, monkeypatch
     assert [json.loads(line)["ratio"] for line in path.read_text().splitlines()] == [1.0]
 
 
+@pytest.mark.slow
 def test_a_method_that_exceeds_the_time_limit_is_stopped_and_recorded(tmp_path):
     chosen, path = [t for t in tasks(maps=("raw",)) if t.shift.name == "diabetes"], tmp_path / "records.jsonl"
     run(chosen, [REFERENCE], path, limit=0.0)

@@ -158,6 +158,7 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(files, source, ta
     assert (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.slow
 def test_the_process_adapts_in_a_terminal_without_arrows_and_writes_nothing_to_stderr(files, source, target, tmp_path):
     arguments = "adapt", *files(source, target), "--label", "price", "-o", tmp_path / "p.csv"
     done = process(*arguments, PYTHONIOENCODING="cp1252")
@@ -290,6 +291,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_single_long_operation_and_leaves_no_file(tables):
     (tables / "out").mkdir()
     arguments = ["adapt", "s.csv", "t.csv", "--label", "y", "-o", "out/p.csv", "--save", "out/m.skops"]

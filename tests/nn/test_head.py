@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from pyspar import InputError, SpARRegressor, SparWarning, progress
+from pyspar import InputError, SpARRegressor, SparWarning, terminal
 from pyspar.nn import AdaptedHead, adapt_head
 
 torch = pytest.importorskip("torch")
@@ -290,7 +290,7 @@ def test_progress_is_shown_on_a_terminal_after_a_delay(mlp, problem, monkeypatch
     monkeypatch.setenv("TERM", "xterm")
     for delay, shown in ((60.0, False), (-1.0, True)):
         monkeypatch.setattr(sys, "stderr", Terminal())
-        monkeypatch.setattr(progress, "DELAY", delay)
+        monkeypatch.setattr(terminal, "DELAY", delay)
         adapt_head(mlp(), problem.source, problem.target)
         assert ("target" in sys.stderr.getvalue()) == shown
         assert (sys.stderr.getvalue() != "") == shown

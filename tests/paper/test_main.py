@@ -112,6 +112,7 @@ def test_two_calls_at_the_same_time_both_end_with_the_files_of_one(mini, tmp_pat
         assert (shared / "alpha" / name).read_bytes() == (mini.out / "alpha" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_suites_run_without_the_packages_of_the_command_line(tmp_path):
     missing = ["rich", "typer", "pandas", "pyarrow", "matplotlib", "optuna", "dask"]
     code = (

@@ -360,6 +360,7 @@ except OSError:
 """
 
 
+@pytest.mark.slow
 def test_the_peak_memory_of_a_streamed_fit_does_not_grow_with_the_rows(rng, tmp_path):
     """One large row group is the hard case: without a bound, all its pages are loaded at once."""
     peaks, sizes = [], []

@@ -127,6 +127,7 @@ def test_a_missing_package_raises_with_the_install_command():
             attempt()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not any(FOLDER.glob("*.sh3f")), reason="needs the Debian package sweethome3d-furniture")
 def test_images_of_the_package_are_coloured_and_centred(monkeypatch):
     monkeypatch.setattr(chairs_recreated, "FOLDER", FOLDER)

@@ -36,6 +36,7 @@ def small(images, tmp_path, monkeypatch) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 @debian
 def test_the_real_data_set_has_60000_images_and_the_cache_returns_equal_arrays():
     built, cached = load("rcf-mnist"), load("rcf-mnist")

@@ -61,6 +61,7 @@ def test_the_suite_writes_records_tables_and_figures(mini):
     assert all(p.read_bytes()[:4] == b"\x89PNG" for p in result.files[3:])
 
 
+@pytest.mark.slow
 def test_recorded_experiments_are_not_measured_again_after_an_interruption(mini, tmp_path, monkeypatch):
     suite = read_suite("table1")
     reproduce(suite, type(mini)(out=tmp_path / "undisturbed", mini=True))

@@ -76,6 +76,7 @@ def test_each_run_reports_its_start_its_epochs_and_its_outcome(mini):
     assert len(lines) == 2 * len(run_lines) + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_second_call_reports_reused_runs(finished_run, jobs):
     run, _ = finished_run
@@ -119,6 +120,7 @@ def test_a_locked_run_is_postponed_and_then_waited_for(mini, short_lock_timeout)
     assert events[-1] == ("first", "done")
 
 
+@pytest.mark.slow
 def test_a_run_continues_when_the_process_that_holds_its_lock_dies(mini, short_lock_timeout, monkeypatch):
     pytest.importorskip("fcntl")
     spec = mini.specs(make_miniature(read_suite("alpha")))[0]

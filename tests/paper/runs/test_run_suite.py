@@ -66,6 +66,7 @@ def test_a_failed_run_is_recorded_and_tried_again_and_does_not_stop_the_others(m
     assert any(row[0] == "C-Mixup + SpAR" for row in again.sheets[0].rows)
 
 
+@pytest.mark.slow
 def test_dropped_features_are_computed_again_for_a_new_head_only(mini, monkeypatch):
     pytest.importorskip("torch")
     options = replace(mini, keep=False)
