@@ -1,6 +1,6 @@
 """Load the two files of a command: read, checked, and encoded with the preprocessing of the source.
 
-This module loads tables in memory; ``streamed`` reads files in batches.
+This module loads tables in memory; ``load_streamed`` reads files in batches.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from pyspar.tables.columns import (
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.inputs import DataAccount, Fit, Imputed, Inputs
 from pyspar.tables.label_file import add_labels
+from pyspar.tables.load_streamed import load_streamed
 from pyspar.tables.read import Table, check_formats, check_input, has_names, load_table
 from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of, write_predictions
-from pyspar.tables.streamed import open_files
 from pyspar.terminal import Progress
 
 
@@ -96,7 +96,7 @@ class _Source:
 def load_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Read and encode both files: in memory, or in batches if they are too large or are Moments."""
     if request.is_streamed:
-        return open_files(request, progress, method=method, output=output)
+        return load_streamed(request, progress, method=method, output=output)
     return load_tables(request, progress)
 
 

@@ -120,7 +120,9 @@ class StreamedTarget(MomentsTarget):
         return tuple(errors) if errors[0].n else None
 
 
-def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
+def load_streamed(
+    request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None
+) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = open_input(request.source, "source"), open_input(request.target, "target")
     label = _find_label(source, target, request.label)
