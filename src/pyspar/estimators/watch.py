@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
+from pyspar.core.belief import inverse
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.drift import TargetUnits
 from pyspar.core.forecast import Forecast
@@ -276,11 +277,11 @@ class RelationWatch:
         d = source.n_features
         root = source.root_about(None)[:, :d] / np.sqrt(source.weight)  # its square is the covariance
         spread, size = np.sqrt(np.square(root).sum(axis=0)), np.sqrt(np.square(root @ coef).sum(axis=0))
-        scale = _inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
+        scale = inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
         centre = source.mean[:d] @ coef + intercept
         self._units = [
             TargetUnits(source.mean[:d], scale, float(mean), float(factor))
-            for mean, factor in zip(centre, _inverse(size), strict=True)
+            for mean, factor in zip(centre, inverse(size), strict=True)
         ]
         self._rows: Matrix = np.empty((0, d))
         self._labels: Matrix = np.empty((0, coef.shape[1]))
@@ -324,7 +325,3 @@ class RelationWatch:
             residual = (self._labels - mean)[at, k]
             factors.append(log_bayes_factor(features, q, residual, error_root=roots[k][at]) if at.any() else 0.0)
         return float(np.logaddexp.reduce(factors) - np.log(len(factors)))
-
-
-def _inverse(values: Any) -> Any:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
