@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.drift import TargetUnits
 from pyspar.estimators.correction import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.groups import name_groups
@@ -20,8 +20,8 @@ from pyspar.sources import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
 Strategy = Literal["quantiles", "greedy"]
-Rows = NDArray[np.intp]
-Pick = Callable[[Rows, int], tuple[int, str]]
+Positions = NDArray[np.intp]
+Pick = Callable[[Positions, int], tuple[int, str]]
 """Chooses one of the candidates at a step, and returns it with the reason."""
 
 CANDIDATES = 5
@@ -40,7 +40,7 @@ class LabelChoice:
         The reason for each row.
     """
 
-    rows: Rows
+    rows: Positions
     reasons: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -142,7 +142,7 @@ def _quantile_pick(value: Vector, n: int, costs: Vector | None, rng: np.random.R
     rank = np.empty(len(value))
     rank[order] = (np.arange(len(value)) + 0.5) / len(value)
 
-    def pick(candidates: Rows, step: int) -> tuple[int, str]:
+    def pick(candidates: Positions, step: int) -> tuple[int, str]:
         distance = np.abs(rank[candidates] - (step + rng.random_sample()) / n)
         inside = np.abs(rank[candidates] - (step + 0.5) / n) <= 0.5 / n
         row = int(candidates[np.argmin(distance)])
@@ -169,7 +169,7 @@ def _greedy_pick(features: Matrix, value: Vector, costs: Vector, rng: np.random.
     total = float(np.square(root).sum())
     known = np.zeros((0, basis.shape[1]))
 
-    def pick(candidates: Rows, step: int) -> tuple[int, str]:
+    def pick(candidates: Positions, step: int) -> tuple[int, str]:
         nonlocal known
         times = rng.exponential(size=len(candidates)) * costs[candidates]
         candidates = candidates[np.argsort(times)[:CANDIDATES]]
@@ -184,7 +184,7 @@ def _greedy_pick(features: Matrix, value: Vector, costs: Vector, rng: np.random.
     return pick
 
 
-def _least_used(free: NDArray[np.bool_], codes: Rows, taken: Vector) -> Rows:
+def _least_used(free: Mask, codes: Positions, taken: Vector) -> Positions:
     """Return the free rows of the groups that have the fewest chosen rows."""
     rows = np.flatnonzero(free)
     used = taken[codes[rows]]
@@ -229,13 +229,13 @@ def _read_costs(cost: Any, m: int) -> Vector:
     return costs
 
 
-def _read_groups(groups: Any, m: int) -> Rows:
+def _read_groups(groups: Any, m: int) -> Positions:
     if groups is None:
         return np.zeros(m, dtype=np.intp)
     return np.asarray(np.unique(np.array(name_groups(groups, m)), return_inverse=True)[1])
 
 
-def _read_positions(rows: Any, m: int) -> Rows:
+def _read_positions(rows: Any, m: int) -> Positions:
     positions = np.asarray(rows if hasattr(rows, "shape") else [] if rows is None else rows)
     if positions.ndim != 1:
         raise ValueError(f"exclude must be a sequence of row positions, or a mask of {m} rows, got {rows!r}")

@@ -300,9 +300,7 @@ class RelationWatch:
     def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
         """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
         rows = read_dense_rows(self._estimator, Z)
-        labels, _ = read_labels(y, len(rows), "TargetWatch.update")
-        if labels.shape[1] != self._labels.shape[1]:
-            raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
+        labels, _ = read_labels(y, len(rows), "TargetWatch.update", outputs=self._labels.shape[1])
         known = np.isfinite(labels).any(axis=1)
         return rows[known], labels[known]
 

@@ -26,8 +26,9 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
-from pyspar.estimators.groups import check_groups, is_missing
+from pyspar.estimators.groups import check_groups
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
+from pyspar.estimators.validation import is_missing
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
