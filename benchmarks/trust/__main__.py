@@ -13,7 +13,7 @@ from benchmarks.trust.check import NO_SHIFT, apply, leave_sets_out, summarise
 from benchmarks.trust.learn import KINDS, learn
 from benchmarks.trust.measure import read, run, separate_again, write
 from benchmarks.trust.page import check_rows, factor_rows, rate_rows, write_tables
-from pyspar.estimators.forecasts import FILE
+from pyspar.estimators.calibrated_forecasts import FILE
 
 LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last", "new")
 COMMAND = "python -m benchmarks.trust"

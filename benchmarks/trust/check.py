@@ -18,7 +18,7 @@ from benchmarks.trust.learn import (
     separation_of,
     weights_by_set,
 )
-from pyspar.estimators.forecasts import EXCESS, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.shifts.records import Record
 from pyspar.core.separation import LEVEL, Separation
-from pyspar.estimators.forecasts import EXCESS, auc_classes, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
 
 AUC_LIMITS = [0.95]
 """The ends of the classes of separation. Chosen on the design parts; see docs/forecasts.md."""

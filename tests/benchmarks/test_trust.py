@@ -11,7 +11,7 @@ from benchmarks.trust.learn import QUANTILES, class_of, learn, safe_quantile, se
 from benchmarks.trust.measure import measure_linear, measure_other, read
 from benchmarks.trust.page import write_tables
 
-from pyspar.estimators.forecasts import FILE, rmse_interval, row_factor, separation_class
+from pyspar.estimators.calibrated_forecasts import FILE, rmse_interval, row_factor, separation_class
 
 
 @pytest.fixture(scope="module")

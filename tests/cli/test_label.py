@@ -83,7 +83,7 @@ def test_target_labels_only_score_by_default(spar, files, source, drifted, tmp_p
         assert spar("adapt", *files(source, table), *LABEL, "-o", outs[-1]).exit_code == 0
     np.testing.assert_array_equal(*map(np.load, outs))
     account = adapt_files(Request(*map(type(tmp_path), files(source, known)), "price"), use_target_labels=True)
-    assert account.correction.n_labels == account.scored.rows == 10
+    assert account.correction.n_labels == account.scored.model.n == 10
     assert account.correction.expected.rmse < account.correction.expected.rmse_uncorrected
     assert account.correction.p_value < 0.01
 

@@ -35,10 +35,10 @@ def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
 
 
 def test_every_row_is_equally_probable_by_quantiles():
-    value, rng, m, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 25, 1000
-    args = value, 5, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.ones(m)
-    rows = np.concatenate([label_choice._choose_quantiles(*args, rng, False).rows for _ in range(draws)])
-    np.testing.assert_allclose(np.bincount(rows, minlength=m) / draws, 5 / 25, atol=0.05)
+    Z, rng, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 1000
+    model = LinearRegression().fit(Z, Z[:, 0])
+    rows = np.concatenate([rows_to_label(model, Z, 5, random_state=rng).rows for _ in range(draws)])
+    np.testing.assert_allclose(np.bincount(rows, minlength=25) / draws, 5 / 25, atol=0.05)
 
 
 def test_equal_predictions_are_chosen_at_random_by_seed():
@@ -68,8 +68,8 @@ def test_greedy_takes_the_candidate_that_reduces_the_expected_error_most(monkeyp
 def choose_first(Z, value, costs, draws: int):
     """Return how often each row is chosen first by "greedy"."""
     rng, m = np.random.RandomState(0), len(Z)
-    args = Z, value[:, None], 1, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.asarray(costs)
-    return np.bincount([label_choice._choose_greedily(*args, rng).rows[0] for _ in range(draws)], minlength=m) / draws
+    picks = [label_choice._greedy_pick(Z, value, np.asarray(costs), rng)(np.arange(m), 0)[0] for _ in range(draws)]
+    return np.bincount(picks, minlength=m) / draws
 
 
 def test_candidates_are_random_rows_with_probabilities_inverse_to_their_costs(monkeypatch):

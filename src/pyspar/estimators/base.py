@@ -19,7 +19,7 @@ from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
-from pyspar.estimators.forecasts import SourceModel
+from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_several, extend_folds
 from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, fit_linear_correction
 from pyspar.estimators.validation import (

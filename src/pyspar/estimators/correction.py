@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.groups import is_missing
 from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
@@ -37,7 +36,7 @@ from pyspar.estimators.target_labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
+from pyspar.estimators.validation import check_boolean, check_level, clone_without, is_missing, read_dense_rows
 from pyspar.sources import refuse_unread_tables
 
 

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
-from pyspar.estimators.validation import Source, in_columns, read_rows
+from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
 from pyspar.sources import kind_of
 
 MAX_FOLDS = 10
@@ -117,20 +117,6 @@ def name_groups(groups: Any, n: int) -> list[str]:
         raise ValueError(f"groups must not be missing, got {labels[missing[0]]} in row {missing[0]}; name these groups")
     is_whole = [isinstance(label, (float, np.floating)) and float(label).is_integer() for label in labels]
     return [str(int(label) if whole else label) for label, whole in zip(labels, is_whole)]
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
-
-    An array or tensor is missing if all its entries are.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
-    (True, True, False, False)
-    """
-    is_equal: Any = value is not None and value == value
-    if hasattr(is_equal, "any"):
-        is_equal = bool(is_equal.any())
-    return not isinstance(is_equal, bool) or not is_equal
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

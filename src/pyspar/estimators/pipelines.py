@@ -167,10 +167,8 @@ class InnerRegressor:
         """Return values of the regressor in the units of the model's labels."""
         for transformer in reversed(self.transformers):
             values = np.asarray(values, dtype=np.float64)
-            flat = transformer.inverse_transform(
-                values.reshape(len(values), -1) if values.ndim > 1 else values[:, None]
-            )
-            values = np.asarray(flat).reshape(values.shape)
+            columns = values if values.ndim > 1 else values[:, None]
+            values = np.asarray(transformer.inverse_transform(columns)).reshape(values.shape)
         return values
 
     def from_labels(self, labels: Matrix) -> Matrix:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
-from pyspar.estimators.groups import is_missing
+from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
@@ -91,19 +90,17 @@ class LabelForecast(Forecast):
     n_labels: float = 0.0
 
 
-Mask = NDArray[np.bool_]
-
 ENOUGH_LABELS = 10
 """With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 
 
-def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix, int]:
+def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Matrix, int]:
     """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
 
     ``y`` is an array with one entry per row, or a mapping from row positions to labels. ``name`` is that of the
-    argument in messages.
+    argument in messages. ``outputs`` is the required number of columns.
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
@@ -131,7 +128,10 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix,
         )
     if np.isinf(labels).any():
         raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
-    return labels.reshape(rows, -1), y.ndim
+    labels = labels.reshape(rows, -1)
+    if outputs is not None and labels.shape[1] != outputs:
+        raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
+    return labels, y.ndim
 
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
@@ -361,9 +361,7 @@ def fit_linear_correction(
 ) -> tuple[LinearCorrection, list[TargetDrift]]:
     """Fit the drift of an adapted estimator with given weights to target rows of which some labels are known."""
     coef, intercept = weights
-    labels, _ = read_labels(y, len(rows), type(estimator).__name__)
-    if labels.shape[1] != coef.shape[1]:
-        raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
+    labels, _ = read_labels(y, len(rows), type(estimator).__name__, outputs=coef.shape[1])
     counts = check_counts(sample_weight, len(rows))
     prediction = rows @ coef + intercept
     drifts, reports, _ = fit_outputs(rows, prediction, labels, counts, *estimator._model.predict(rows))

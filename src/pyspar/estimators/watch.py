@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
+from pyspar.core.belief import inverse
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.drift import TargetUnits
 from pyspar.core.forecast import Forecast
@@ -276,11 +277,11 @@ class RelationWatch:
         d = source.n_features
         root = source.root_about(None)[:, :d] / np.sqrt(source.weight)  # its square is the covariance
         spread, size = np.sqrt(np.square(root).sum(axis=0)), np.sqrt(np.square(root @ coef).sum(axis=0))
-        scale = _inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
+        scale = inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
         centre = source.mean[:d] @ coef + intercept
         self._units = [
             TargetUnits(source.mean[:d], scale, float(mean), float(factor))
-            for mean, factor in zip(centre, _inverse(size), strict=True)
+            for mean, factor in zip(centre, inverse(size), strict=True)
         ]
         self._rows: Matrix = np.empty((0, d))
         self._labels: Matrix = np.empty((0, coef.shape[1]))
@@ -299,9 +300,7 @@ class RelationWatch:
     def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
         """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
         rows = read_dense_rows(self._estimator, Z)
-        labels, _ = read_labels(y, len(rows), "TargetWatch.update")
-        if labels.shape[1] != self._labels.shape[1]:
-            raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
+        labels, _ = read_labels(y, len(rows), "TargetWatch.update", outputs=self._labels.shape[1])
         known = np.isfinite(labels).any(axis=1)
         return rows[known], labels[known]
 
@@ -324,7 +323,3 @@ class RelationWatch:
             residual = (self._labels - mean)[at, k]
             factors.append(log_bayes_factor(features, q, residual, error_root=roots[k][at]) if at.any() else 0.0)
         return float(np.logaddexp.reduce(factors) - np.log(len(factors)))
-
-
-def _inverse(values: Any) -> Any:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)

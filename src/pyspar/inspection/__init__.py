@@ -161,8 +161,7 @@ def build_inspection(
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
-    centre = estimator._fitted_prior.coef if isinstance(estimator, BayesSpARRegressor) else 0.0
-    posterior_mean = (on_target.best()[0] - centre) * comparison.units[:, None]
+    posterior_mean = comparison.prior.correction(on_target.best()[0])
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison, columns)

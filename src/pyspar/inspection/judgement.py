@@ -13,7 +13,7 @@ from typing import Literal
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
-from pyspar.estimators.forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.wording import format_interval, format_number, format_percent

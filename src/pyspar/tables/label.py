@@ -13,7 +13,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.sources.files.header import check_column, describe_file
 from pyspar.tables.columns import as_numbers, check_features
 from pyspar.tables.inputs import DataAccount
 from pyspar.tables.label_file import add_labels, write_rows_to_label
@@ -126,10 +126,7 @@ def _read_costs(table: Any, name: str | None, path: Path) -> Any:
     """Return the cost of a label of each row, NaN where it is missing, or None without a column."""
     if name is None:
         return None
-    if name not in table.columns:
-        raise InputError(
-            f"{describe_file('target', path)}: no --cost column {name!r}; {suggest_column(name, table.columns)}"
-        )
+    check_column(name, "--cost", table.columns, describe_file("target", path))
     costs = as_numbers(table[name]).astype(np.float64)
     if (costs <= 0.0).any() or not np.isfinite(costs).any():
         raise InputError(f"{describe_file('target', path, name)}: costs must be above 0; leave out rows by empty costs")

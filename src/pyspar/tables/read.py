@@ -280,21 +280,16 @@ def convert_text_columns(
     typed, delimited = not has_header(path), has_header(path) and suffix_of(path) != ".xlsx"
     prefer_comma = delimited and separator_of(path) == ";"
     types = pd.api.types
+    columns = {name: table[name] for name in table.columns if name not in skip}
     formats = {
         name: PLAIN for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()
     }
-    floats = [name for name in table.columns if name not in skip and types.is_float_dtype(table[name].dtype)]
+    floats = [name for name, column in columns.items() if types.is_float_dtype(column.dtype)]
     formats |= _find_decimal_points(table[floats], path) if delimited else {}
-    converted: dict[str, TextColumn] = {}
-    for name in table.columns:
-        column = table[name]
-        if name in skip or not _has_text(column) or (typed and _is_code(column)):
-            continue
-        cells = read_number_cells(column, prefer_comma=prefer_comma)
-        if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
-            converted[name], formats[name] = cells, cells.style
-        elif date_format(column) is None and (dates := read_mostly_dates(column)) is not None:
-            converted[name] = TextColumn(dates[0], tuple((int(row), str(column.iloc[row])) for row in dates[1]))
+    text = [column for column in columns.values() if _has_text(column) and not (typed and _is_code(column))]
+    read = {str(column.name): _read_text_column(column, prefer_comma) for column in text}
+    converted = {name: cells for name, cells in read.items() if cells is not None}
+    formats |= {name: cells.style for name, cells in converted.items() if cells.style is not None}
     marks = {style.decimal_comma for style in formats.values() if style.proof}
     for name, style in list(formats.items()):
         source = (expected or {}).get(name, PLAIN)
@@ -307,6 +302,16 @@ def convert_text_columns(
     for name, cells in converted.items():
         table[name] = cells.values
     return table, converted, formats
+
+
+def _read_text_column(column: pd.Series[Any], prefer_comma: bool) -> TextColumn | None:
+    """Return a text column of mostly numbers or dates as such, otherwise None."""
+    cells = read_number_cells(column, prefer_comma=prefer_comma)
+    if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
+        return cells
+    if date_format(column) is not None or (dates := read_mostly_dates(column)) is None:
+        return None
+    return TextColumn(dates[0], tuple((int(row), str(column.iloc[row])) for row in dates[1]))
 
 
 def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberFormat]:

@@ -131,6 +131,13 @@ def suggest_column(name: str, names: Iterable[str]) -> str:
     return suggest_name(name, names, cutoff=_MIN_SIMILARITY) or f"the columns are {list_some(names, 12)}"
 
 
+def check_column(name: str | None, option: str, names: Iterable[str], where: str) -> None:
+    """Raise InputError if the column that an option names does not exist. None is the option left out."""
+    names = list(names)
+    if name is not None and name not in names:
+        raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, names)}")
+
+
 def suggest_drop(names: Sequence[str]) -> str:
     """Return the options of the command line that ignore some columns.
 
