@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 
 INTRO = """# Speed
 
-A ratio is the median time of one task divided by that of another. Both tasks ran alternately, in one run on one machine.
+A ratio is the median time of one task divided by that of another. The tasks ran alternately, in one run on one machine.
 The line below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from
 the records in `benchmarks/results`. `make bench` creates the records, except those of other libraries (`make peers`)
 and of the GPU (`python -m benchmarks.gpu`).

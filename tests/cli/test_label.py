@@ -128,7 +128,7 @@ def test_labels_of_other_rows_than_those_named_are_refused(spar, refused, unlabe
     rows = rows.assign(price=1.0)
     rows.loc[3, "row"] = next(row for row in range(80) if row not in set(rows["row"]))
     rows.to_csv(path, index=False)
-    assert "other values" in refused(*options)
+    assert "row 1 of the target" in refused(*options)
 
 
 def test_predict_reads_numbers_as_adapt_does(spar, source, target, tmp_path):

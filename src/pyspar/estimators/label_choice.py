@@ -143,7 +143,7 @@ def _choose_quantiles(
             row = near[np.lexsort((distance[inside], costs[near]))[0]]
         else:
             row = candidates[np.argmin(distance)]
-        reason = f"prediction {format_number(value[row])}, at quantile {rank[row]:.0%} of the target"
+        reason = f"prediction {format_number(value[row])}, at the {rank[row]:.0%} quantile of the target"
         if has_costs:
             reason += f"; cost {format_number(costs[row])}"
         chosen.append(int(row))
@@ -183,7 +183,7 @@ def _choose_greedily(
         row = int(candidates[best])
         known = np.vstack([known, gain[best] / np.sqrt(1.0 + variance[best])])
         chosen.append(row)
-        reasons.append(f"reduces the expected squared drift by {reduction[best] / total:.0%} of its size before labels")
+        reasons.append(f"reduces the expected squared drift by {reduction[best] / total:.0%}, relative to no labels")
         free[row] = False
         taken[codes[row]] += 1
     return LabelChoice(np.array(chosen), tuple(reasons))
