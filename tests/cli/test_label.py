@@ -126,9 +126,10 @@ def test_labels_of_other_rows_than_those_named_are_refused(spar, refused, unlabe
     options = (*unlabelled, "--id", "home", "--labels", str(path), "--use-target-labels")
     assert "all 10 labels are empty" in refused(*options)
     rows = rows.assign(price=1.0)
-    rows.loc[3, "row"] = next(row for row in range(80) if row not in set(rows["row"]))
+    other = next(row for row in range(80) if row not in set(rows["row"]))
+    rows.loc[3, "row"] = other
     rows.to_csv(path, index=False)
-    assert "other values" in refused(*options)
+    assert f"row {other} of the target" in refused(*options)
 
 
 def test_predict_reads_numbers_as_adapt_does(spar, source, target, tmp_path):

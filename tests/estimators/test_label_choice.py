@@ -154,3 +154,14 @@ def test_a_missing_group_is_refused(target):
     model, Z = target
     with pytest.raises(ValueError, match="row 1"):
         rows_to_label(model, Z, 3, groups=pd.Series(["a", pd.NA] * (len(Z) // 2), dtype=object))
+
+
+def test_allowed_rows_are_equally_probable_if_others_are_excluded():
+    Z = np.arange(40.0)[:, None]
+    model, exclude, count = LinearRegression().fit(Z, Z[:, 0]), np.arange(0, 40, 2), np.zeros(40)
+    for seed in range(400):
+        count[rows_to_label(model, Z, n=4, exclude=exclude, random_state=seed).rows] += 1
+    assert not count[exclude].any()
+    # Each of 20 rows is chosen with probability 0.2: about 80 of 400, with a standard deviation of 8.
+    assert count[1::2].min() > 48
+    assert count[1::2].max() < 112

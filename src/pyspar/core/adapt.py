@@ -98,7 +98,7 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     array([False,  True,  True])
     """
     if k < 0:
-        raise ValueError(f"k must be a number of directions of at least 0. Got {k} instead.")
+        raise ValueError(f"k must be at least 0, got {k}")
     order = np.argsort(-(terms.lam[:, None] * terms.std), axis=0, kind="stable")
     removed = np.zeros(terms.mean.shape, dtype=bool)
     np.put_along_axis(removed, order[:k], True, axis=0)
@@ -262,8 +262,8 @@ class Adaptation:
         before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
-            f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} from the removal, "
-            "the two parts add in quadrature)"
+            f"is {before:.4g} before adapting; after adapting it has two parts, {kept:.4g} from noise and 0 to "
+            f"{most:.4g} from removed directions, which add in quadrature)"
         )
 
 

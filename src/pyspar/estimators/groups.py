@@ -89,7 +89,7 @@ class UngroupedBatches:
         for number, batch in enumerate(self._batches):
             has_groups = isinstance(batch, (tuple, list)) and len(batch) == 4
             if number and has_groups != (self.folds is not None):
-                raise ValueError(f"pass groups in all batches or in none, got another kind in batch {number}")
+                raise ValueError(f"pass groups in all batches or in none; batch {number} differs from the first batch")
             if has_groups:
                 self.folds = extend_folds(self.folds, self._estimator, *batch)
                 batch = batch[:2] if batch[2] is None else batch[:3]

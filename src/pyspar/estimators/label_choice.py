@@ -122,7 +122,7 @@ def rows_to_label(
     if strategy == "greedy":
         pick = _greedy_pick(compute_features(fit_features(features, model, [Z]), Z), value, costs, rng)
     else:
-        pick = _quantile_pick(value, int(n), None if cost is None else costs, rng)
+        pick = _quantile_pick(value, allowed.copy(), int(n), None if cost is None else costs, rng)
     chosen: list[int] = []
     reasons: list[str] = []
     taken = np.zeros(codes.max() + 1)
@@ -135,22 +135,24 @@ def rows_to_label(
     return LabelChoice(np.array(chosen), tuple(reasons))
 
 
-def _quantile_pick(value: Vector, n: int, costs: Vector | None, rng: np.random.RandomState) -> Pick:
-    """Return a function that takes a random row between two quantiles of the prediction, or the cheapest one."""
+def _quantile_pick(value: Vector, allowed: Mask, n: int, costs: Vector | None, rng: np.random.RandomState) -> Pick:
+    """Return a function that takes a random row between two quantiles of the allowed rows, or the cheapest one."""
     shuffled = rng.permutation(len(value))
     order = shuffled[np.argsort(value[shuffled], kind="stable")]
     rank = np.empty(len(value))
     rank[order] = (np.arange(len(value)) + 0.5) / len(value)
+    place, free = np.full(len(value), np.nan), order[allowed[order]]
+    place[free] = (np.arange(len(free)) + 0.5) / len(free)
 
     def pick(candidates: Positions, step: int) -> tuple[int, str]:
-        distance = np.abs(rank[candidates] - (step + rng.random_sample()) / n)
-        inside = np.abs(rank[candidates] - (step + 0.5) / n) <= 0.5 / n
+        distance = np.abs(place[candidates] - (step + rng.random_sample()) / n)
+        inside = np.abs(place[candidates] - (step + 0.5) / n) <= 0.5 / n
         row = int(candidates[np.argmin(distance)])
         if costs is not None and inside.any():
             near = candidates[inside]
             row = int(near[np.lexsort((distance[inside], costs[near]))[0]])
         price = "" if costs is None else f"; cost {format_number(costs[row])}"
-        return row, f"prediction {format_number(value[row])}, at quantile {rank[row]:.0%} of the target{price}"
+        return row, f"prediction {format_number(value[row])}, at the {rank[row]:.0%} quantile of the target{price}"
 
     return pick
 
@@ -179,7 +181,7 @@ def _greedy_pick(features: Matrix, value: Vector, costs: Vector, rng: np.random.
         best = int(np.argmax(reduction / costs[candidates]))
         known = np.vstack([known, gain[best] / np.sqrt(1.0 + variance[best])])
         share = reduction[best] / total
-        return int(candidates[best]), f"reduces the expected squared drift by {share:.0%} of its size before labels"
+        return int(candidates[best]), f"reduces the expected squared drift by {share:.0%}, relative to no labels"
 
     return pick
 

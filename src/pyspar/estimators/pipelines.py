@@ -281,9 +281,9 @@ def _warn_of_searches(layers: list[Any]) -> None:
                 useless.append(full_name)
         if useless:
             warn(
-                f"the search over {list_some(useless)} compared fits before adapting, in which these values score "
-                "alike; the chosen value is arbitrary. No search on the source can choose it: set it before the "
-                "search, and compare adapted regressors with labels of target rows.",
+                f"the search over {list_some(useless)} compared fits before adapting, where all values have the same "
+                "score, so the chosen value is arbitrary; set it before the search, or compare adapted regressors on "
+                "labelled target rows",
                 stacklevel=3,
             )
 

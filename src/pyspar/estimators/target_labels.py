@@ -226,8 +226,8 @@ def _fit_output(
         )
     if n < len(features) and np.ptp(labels[known]) == 0.0:
         warn(
-            f"all {n} labels are {labels[known][0]:g}; the correction reduces the predictions to this value as far as "
-            "the labels support it. Check whether it stands for a missing label.",
+            f"all {n} labels are {labels[known][0]:g}; the correction moves the predictions towards this value; "
+            "check whether it stands for a missing label",
             stacklevel=5,
         )
     drift = fit_drift(

@@ -170,7 +170,7 @@ class TargetWatch:
             pairs = zip(self._limits, homes)
             texts = [f"{format_number(low)} < {format_number(home)}" for low, home in pairs if low < home]
             warn(
-                f"the limit is below the error at home ({', '.join(texts)}), so that rows without a shift exceed it; "
+                f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
                 "choose a limit above home_rmse()",
                 stacklevel=2,
             )

@@ -246,8 +246,8 @@ class Judgement:
         if self.outcome == "no-shift" and self.separation.matched:
             return (
                 "No covariate shift was found, but the source and target rows are matched: their means differ less "
-                "than those of two random samples, as in a balanced experiment. This says nothing about a change of "
-                f"the relation between features and label; the expected RMSE is {expected} ({home})."
+                "than those of two random samples, as in a balanced experiment. This carries no information about a "
+                f"change of the relation between features and label; the expected RMSE is {expected} ({home})."
             )
         if self.outcome == "no-shift":
             found = "No covariate shift was found between the source and target rows"

@@ -106,7 +106,7 @@ def _load_for_model(request: Request) -> _Candidates:
     options = {"--drop": request.drop, "--category": request.categories, "--drop-unlabelled": request.drop_unlabelled}
     for option, value in {**options, "--features": request.features != "all"}.items():
         if value:
-            raise InputError(f"{option} is not available with a saved model, whose columns are chosen already")
+            raise InputError(f"{option} is not available with a saved model, which already defines its columns")
     model = load(request.source)
     label = request.label or find_label_of(model)
     if label is None:
@@ -129,5 +129,7 @@ def _read_costs(table: Any, name: str | None, path: Path) -> Any:
     check_column(name, "--cost", table.columns, describe_file("target", path))
     costs = as_numbers(table[name]).astype(np.float64)
     if (costs <= 0.0).any() or not np.isfinite(costs).any():
-        raise InputError(f"{describe_file('target', path, name)}: costs must be above 0; leave out rows by empty costs")
+        raise InputError(
+            f"{describe_file('target', path, name)}: costs must be above 0; leave a cost empty to exclude its row"
+        )
     return costs

@@ -369,15 +369,15 @@ def check_formats(
         fix += _suggest_ignoring(name, role, label)
         if ours.percent != theirs.percent:
             place = f"the {role}" if theirs.percent else "the source"
-            raise InputError(f"{where}: percent signs only in {place}; {fix}")
+            raise InputError(f"{where}: only {place} has percent signs; {fix}")
         if ours.currency and theirs.currency and ours.currency != theirs.currency:
-            raise InputError(f"{where}: the currency is {theirs.currency}, in the source {ours.currency}; {fix}")
+            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
         has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
         are_guesses = ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
         if are_guesses or (ours.decimal_comma != theirs.decimal_comma and has_guess):
             raise InputError(
-                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so that one of them may "
-                f"be read a thousand times too large or too small; {fix}"
+                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
+                f"be wrong by a factor of 1,000; {fix}"
             )
 
 

@@ -145,7 +145,7 @@ def describe_empty_folders(request: WatchRequest) -> str:
     kinds = f"no files to read in {list_some(list(map(str, request.paths)))} ({', '.join(INPUT_SUFFIXES)})"
     if request.once:
         return kinds
-    return f"{kinds}; waiting, and looking again every {request.seconds:g} seconds; stop with Ctrl-C"
+    return f"{kinds}; checking again every {request.seconds:g} seconds; stop with Ctrl-C"
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:

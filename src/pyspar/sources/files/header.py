@@ -48,7 +48,7 @@ def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
         raise InputError(f"{kind} not found: {str(path)!r}; check the path")
     suffix = suffix_of(path)
     if suffix not in suffixes and suffix in _SPREADSHEETS:
-        raise InputError(f"{where}: {suffix} cannot be read here; save the sheet as CSV")
+        raise InputError(f"{where}: {suffix} files are not supported here; save the sheet as CSV")
     if suffix not in suffixes:
         raise InputError(
             f"{where}: unsupported suffix {suffix or 'none'!r}; the supported suffixes are {', '.join(suffixes)}"
