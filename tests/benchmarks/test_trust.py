@@ -88,7 +88,7 @@ def test_tables_replace_only_their_own_place(tmp_path, monkeypatch):
 
 
 def test_alternatives_are_evaluated_by_their_own_classes(records):
-    own = [r for r in records[::30] if r["part"] in LEARNT_FROM]
+    own = [r for r in records[::12] if r["part"] in LEARNT_FROM]
     for name, share in (("level 10 %", 0.1), ("level 1 %", 0.01)):
         classes = [class_of(r) for r in VARIANTS[name].classify(own)]
         assert [label in ("none", "matched") for label in classes] == [r["p_value"] > share for r in own]
