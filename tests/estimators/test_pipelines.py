@@ -1,5 +1,7 @@
 """Adapting and forecasting through a pipeline equals transforming and calling the last step separately."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -294,8 +296,15 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
     target = source.replace({"kind": {"flat": "farm"}})
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
     model = make_pipeline(encoder, BayesSpARRegressor()).fit(source, source["area"] + rng.normal(size=60))
-    for call in (expected_rmse, predict_interval):
+    fixed, watch = TargetCorrection(model).fit(target, {i: float(i) for i in range(9)}), TargetWatch(model)
+    for call in (
+        partial(expected_rmse, model),
+        partial(predict_interval, model),
+        fixed.expected_rmse,
+        fixed.predict_interval,
+        watch.update,
+    ):
         with pytest.warns(SparWarning, match=r"30 of 60 .*kind 'farm'") as warned:
-            call(model, target)
-        assert warned[0].filename == __file__
-        call(model, source)  # a warning would be an error
+            call(target)
+        assert [warning.filename for warning in warned] == [__file__]
+        call(source)  # a warning would be an error

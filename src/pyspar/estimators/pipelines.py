@@ -116,7 +116,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
-    _warn_of_unseen(part, Z)
+    warn_of_unseen(part, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
@@ -146,7 +146,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     """
     check_level(level)
     part = find_regressor(model, Z)
-    _warn_of_unseen(part, Z)
+    warn_of_unseen(part, Z)
     ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -261,7 +261,7 @@ def _best_of(search: BaseSearchCV) -> Any:
     return search.best_estimator_
 
 
-def _warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
+def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
     """Warn about target rows with categories that the preprocessing did not see."""
     if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
         warn(text, stacklevel=3)
