@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
-from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
+from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
 from pyspar.estimators.groups import is_missing
@@ -274,8 +274,9 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         return known
     row = int(rows[outlier])
     warn(
-        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
-        "than all others together. Check the label.",
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far from "
+        f"those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the expected "
+        "error is too low.",
         stacklevel=6,
     )
     left = known.copy()
