@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,32 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix,
     if np.isinf(labels).any():
         raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
     return labels.reshape(rows, -1), y.ndim
+
+
+def check_index(Z: Any, y: Any) -> None:
+    """Raise ValueError if rows and labels have a pandas index and disagree. Warn if keys of y may be index labels.
+
+    The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
+    """
+    index, own = (getattr(data, "index", None) for data in (Z, y))
+    if type(index).__module__.partition(".")[0] != "pandas":
+        return
+    count = import_module("pandas").RangeIndex
+    if isinstance(y, Mapping) and y and not index.equals(count(len(index))) and set(y) <= set(index):
+        warn(
+            "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
+            "pass pd.Series(y).reindex(Z.index).",
+            stacklevel=3,
+        )
+    if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
+        return
+    if set(index) != set(own) and any(labels.equals(count(len(labels))) for labels in (index, own)):
+        return
+    difference = next((f"row {i}: {a!r} and {b!r}" for i, (a, b) in enumerate(zip(index, own)) if a != b), "lengths")
+    raise ValueError(
+        f"Z and y must have the same index, got different ones ({difference}); pass y.reindex(Z.index) to match them "
+        "by index, or y.to_numpy() if they have the same order"
+    )
 
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
@@ -274,9 +301,9 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         return known
     row = int(rows[outlier])
     warn(
-        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far from "
-        f"those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the expected "
-        "error is too low.",
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far "
+        f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
+        "expected error is too low.",
         stacklevel=6,
     )
     left = known.copy()

@@ -30,7 +30,7 @@ from pyspar.core.moments import Moments
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.pipelines import find_regressor, list_layers, refuse_corrected, replace_regressor
-from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
+from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
@@ -184,6 +184,7 @@ class TargetWatch:
         ``y`` are labels of the batch, with NaN where unknown, if there are any. They measure the error and test the
         relation, without the weights. They do not change the regressor.
         """
+        check_index(Z, y)
         estimator, Z, relation = self._estimator, find_regressor(self.model, Z).Z, self._relation
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
