@@ -98,6 +98,11 @@ def inspect(
     >>> inspection.outcome, inspection.outputs[0].recommended
     ('no-shift', 'Bayes-SpAR')
     """
+    if hasattr(estimator, "named_modules") and not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be a regressor with predict, got the network {type(estimator).__name__}; "
+            "adapt_head(...).expected_rmse() forecasts the error of a network"
+        )
     check_index(Z, y)
     if source is not None:
         if weights is not None or sample_weight is not None:
