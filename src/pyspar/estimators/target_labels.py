@@ -140,7 +140,8 @@ def check_index(Z: Any, y: Any) -> None:
 
     The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
     """
-    index, own = (getattr(data, "index", None) for data in (Z, y))
+    index: Any = getattr(Z, "index", None)
+    own: Any = getattr(y, "index", None)
     if type(index).__module__.partition(".")[0] != "pandas":
         return
     count = import_module("pandas").RangeIndex
