@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspar.estimators.forecasts import EXCESS, HURTS_RATIO, judge_outcome
-
 from benchmarks.shifts.records import Record
 from benchmarks.trust.check import leave_sets_out, summarise
 from benchmarks.trust.learn import AUC_LIMITS, KINDS, separation_of
 from benchmarks.trust.page import Table
 from pyspar.core.separation import LEVEL
+from pyspar.estimators.calibrated_forecasts import EXCESS, HURTS_RATIO, judge_outcome
 
 PART = "new"
 """The scores of this part are also listed alone: the check of an earlier version on it failed."""

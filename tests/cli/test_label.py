@@ -35,12 +35,29 @@ def test_a_saved_model_chooses_the_same_rows_as_its_source(spar, unlabelled, tmp
         assert result.exit_code == 0, result.output
     assert paths[0].read_text() == paths[1].read_text()
 
+    assert "TargetCorrection" in result.output
+    assert "source file" in result.output
+
     without_name = spar("label", model, unlabelled[1], "--labels", paths[1], "--json")  # the model stores its label
     assert without_name.exit_code == 2
     assert "'price'" in without_name.stderr
     refused = spar("label", model, unlabelled[1], "--drop", "area")
     assert refused.exit_code == 2
     assert "--drop" in refused.stderr
+
+
+def test_a_model_without_its_source_is_corrected_in_python(spar, unlabelled, drifted, tmp_path):
+    path, to_label, out = tmp_path / "m.skops", tmp_path / "to_label.csv", tmp_path / "p.csv"
+    assert spar("adapt", *unlabelled, *LABEL, "--id", "home", "--save", path).exit_code == 0
+    assert spar("label", path, unlabelled[1], "--rows", 12, "-o", to_label).exit_code == 0
+    rows = pd.read_csv(to_label)["row"]
+    labels = dict(zip(rows, drifted["price"].iloc[rows]))
+    model = pyspar.load(path)
+    target = pd.read_csv(unlabelled[1])[model.feature_names_in_]
+    pyspar.save(pyspar.TargetCorrection(model).fit(target, labels), path)
+    assert spar("predict", path, unlabelled[1], "-o", out).exit_code == 0
+    errors = [np.square(p - drifted["price"]).mean() for p in (model.predict(target), pd.read_csv(out)["prediction"])]
+    assert errors[1] < 0.5 * errors[0]
 
 
 def test_labels_of_chosen_rows_correct_the_predictions(spar, unlabelled, drifted, tmp_path):

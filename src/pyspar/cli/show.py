@@ -132,7 +132,7 @@ def print_inspect(account: InspectAccount) -> None:
 
 
 def print_label(account: LabelAccount) -> None:
-    """Print the rows to label, the most useful first."""
+    """Print the rows to label, and what to do with them."""
     lines = Lines()
     known = f"; {account.n_known:,} have a label already" if account.n_known else ""
     source = "" if account.data is None else f"{account.data.n_source:,} source, "
@@ -147,10 +147,10 @@ def print_label(account: LabelAccount) -> None:
     else:
         rows = _count_noun(len(account.choice), "row")
         lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
-        lines.add(
-            "next step",
-            f"fill in {account.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",
-        )
+        run = f"run spar adapt with --labels {account.output} --use-target-labels"
+        if account.data is None:
+            run += ", which needs the source file; without it, use pyspar.TargetCorrection(model) in Python"
+        lines.add("next step", f"fill in {account.label!r}, and {run}")
     lines.show()
 
 

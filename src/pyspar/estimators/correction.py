@@ -32,6 +32,7 @@ from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
     check_counts,
+    check_index,
     fit_outputs,
     forecast_error,
     read_labels,
@@ -119,6 +120,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             Target rows, as for the model's ``predict``.
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``.
+            Labels are matched to rows by position. If Z and y have a pandas index, it must be the same.
         sample_weight : array of shape (m,), optional
             Counts of rows: a weight of 2 is the same as two copies of the row. The result depends on their sum, so
             weights of which only the ratios matter, such as inverse probabilities, must be divided by their mean.
@@ -130,6 +132,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self
         """
         check_model(self.model)
+        check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         Z = new._read(Z, reset=True)
         labels, y_ndim = read_labels(y, len(Z), type(self).__name__)

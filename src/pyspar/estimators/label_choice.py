@@ -1,4 +1,4 @@
-"""Choose the rows of a target to label first."""
+"""Choose the rows of a target to label."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
-    """Rows to label, the most useful first.
+    """Rows to label, in an order whose first rows are also a choice of fewer rows.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def rows_to_label(
     features: Any = None,
     random_state: Any = 0,
 ) -> LabelChoice:
-    """Choose target rows whose labels improve :class:`pyspar.TargetCorrection` most.
+    """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ def rows_to_label(
     Returns
     -------
     LabelChoice
-        The positions of the rows, the most useful first, with reasons. The first rows alone are also a good choice.
+        The positions of the rows, with reasons. With "quantiles" the first row is in the middle interval, the next two
+        in the middles of both halves, and so on, so that the first rows alone also cover the range of the predictions.
+        With "greedy" the rows are in the order of the choice.
 
     Examples
     --------

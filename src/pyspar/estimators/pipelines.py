@@ -34,6 +34,7 @@ MAX_TRANSFORMED_ROWS = 2000
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(7)
 """Gauss quadrature for a normal variable."""
 _CONTAINERS = (Pipeline, TransformedTargetRegressor, BaseSearchCV)
+_CORRECT_INSTEAD = "correct any fitted regressor by a few target labels with TargetCorrection(model).fit(Z, y)"
 _EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "source"}}
 """Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
@@ -67,13 +68,16 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """
     if not isinstance(pipe, _CONTAINERS):
         fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
+        if not fix and hasattr(pipe, "predict"):
+            fix = f", which cannot be adapted; {_CORRECT_INSTEAD}"
         raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}{fix}")
     layers = list_layers(pipe)
     if not hasattr(layers[-1], "adapted"):
         step = f"{layers[-2].steps[-1][0]!r} " if isinstance(layers[-2], Pipeline) else ""
         raise TypeError(
             f"the last step of the pipeline must be a regressor that can be adapted, got {step}"
-            f"({type(layers[-1]).__name__}); end the pipeline with BayesSpARRegressor()"
+            f"({type(layers[-1]).__name__}); end the pipeline with BayesSpARRegressor(), or "
+            f"{_CORRECT_INSTEAD}"
         )
     part = find_regressor(pipe, Z)
     _warn_of_searches(layers)

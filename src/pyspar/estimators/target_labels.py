@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
-from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
+from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
 from pyspar.estimators.validation import is_missing
@@ -132,6 +133,33 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     if outputs is not None and labels.shape[1] != outputs:
         raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
     return labels, y.ndim
+
+
+def check_index(Z: Any, y: Any) -> None:
+    """Raise ValueError if rows and labels have a pandas index and disagree. Warn if keys of y may be index labels.
+
+    The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
+    """
+    index: Any = getattr(Z, "index", None)
+    own: Any = getattr(y, "index", None)
+    if type(index).__module__.partition(".")[0] != "pandas":
+        return
+    count = import_module("pandas").RangeIndex
+    if isinstance(y, Mapping) and y and not index.equals(count(len(index))) and set(y) <= set(index):
+        warn(
+            "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
+            "pass pd.Series(y).reindex(Z.index).",
+            stacklevel=3,
+        )
+    if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
+        return
+    if set(index) != set(own) and any(labels.equals(count(len(labels))) for labels in (index, own)):
+        return
+    difference = next((f"row {i}: {a!r} and {b!r}" for i, (a, b) in enumerate(zip(index, own)) if a != b), "lengths")
+    raise ValueError(
+        f"Z and y must have the same index, got different ones ({difference}); pass y.reindex(Z.index) to match them "
+        "by index, or y.to_numpy() if they have the same order"
+    )
 
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
@@ -274,8 +302,9 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         return known
     row = int(rows[outlier])
     warn(
-        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
-        "than all others together. Check the label.",
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far "
+        f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
+        "expected error is too low.",
         stacklevel=6,
     )
     left = known.copy()

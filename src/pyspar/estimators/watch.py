@@ -37,7 +37,7 @@ from pyspar.estimators.pipelines import (
     replace_regressor,
     warn_of_unseen,
 )
-from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
+from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
@@ -191,6 +191,7 @@ class TargetWatch:
         ``y`` are labels of the batch, with NaN where unknown, if there are any. They measure the error and test the
         relation, without the weights. They do not change the regressor.
         """
+        check_index(Z, y)
         part = find_regressor(self.model, Z)
         warn_of_unseen(part, Z)
         estimator, Z, relation = self._estimator, part.Z, self._relation

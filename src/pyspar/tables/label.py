@@ -1,4 +1,4 @@
-"""The work of ``spar label``: choose the rows of the target to label first, for a source or a saved model."""
+"""The work of ``spar label``: choose the rows of the target to label, for a source or a saved model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def label_files(
     safe_csv: bool = False,
     progress: Progress = SILENT,
 ) -> LabelAccount:
-    """Choose the rows of the target whose labels are the most useful, and write them with an empty label column.
+    """Choose rows of the target that cover the range of the predictions, and write them with an empty label column.
 
     The source of the request may be a saved model.
     """
