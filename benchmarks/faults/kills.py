@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -123,6 +124,8 @@ def kill_long_command(command: LongCommand, trials: int, n_workers: int = 4) -> 
     counts = [list(map(int, line.split()[1:])) for line in text.splitlines() if line.startswith("counts")]
     assert len(counts) == trials, text
     killed, n_left, lost = map(sum, zip(*counts, strict=True))
+    if lost:
+        print(text, file=sys.stderr)
     outcome = (
         f"{killed} killed; {n_left} temporary files were left, none after the next run; every resumed run ended with "
         "the results of an undisturbed run"
@@ -154,7 +157,10 @@ def run_undisturbed(command: LongCommand, folder: Path) -> tuple[Any, float]:
 def is_resumed(command: LongCommand, out: Path, expected: Any) -> bool:
     """Run a command on the files of an interrupted run, and return whether its results are the expected ones."""
     end = run(lambda: command.run_in(out), out.parent, 600)
-    return end.code == 0 and command.read(out) == expected and not list_hidden(out)
+    is_same = end.code == 0 and command.read(out) == expected
+    if not is_same or list_hidden(out):
+        print(f"lost: code {end.code}, same: {is_same}, {list_hidden(out)}, {end.text[-1000:]}", file=sys.stderr)
+    return is_same and not list_hidden(out)
 
 
 def make_folder(folder: Path) -> Path:
