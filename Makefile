@@ -34,7 +34,7 @@ $(VENV)/.dev: $(VENV)/.paper $(VENV)/.demo
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## forecast, repair and correct on real data with a natural shift; a few seconds after install
+demo: $(VENV)/.demo  ## forecast, adapt and correct on real data with a natural shift; a few seconds after install
 	@$(BIN)/spar demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.
@@ -53,7 +53,7 @@ format: $(VENV)/.dev  ## fix lint errors and formatting with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reproduce: $(VENV)/.paper  ## Table 1 of the paper, published numbers beside ours
+reproduce: $(VENV)/.paper  ## Table 1 of the paper, published numbers next to ours
 	$(BIN)/spar reproduce table1
 
 bench: $(VENV)/.dev  ## speed, as ratios measured in one run

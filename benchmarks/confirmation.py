@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.shifts.sets import REGISTER, Task
 from pyspar import BayesSpARRegressor
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.estimators.forecasts import EXCESS
+from pyspar.estimators.calibrated_forecasts import EXCESS
 from pyspar.inspection.judgement import weigh_evidence
 
 DRAWS = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -13,10 +14,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 
 INTRO = """# Speed
 
-A ratio is the quotient of the median times of two tasks that were run alternately in one run on one machine. The line
-below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from the records
-in `benchmarks/results`. `make bench` creates the records, except those of other libraries (`make peers`) and of the GPU
-(`python -m benchmarks.gpu`).
+A ratio is the median time of one task divided by that of another. The tasks ran alternately, in one run on one machine.
+The line below a table gives the machine and the number of turns. `python -m benchmarks.report` writes this page from
+the records in `benchmarks/results`. `make bench` creates the records, except those of other libraries (`make peers`)
+and of the GPU (`python -m benchmarks.gpu`).
 """
 
 FLOOR = """\
@@ -144,9 +145,19 @@ def load(name: str) -> dict[str, Any] | None:
 
 
 def wrap(text: str) -> str:
-    """Wrap paragraphs at 120 characters."""
-    paragraphs = (fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in text.strip().split("\n\n"))
-    return "\n\n".join(paragraphs) + "\n"
+    """Wrap paragraphs at 120 characters. A paragraph that starts with a dash is an item of a list."""
+    return "\n\n".join(map(wrap_paragraph, text.strip().split("\n\n"))) + "\n"
+
+
+def wrap_paragraph(text: str) -> str:
+    """Wrap one paragraph, or one item of a list, at 120 characters."""
+    indent = "  " if text.startswith("- ") else ""
+    return fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def write_list(items: Iterable[str]) -> str:
+    """Return a Markdown list with wrapped lines."""
+    return "\n".join(wrap_paragraph(f"- {item}") for item in items) + "\n"
 
 
 def table(header: list[str], rows: list[list[Any]]) -> str:
@@ -160,7 +171,7 @@ def machine_line(record: dict[str, Any]) -> str:
     """Return the processor, the versions and the number of turns of a record."""
     m = record["machine"]
     blas, turns = ", ".join(m["blas"]), record.get("turns", 1)
-    return f"*{m['processor']}, {m['cores']} cores; numpy {m['numpy']}, {blas}; {turns} turns.*\n"
+    return wrap(f"*{m['processor']}, {m['cores']} cores; numpy {m['numpy']}, {blas}; {turns} turns.*")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmarks.measure import median_seconds, print_table, save_record, shifted_pair
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
-from pyspar.estimators.heads import fit_head
+from pyspar.estimators.head_weights import fit_head
 from pyspar.nn import adapt_head
 
 SHAPES = ((200, 2048), (100, 4096))

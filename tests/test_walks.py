@@ -4,9 +4,9 @@ import pytest
 from benchmarks.walks import trace, walks
 
 MAX_FILES = {
-    "SpARRegressor fit + adapt + predict": 12,
-    "BayesSpARRegressor fit + adapt + predict": 16,
-    "spar adapt, CSV": 33,
+    "SpARRegressor fit + adapt + predict": 9,
+    "BayesSpARRegressor fit + adapt + predict": 10,
+    "spar adapt, CSV": 30,
 }
 
 

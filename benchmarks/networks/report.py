@@ -11,7 +11,7 @@ from statistics import median
 from benchmarks.networks import choice
 from benchmarks.networks.scoring import METHODS, ROWS, Key, Record, read
 from benchmarks.networks.training import NETWORKS, PATIENCE, REQUIRED
-from benchmarks.report import table, wrap
+from benchmarks.report import table, wrap, wrap_paragraph
 from benchmarks.shifts.sets import REGISTER
 
 PAGE = Path(__file__).parents[2] / "docs" / "networks-evidence.md"
@@ -147,7 +147,7 @@ def shifts_above(records: dict[Key, Record], names: Sequence[str], networks: Seq
             worst[record["set"]] = max(record["ratio"], worst.get(record["set"], 0.0))
         high = sorted(((ratio, name) for name, ratio in worst.items() if ratio > MAX_RATIO), reverse=True)
         listed = ", ".join(f"{name} {ratio:.3f}" for ratio, name in high)
-        lines.append(f"- `{summary.method}`: {listed or 'none'}")
+        lines.append(wrap_paragraph(f"- `{summary.method}`: {listed or 'none'}"))
     return lines
 
 

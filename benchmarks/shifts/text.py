@@ -6,20 +6,29 @@
 OPENING = """\
 # Evidence without labels
 
-On the raw columns of a table, `BayesSpARRegressor()` is {level} scikit-learn's RidgeCV. The ratio of the target RMSEs
-has a median of {raw_median} and a geometric mean of {raw}; on the part `last` the mean is {raw_last} (two standard
-errors: {raw_low} to {raw_high}). The ratio is below 0.90 on {raw_below} of {raw_tasks} sets and above {tail} on
-{raw_above}. On polynomial and Fourier features the geometric mean is {poly2} and {fourier}, relative to RidgeCV on the
-same features. These gains are for given features; network features are not part of this benchmark. Expanding a table
-{expanding}: compared with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of {poly2_raw} on
-polynomial and {fourier_raw} on Fourier features. On raw columns, {trees} have {trees_mean} times the error of RidgeCV
-(`last`: {trees_last}; worst {trees_worst}). On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds
-{tail} times that of RidgeCV on the same features (`last`: {last_above} of {last_tasks}); the largest ratio is {worst}.
+On the raw columns of a table, `BayesSpARRegressor()` is {level} scikit-learn's RidgeCV. The methods were compared on
+{sets} real data sets that have a natural shift between source and target. Each set was used with three feature maps,
+which gives {tasks} tasks.
 
-The methods were compared on {sets} real data sets that have a natural shift between source and target. Each set was
-used with three feature maps, which gives {tasks} tasks. Over all tasks, the geometric mean of the ratio to RidgeCV on
-the same features is {mean} (`last`: {last_mean}) and the median is {median}. The ratio is below 0.90 on {below} tasks,
-from 0.90 to {tail} on {between}, and above {tail} on {above}. A minority of the tasks therefore determines the mean.
+- **Raw columns.** The ratio of the target RMSEs has a median of {raw_median} and a geometric mean of {raw}; on the part
+`last` the mean is {raw_last} (two standard errors: {raw_low} to {raw_high}). The ratio is below 0.90 on {raw_below} of
+{raw_tasks} sets and above {tail} on {raw_above}.
+
+- **Derived features.** On polynomial and Fourier features the geometric mean is {poly2} and {fourier}, relative to
+RidgeCV on the same features. Features of networks are not part of this benchmark.
+
+- **Expanding a table {expanding}.** Compared with RidgeCV on the raw columns, `BayesSpARRegressor()` has a ratio of
+{poly2_raw} on polynomial and {fourier_raw} on Fourier features.
+
+- **Tree ensembles.** On raw columns, {trees} have {trees_mean} times the error of RidgeCV (`last`: {trees_last}; worst
+{trees_worst}).
+
+- **Large increases.** On {above} of {answered} tasks the error of `BayesSpARRegressor()` exceeds {tail} times that of
+RidgeCV on the same features (`last`: {last_above} of {last_tasks}). The largest ratio is {worst}.
+
+- **All tasks.** The geometric mean of the ratio to RidgeCV on the same features is {mean} (`last`: {last_mean}), and
+the median is {median}. The ratio is below 0.90 on {below} tasks, from 0.90 to {tail} on {between}, and above {tail} on
+{above}. A minority of the tasks therefore determines the mean.
 """
 
 INTRO = """\

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import (
+    AUC_LIMITS,
     RMSE_LEVELS,
     ROW_LEVELS,
     class_of,
@@ -18,7 +19,7 @@ from benchmarks.trust.learn import (
     separation_of,
     weights_by_set,
 )
-from pyspar.estimators.forecasts import EXCESS, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9
@@ -28,9 +29,11 @@ DISTANT = 0.8
 """Above this AUC, almost no target may be said to have no shift."""
 
 
-def interval_of(record: Record, level: float, learnt: Learnt) -> tuple[float, float]:
+def interval_of(
+    record: Record, level: float, learnt: Learnt, limits: Sequence[float] = AUC_LIMITS
+) -> tuple[float, float]:
     """Return the interval of the RMSE that the package returns with this experience."""
-    name, expected = class_of(record), record["expected"]
+    name, expected = class_of(record, limits), record["expected"]
     low, high = record[f"narrow{round(100 * level)}"]
     if name == "none" and 0.0 < low <= expected <= high:
         down, up = learnt["stretch"][f"{level:g}"]
@@ -49,15 +52,16 @@ def interval_score(actual: float, interval: tuple[float, float], level: float) -
     return high - low + 2.0 / (1.0 - level) * (max(low - value, 0.0) + max(value - high, 0.0))
 
 
-def apply(learnt: Learnt, records: Sequence[Record]) -> list[Record]:
+def apply(learnt: Learnt, records: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) -> list[Record]:
     """Return for each record whether its intervals held, their scores, and the outcome."""
     checked = []
     for r in records:
         if not (r["home"] > 0.0 and r["actual"] > 0.0 and np.isfinite(r["expected"])):
             continue
-        result: Record = {"set": r["set"], "map": r["map"], "split": r["split"], "class": class_of(r), "auc": r["auc"]}
+        result: Record = {key: r[key] for key in ("set", "part", "map", "split", "auc")}
+        result["class"] = class_of(r, limits)
         for level in RMSE_LEVELS:
-            interval = interval_of(r, level, learnt)
+            interval = interval_of(r, level, learnt, limits)
             result[f"covered{level:g}"] = interval[0] <= r["actual"] <= interval[1]
             result[f"score{level:g}"] = interval_score(r["actual"], interval, level)
             result[f"width{level:g}"] = interval[1] / interval[0]
@@ -74,14 +78,24 @@ def apply(learnt: Learnt, records: Sequence[Record]) -> list[Record]:
     return checked
 
 
-def leave_sets_out(records: Sequence[Record], kind: str, folds: int = 10) -> list[Record]:
-    """Learn from records of one kind without each fold of data sets, and apply the result to that fold."""
+def leave_sets_out(
+    records: Sequence[Record],
+    folds: int = 10,
+    *,
+    limits: Sequence[float] = AUC_LIMITS,
+    stretch: float = 1.0,
+) -> list[Record]:
+    """Learn from records of one kind without each fold of data sets, and apply the result to that fold.
+
+    The powers of the narrow interval are multiplied by ``stretch``.
+    """
     sets = sorted({r["set"] for r in records})
     checked = []
     for fold in range(folds):
         left_out = set(sets[fold::folds])
-        learnt = learn_kind([r for r in records if r["set"] not in left_out], kind)
-        checked += apply(learnt, [r for r in records if r["set"] in left_out])
+        learnt = learn_kind([r for r in records if r["set"] not in left_out], limits)
+        learnt["stretch"] = {level: [stretch * p for p in powers] for level, powers in learnt["stretch"].items()}
+        checked += apply(learnt, [r for r in records if r["set"] in left_out], limits)
     return checked
 
 

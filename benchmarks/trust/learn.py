@@ -7,8 +7,10 @@ sets is uncertain, so factors use the quantile whose one-sided confidence bound 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from benchmarks.shifts.records import Record
 from pyspar.core.separation import LEVEL, Separation
-from pyspar.estimators.forecasts import EXCESS, auc_classes, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
 
 AUC_LIMITS = [0.95]
 """The ends of the classes of separation. Chosen on the design parts; see docs/forecasts.md."""
@@ -35,7 +37,7 @@ def learn(records: Sequence[Record]) -> dict[str, Any]:
     return {
         "auc_limits": AUC_LIMITS,
         "sets": sorted({r["set"] for r in records}),
-        **{kind: learn_kind([r for r in records if r["regressor"] in names], kind) for kind, names in KINDS.items()},
+        **{kind: learn_kind([r for r in records if r["regressor"] in names]) for kind, names in KINDS.items()},
     }
 
 
@@ -43,11 +45,16 @@ def separation_of(record: Record) -> Separation:
     return Separation(record["auc"], record["p_value"], record["p_value"] <= LEVEL, record["matched"])
 
 
-def class_of(record: Record) -> str:
-    """Return the class of a record as the package does, for the ends of this module."""
+def class_of(record: Record, limits: Sequence[float] = AUC_LIMITS) -> str:
+    """Return the class of a record as the package does, for the given ends."""
     if record["p_value"] > LEVEL:
         return "matched" if record["matched"] else "none"
-    return auc_classes(AUC_LIMITS)[int(np.searchsorted(AUC_LIMITS, record["auc"], side="right"))]
+    return _class_names(tuple(limits))[bisect_right(limits, record["auc"])]
+
+
+@cache
+def _class_names(limits: tuple[float, ...]) -> list[str]:
+    return auc_classes(list(limits))
 
 
 def weights_by_set(records: Sequence[Record]) -> np.ndarray:
@@ -76,21 +83,21 @@ def safe_quantile(values: Sequence[float], weights: np.ndarray, q: float, confid
     return float(np.asarray(values, dtype=float)[order[int(np.clip(place, 0, len(order) - 1))]])
 
 
-def learn_kind(records: Sequence[Record], kind: str) -> dict[str, Any]:
-    """Return the factors and base rates of one kind of regressors."""
+def learn_kind(records: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) -> dict[str, Any]:
+    """Return the factors and base rates of one kind of regressors; those of rows if all records have them."""
     shifts = [r for r in records if r["split"] == "shift" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     alike = [r for r in records if r["split"] == "random" and r["home"] > 0.0 and np.isfinite(r["expected"])]
-    classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r) == "none"]}
-    names = auc_classes(AUC_LIMITS)
-    classes |= {name: [r for r in shifts if class_of(r) == name] for name in names}
+    classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r, limits) == "none"]}
+    names = _class_names(tuple(limits))
+    classes |= {name: [r for r in shifts if class_of(r, limits) == name] for name in names}
     # Few data sets are matched, too few for factors of their own.
-    classes["matched"] = classes[names[0]] = [r for r in shifts if class_of(r) in ("matched", names[0])]
+    classes["matched"] = classes[names[0]] = [r for r in shifts if class_of(r, limits) in ("matched", names[0])]
     learnt: dict[str, Any] = {
         "rmse": {f"{level:g}": {name: _factors(own, level) for name, own in classes.items()} for level in RMSE_LEVELS},
         "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in RMSE_LEVELS},
-        "base_rates": count_outcomes(shifts),
+        "base_rates": count_outcomes(shifts, limits),
     }
-    if kind == "linear":
+    if all("need" in r for r in records):
         learnt["rows"] = {
             f"{level:g}": {name: _row_factor(own, i) for name, own in classes.items()}
             for i, level in enumerate(ROW_LEVELS)
@@ -135,7 +142,7 @@ def _row_factor(records: Sequence[Record], level_index: int) -> float:
     return _round(high)
 
 
-def count_outcomes(shifts: Sequence[Record]) -> dict[str, dict[str, list[int]]]:
+def count_outcomes(shifts: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) -> dict[str, dict[str, list[int]]]:
     """Return for each outcome and class the number of data sets, and of those with an excessive error.
 
     A data set with several tasks of the same outcome and class counts once, with the share of these tasks.
@@ -145,7 +152,7 @@ def count_outcomes(shifts: Sequence[Record]) -> dict[str, dict[str, list[int]]]:
         outcome = judge_outcome(
             expected=r["expected"], home=r["home"], separation=separation_of(r), outside=r["outside"]
         )
-        tasks[outcome, class_of(r)][r["set"]].append(r["actual"] > EXCESS * r["home"])
+        tasks[outcome, class_of(r, limits)][r["set"]].append(r["actual"] > EXCESS * r["home"])
     counts: dict[str, dict[str, list[int]]] = defaultdict(dict)
     for (outcome, name), sets in sorted(tasks.items()):
         counts[outcome][name] = [len(sets), round(sum(np.mean(exceeded) for exceeded in sets.values()))]

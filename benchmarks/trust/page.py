@@ -1,4 +1,4 @@
-"""Tables of ``docs/forecasts.md``: each lies between two comments that name it."""
+"""Tables of ``docs/forecasts.md`` and decision 18: each lies between two comments that name it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import binomtest
+
 from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import count_outcomes
 
-PAGE = Path(__file__).parents[2] / "docs" / "forecasts.md"
+_DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (_DOCS / "forecasts.md", _DOCS / "decisions" / "0018-intervals-from-experience.md")
 CLASS_NAMES = {"none": "no shift found", "matched": "no shift found, matched"}
 Table = tuple[list[str], list[list[str]]]
 
@@ -48,34 +51,41 @@ def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Tabl
 
 
 def rate_rows(experience: Mapping[str, Any], checked: Mapping[str, Sequence[Record]]) -> Table:
-    """Return the base rates that are printed, and those of the checked records, by kind of regressor."""
-    header = ["kind", "outcome", "separation", "printed: of shifts", "exceeded", "checked: of shifts", "exceeded "]
+    """Return the base rates that are printed, and those of the checked records, by kind of regressor.
+
+    The p-value is that of the two-sided binomial test that the checked records have the printed rate.
+    """
+    header = ["kind", "outcome", "separation", "printed: of shifts", "exceeded", "checked: of shifts", "exceeded ", "p"]
     rows = []
     for kind, records in checked.items():
         printed, seen = experience[kind]["base_rates"], count_outcomes(records)
         keys = {(outcome, name) for rates in (printed, seen) for outcome, of in rates.items() for name in of}
         for outcome, name in sorted(keys):
-            counts = (rates.get(outcome, {}).get(name, (0, 0)) for rates in (printed, seen))
+            counts = [rates.get(outcome, {}).get(name, (0, 0)) for rates in (printed, seen)]
             cells = [cell for n, k in counts for cell in ((str(n), f"{100 * k / n:.0f} %") if n else ("0", ""))]
-            rows.append([kind, outcome, name, *cells])
+            (n, k), (n_seen, k_seen) = counts
+            p_value = f"{binomtest(k_seen, n_seen, k / n).pvalue:.2f}" if n and n_seen else ""
+            rows.append([kind, outcome, name, *cells, p_value])
     return header, rows
 
 
 def write_tables(tables: Mapping[str, Table]) -> None:
-    """Replace the tables of the page whose names occur in it."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, (header, rows) in tables.items():
-        lines = [header, ["---"] * len(header), *rows]
-        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        text = re.sub(
-            rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)",
-            lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-    part = PAGE.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, PAGE)
+    """Replace the tables of the pages whose names occur in them."""
+    for page in PAGES:
+        old = text = page.read_text(encoding="utf-8")
+        for name, (header, rows) in tables.items():
+            lines = [header, ["---"] * len(header), *rows]
+            body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+            text = re.sub(
+                rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)",
+                lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}",
+                text,
+                flags=re.DOTALL,
+            )
+        if text != old:
+            part = page.with_suffix(".part")
+            part.write_text(text, encoding="utf-8")
+            os.replace(part, page)
 
 
 def _span(factors: Sequence[float]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import table, wrap
+from benchmarks.report import table, wrap, write_list
 from benchmarks.shifts.sets import REGISTER
 from benchmarks.when_spar_helps import run
 from benchmarks.when_spar_helps.analysis import (
@@ -87,9 +87,9 @@ def render_page(records: Sequence[Record]) -> str:
     parts = [
         wrap(INTRO),
         "## In short\n",
-        "\n".join(f"- {line}" for line in answer_shortly(records)) + "\n",
+        write_list(answer_shortly(records)),
         "## Conditions\n",
-        "\n".join(f"- {line}" for line in summarise(records)) + "\n",
+        write_list(summarise(records)),
         "## Training and rows of the refit\n",
         table(["training", "rows", *(f"{NAMES[m]}: ratio" for m in METHODS), *(f"{NAMES[m]}" for m in METHODS)],
               _condition_rows(records)),
@@ -124,8 +124,8 @@ def answer_shortly(records: Sequence[Record]) -> list[str]:
     return [
         f"**A network that was stopped early needs no new head.** SpAR makes {stopped.sets - stopped.better} of "
         f"{stopped.sets} shifts worse (median ratio {stopped.median:.2f}); ours changes little "
-        f"({stopped_ours.median:.2f}). The paper's tables use early stopping and training rows; in this "
-        f"experiment the median ratio of SpAR is then {papers.median:.2f}.",
+        f"({stopped_ours.median:.2f}). The paper's tables use early stopping and training rows. In this setting "
+        f"the median ratio of SpAR is {papers.median:.2f}.",
         "**A network that was trained too long gains from a new head on held-out rows**: ours "
         f"{fresh_ours.median:.2f}, better on {fresh_ours.better} of {fresh_ours.sets} shifts; SpAR {fresh.median:.2f}, "
         f"better on {fresh.better}, p {format_p(fresh.p_value)}. With the training rows there is no gain "

@@ -22,7 +22,7 @@ import torch
 from benchmarks.shifts.records import append
 from benchmarks.shifts.sets import HALVES, REGISTER, Task
 from pyspar.core.moments import Moments
-from pyspar.estimators.heads import HeadMethod, fit_head
+from pyspar.estimators.head_weights import HeadMethod, fit_head
 from pyspar.paper import MLP, stack, unstack
 from pyspar.paper.data import load
 from pyspar.terminal import Progress

@@ -11,11 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspar.core.adapt import Adaptation
+    from pyspar.core.adapt import Adaptation, alpha_path
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
-    from pyspar.estimators.alpha_path import alpha_path
     from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.label_choice import rows_to_label
     from pyspar.estimators.pcr import PCRRegressor
@@ -44,7 +43,7 @@ _HOME = {
     "TargetCorrection": "pyspar.estimators.correction",
     "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
-    "alpha_path": "pyspar.estimators.alpha_path",
+    "alpha_path": "pyspar.core.adapt",
     "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",

@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 from benchmarks.trust.__main__ import COMMAND, LEARNT_FROM
-from benchmarks.trust.check import apply, interval_of, interval_score, summarise
+from benchmarks.trust.alternatives import VARIANTS, stretch_rows, threshold_rows, variant_rows
+from benchmarks.trust.check import apply, interval_of, interval_score, leave_sets_out, summarise
 from benchmarks.trust.learn import QUANTILES, class_of, learn, safe_quantile, separation_of
 from benchmarks.trust.measure import measure_linear, measure_other, read
-from benchmarks.trust.page import write_tables
+from benchmarks.trust.page import rate_rows, write_tables
 
-from pyspar.estimators.forecasts import FILE, rmse_interval, row_factor, separation_class
+from pyspar.estimators.calibrated_forecasts import FILE, rmse_interval, row_factor, separation_class
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_a_measured_task_is_a_record_without_target_labels_in_its_forecast(rng):
 
 
 def test_summaries_count_data_sets_once(experience):
-    common = {"map": "raw", "split": "shift", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0,
+    common = {"part": "new", "map": "raw", "split": "shift", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0,
               "expected": 1.0, "outside": 0.0, "narrow80": [0.9, 1.1], "narrow95": [0.8, 1.2]}  # fmt: skip
     need = [list(QUANTILES * 2.0)] * 4
     tasks = [
@@ -78,9 +79,35 @@ def test_summaries_count_data_sets_once(experience):
 def test_tables_replace_only_their_own_place(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     other = "<!-- table two -->\nkept\n<!-- end -->\n"
-    monkeypatch.setattr("benchmarks.trust.page.PAGE", page)
+    monkeypatch.setattr("benchmarks.trust.page.PAGES", (page,))
     for old in ("", "old\n"):
         page.write_text(f"before\n<!-- table one -->\n{old}<!-- end -->\nafter\n{other}", encoding="utf-8")
         write_tables({"one": (["a"], [["1"]]), "three": (["b"], [])})
         new = "<!-- table one -->\n\n| a |\n| --- |\n| 1 |\n\n<!-- end -->\n"
         assert page.read_text() == f"before\n{new}after\n{other}"
+
+
+def test_alternatives_are_evaluated_by_their_own_classes(records):
+    own = [r for r in records[::12] if r["part"] in LEARNT_FROM]
+    for name, share in (("level 10 %", 0.1), ("level 1 %", 0.01)):
+        classes = [class_of(r) for r in VARIANTS[name].classify(own)]
+        assert [label in ("none", "matched") for label in classes] == [r["p_value"] > share for r in own]
+    assert "matched" not in map(class_of, VARIANTS["matched rows are not a class"].classify(own))
+    scores = {row[0]: row[1:] for row in variant_rows(own)[1]}
+    assert len({tuple(row) for row in scores.values()}) > 4
+    linear = [r for r in own if r["regressor"] == "BayesSpAR"]
+    natural = [r for r in leave_sets_out(linear) if r["split"] == "shift"]
+    assert next(iter(scores.values()))[0] == f"{summarise(natural)['score95']:.2f}"
+    covered = [float(row[2].split()[0]) for row in stretch_rows(own)[1]]
+    assert covered == sorted(covered)
+    counts = [[int(cell) for cell in row[1:]] for row in threshold_rows(records)[1]]
+    assert counts[0][0] > counts[1][0] >= counts[1][1] > 0
+
+
+def test_rates_are_compared_by_a_two_sided_binomial_test():
+    """With a rate of 1/2, 0 of 4 has the two-sided probability 2 / 16."""
+    common = {"map": "raw", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0, "expected": 1.0, "outside": 0.0}
+    shifts = [{**common, "set": name, "actual": 1.0} for name in "abcd"]
+    printed = {"linear": {"base_rates": {"unverified": {"0.5-0.95": [10, 5]}}}}
+    ((*_, p_value),) = rate_rows(printed, {"linear": shifts})[1]
+    assert float(p_value) == pytest.approx(0.125, abs=0.006)

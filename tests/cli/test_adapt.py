@@ -103,11 +103,11 @@ def test_the_account_prints_the_expected_and_true_errors(spar, files, source, ta
         expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "measured", "noise"))
         low, high = account.expected.after.interval95
         assert f"{account.expected.after.rmse:.4g} ({method}; 95 %: {low:.4g} to {high:.4g})" in expected
-        assert f"{account.scored.rmse:.4g} ({method})" in true
-        assert f" {account.scored.rows} " in true
+        assert f"{account.scored.model.rmse:.4g} ({method})" in true
+        assert f" {account.scored.model.n} " in true
         for text, rmse in (
             (expected, account.expected.before.rmse),
-            (true, account.scored.rmse_least_squares),
+            (true, account.scored.least_squares.rmse),
         ):
             assert (f"{rmse:.4g} (least squares) →" in text) == (method != "ols")
         assert noise.startswith(f"{np.sqrt(account.expected.after.noise):.4g} ")

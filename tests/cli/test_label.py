@@ -35,12 +35,29 @@ def test_a_saved_model_chooses_the_same_rows_as_its_source(spar, unlabelled, tmp
         assert result.exit_code == 0, result.output
     assert paths[0].read_text() == paths[1].read_text()
 
+    assert "TargetCorrection" in result.output
+    assert "source file" in result.output
+
     without_name = spar("label", model, unlabelled[1], "--labels", paths[1], "--json")  # the model stores its label
     assert without_name.exit_code == 2
     assert "'price'" in without_name.stderr
     refused = spar("label", model, unlabelled[1], "--drop", "area")
     assert refused.exit_code == 2
     assert "--drop" in refused.stderr
+
+
+def test_a_model_without_its_source_is_corrected_in_python(spar, unlabelled, drifted, tmp_path):
+    path, to_label, out = tmp_path / "m.skops", tmp_path / "to_label.csv", tmp_path / "p.csv"
+    assert spar("adapt", *unlabelled, *LABEL, "--id", "home", "--save", path).exit_code == 0
+    assert spar("label", path, unlabelled[1], "--rows", 12, "-o", to_label).exit_code == 0
+    rows = pd.read_csv(to_label)["row"]
+    labels = dict(zip(rows, drifted["price"].iloc[rows]))
+    model = pyspar.load(path)
+    target = pd.read_csv(unlabelled[1])[model.feature_names_in_]
+    pyspar.save(pyspar.TargetCorrection(model).fit(target, labels), path)
+    assert spar("predict", path, unlabelled[1], "-o", out).exit_code == 0
+    errors = [np.square(p - drifted["price"]).mean() for p in (model.predict(target), pd.read_csv(out)["prediction"])]
+    assert errors[1] < 0.5 * errors[0]
 
 
 def test_labels_of_chosen_rows_correct_the_predictions(spar, unlabelled, drifted, tmp_path):
@@ -83,7 +100,7 @@ def test_target_labels_only_score_by_default(spar, files, source, drifted, tmp_p
         assert spar("adapt", *files(source, table), *LABEL, "-o", outs[-1]).exit_code == 0
     np.testing.assert_array_equal(*map(np.load, outs))
     account = adapt_files(Request(*map(type(tmp_path), files(source, known)), "price"), use_target_labels=True)
-    assert account.correction.n_labels == account.scored.rows == 10
+    assert account.correction.n_labels == account.scored.model.n == 10
     assert account.correction.expected.rmse < account.correction.expected.rmse_uncorrected
     assert account.correction.p_value < 0.01
 
@@ -126,9 +143,10 @@ def test_labels_of_other_rows_than_those_named_are_refused(spar, refused, unlabe
     options = (*unlabelled, "--id", "home", "--labels", str(path), "--use-target-labels")
     assert "all 10 labels are empty" in refused(*options)
     rows = rows.assign(price=1.0)
-    rows.loc[3, "row"] = next(row for row in range(80) if row not in set(rows["row"]))
+    other = next(row for row in range(80) if row not in set(rows["row"]))
+    rows.loc[3, "row"] = other
     rows.to_csv(path, index=False)
-    assert "other values" in refused(*options)
+    assert f"row {other} of the target" in refused(*options)
 
 
 def test_predict_reads_numbers_as_adapt_does(spar, source, target, tmp_path):

@@ -432,3 +432,18 @@ def test_target_weights_that_are_not_counts_warn(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     with pytest.warns(SparWarning, match="importance"):
         est.adapt(shift.Z, sample_weight=np.full(len(shift.Z), 0.01))
+
+
+@pytest.mark.parametrize("solver", ["gram", "qr"])
+@pytest.mark.parametrize("fill", [1e17, 1e20, 1e30, 9.97e36, 1e140])
+def test_a_huge_target_cell_only_removes_the_weight_of_its_column(fill, solver):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 4)) * [1.0, 0.3, 0.1, 0.03], rng.normal(size=(40, 4))
+    y = X @ [1.0, -2.0, 3.0, 4.0] + 0.3 * rng.normal(size=60)
+    Z[3, 2] = fill
+    est = BayesSpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    Z[3, 2] = 1e8
+    expected = BayesSpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    assert abs(est.coef_[2]) < 1e-6
+    np.testing.assert_allclose(est.predict(X), expected.predict(X), rtol=1e-6)
+    np.testing.assert_allclose([est.sigma2_, est.tau2_], [expected.sigma2_, expected.tau2_], rtol=1e-6)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, rows_to_label
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, TargetWatch, inspect, rows_to_label
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_label_a_hundred_spreads_away_is_ignored_with_a_warning(shifted):
     model, Z, y = shifted
     spoilt = hide(y, 11)
     spoilt[4] += 100.0 * y.std()
-    with pytest.warns(SparWarning, match="row 4 "):
+    with pytest.warns(SparWarning, match=r"row 4 .*p < 1e-05.*too low"):
         fixed = TargetCorrection(model).fit(Z, spoilt)
     spoilt[4] = np.nan
     np.testing.assert_array_equal(fixed.predict(Z), TargetCorrection(model).fit(Z, spoilt).predict(Z))
@@ -322,3 +322,46 @@ def test_predictions_that_are_no_numbers_are_refused(shifted, prediction):
     model = type("Odd", (), {"predict": lambda self, Z: prediction})()
     with pytest.raises(ValueError, match=r"numbers, got .* from Odd"):
         TargetCorrection(model).fit(Z, hide(y, 10))
+
+
+def fit_correction(model, Z, y):
+    return TargetCorrection(model).fit(Z, y)
+
+
+def adapt_with_labels(model, Z, y):
+    return model.adapted(Z, y)
+
+
+def inspect_with_labels(model, Z, y):
+    return inspect(model, Z, y=y)
+
+
+def update_watch(model, Z, y):
+    return TargetWatch(model).update(Z, y)
+
+
+@pytest.mark.parametrize("use", [fit_correction, adapt_with_labels, inspect_with_labels, update_watch])
+def test_labels_with_another_index_than_the_rows_are_refused(use):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    y = rows["a"] + 0.1 * rng.normal(size=60)
+    model = BayesSpARRegressor().fit(rows, y)
+    Z = rows.iloc[40:]
+    with pytest.raises(ValueError, match=r"row 0: 40 and 59.*y\.reindex\(Z\.index\).*y\.to_numpy\(\)"):
+        use(model, Z, y[:39:-1])
+    with pytest.raises(ValueError, match="row 0: 40 and 0"):
+        use(model, Z, y[:20].set_axis([0, *range(2, 21)]))
+    with pytest.raises(ValueError, match="row 0: 0 and 59"):  # the default index, in another order
+        use(model, rows, y[::-1])
+    for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
+        use(model, Z, labels)
+
+
+def test_keys_that_are_positions_and_index_labels_cause_a_warning(shifted):
+    model, Z, y = shifted
+    labels = {row: y[row] for row in range(10)}
+    reversed_rows = pd.DataFrame(Z).set_axis(range(199, -1, -1))
+    with pytest.warns(SparWarning, match="positions"):
+        TargetCorrection(model).fit(reversed_rows, labels)
+    for index in (range(200), range(5, 205)):
+        TargetCorrection(model).fit(pd.DataFrame(Z).set_axis(index), labels)

@@ -35,10 +35,10 @@ def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
 
 
 def test_every_row_is_equally_probable_by_quantiles():
-    value, rng, m, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 25, 1000
-    args = value, 5, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.ones(m)
-    rows = np.concatenate([label_choice._choose_quantiles(*args, rng, False).rows for _ in range(draws)])
-    np.testing.assert_allclose(np.bincount(rows, minlength=m) / draws, 5 / 25, atol=0.05)
+    Z, rng, draws = np.arange(25.0)[:, None], np.random.RandomState(0), 1000
+    model = LinearRegression().fit(Z, Z[:, 0])
+    rows = np.concatenate([rows_to_label(model, Z, 5, random_state=rng).rows for _ in range(draws)])
+    np.testing.assert_allclose(np.bincount(rows, minlength=25) / draws, 5 / 25, atol=0.05)
 
 
 def test_equal_predictions_are_chosen_at_random_by_seed():
@@ -68,8 +68,8 @@ def test_greedy_takes_the_candidate_that_reduces_the_expected_error_most(monkeyp
 def choose_first(Z, value, costs, draws: int):
     """Return how often each row is chosen first by "greedy"."""
     rng, m = np.random.RandomState(0), len(Z)
-    args = Z, value[:, None], 1, np.ones(m, dtype=bool), np.zeros(m, dtype=np.intp), np.asarray(costs)
-    return np.bincount([label_choice._choose_greedily(*args, rng).rows[0] for _ in range(draws)], minlength=m) / draws
+    picks = [label_choice._greedy_pick(Z, value, np.asarray(costs), rng)(np.arange(m), 0)[0] for _ in range(draws)]
+    return np.bincount(picks, minlength=m) / draws
 
 
 def test_candidates_are_random_rows_with_probabilities_inverse_to_their_costs(monkeypatch):
@@ -154,3 +154,14 @@ def test_a_missing_group_is_refused(target):
     model, Z = target
     with pytest.raises(ValueError, match="row 1"):
         rows_to_label(model, Z, 3, groups=pd.Series(["a", pd.NA] * (len(Z) // 2), dtype=object))
+
+
+def test_allowed_rows_are_equally_probable_if_others_are_excluded():
+    Z = np.arange(40.0)[:, None]
+    model, exclude, count = LinearRegression().fit(Z, Z[:, 0]), np.arange(0, 40, 2), np.zeros(40)
+    for seed in range(400):
+        count[rows_to_label(model, Z, n=4, exclude=exclude, random_state=seed).rows] += 1
+    assert not count[exclude].any()
+    # Each of 20 rows is chosen with probability 0.2: about 80 of 400, with a standard deviation of 8.
+    assert count[1::2].min() > 48
+    assert count[1::2].max() < 112

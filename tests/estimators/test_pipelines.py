@@ -1,5 +1,7 @@
 """Adapting and forecasting through a pipeline equals transforming and calling the last step separately."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,7 +91,8 @@ def test_the_settings_of_the_pipeline_are_kept(shift, tmp_path):
 @pytest.mark.parametrize("last", [LinearRegression(), PCRRegressor()])
 def test_the_error_for_a_last_step_that_cannot_be_adapted_names_it(shift, last):
     pipe = make_pipeline(StandardScaler(), last).fit(shift.X, shift.y)
-    with pytest.raises(TypeError, match=rf"'{type(last).__name__.lower()}' \({type(last).__name__}\)"):
+    name = type(last).__name__
+    with pytest.raises(TypeError, match=rf"'{name.lower()}' \({name}\).*TargetCorrection"):
         adapt_pipeline(pipe, shift.Z)
 
 
@@ -98,11 +101,12 @@ def test_an_unfitted_pipeline_raises(shift):
         adapt_pipeline(make_pipeline(StandardScaler(), SpARRegressor()), shift.Z)
 
 
-@pytest.mark.parametrize("thing", [SpARRegressor(), None, "pipe", StandardScaler()])
+@pytest.mark.parametrize("thing", [SpARRegressor(), None, "pipe", StandardScaler(), LinearRegression()])
 def test_an_object_that_is_not_a_pipeline_raises(shift, thing):
     with pytest.raises(TypeError, match=f"pipe .*{type(thing).__name__}") as error:
         adapt_pipeline(thing, shift.Z)
     assert ("model.adapted(Z)" in str(error.value)) == isinstance(thing, SpARRegressor)
+    assert ("TargetCorrection" in str(error.value)) == isinstance(thing, LinearRegression)
 
 
 def test_moments_cannot_pass_through_earlier_steps(shift, pipe):
@@ -294,8 +298,15 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
     target = source.replace({"kind": {"flat": "farm"}})
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
     model = make_pipeline(encoder, BayesSpARRegressor()).fit(source, source["area"] + rng.normal(size=60))
-    for call in (expected_rmse, predict_interval):
+    fixed, watch = TargetCorrection(model).fit(target, {i: float(i) for i in range(9)}), TargetWatch(model)
+    for call in (
+        partial(expected_rmse, model),
+        partial(predict_interval, model),
+        fixed.expected_rmse,
+        fixed.predict_interval,
+        watch.update,
+    ):
         with pytest.warns(SparWarning, match=r"30 of 60 .*kind 'farm'") as warned:
-            call(model, target)
-        assert warned[0].filename == __file__
-        call(model, source)  # a warning would be an error
+            call(target)
+        assert [warning.filename for warning in warned] == [__file__]
+        call(source)  # a warning would be an error

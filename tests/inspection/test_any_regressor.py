@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor, inspect, report
-from pyspar.estimators.forecasts import rmse_factors, rmse_interval
+from pyspar.estimators.calibrated_forecasts import rmse_factors, rmse_interval
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,14 @@ def test_other_estimators_are_rejected(shifted):
         inspect(Ridge().fit(X, y), Z)
 
 
+@pytest.mark.parametrize("with_source", [False, True])
+def test_the_error_for_a_network_names_adapt_head(shifted, with_source):
+    nn = pytest.importorskip("torch.nn")
+    X, y, Z = shifted
+    with pytest.raises(TypeError, match=r"Linear.*adapt_head\(\.\.\.\)\.expected_rmse\(\)"):
+        inspect(nn.Linear(8, 1), Z, source=(X, y) if with_source else None)
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_numbers_of_any_size_can_be_written_as_json(shifted, scale):
     X, y, Z = shifted

@@ -17,7 +17,7 @@ from sklearn.datasets import load_diabetes, load_linnerud
 from pyspar import BayesSpARRegressor, Report, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
-from pyspar.estimators.forecasts import BaseRate
+from pyspar.estimators.calibrated_forecasts import BaseRate
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
 from pyspar.inspection.findings import derive_label_findings
 from pyspar.inspection.judgement import OUTCOMES, Judgement, LabelEvidence, name_weights

@@ -69,10 +69,10 @@ def test_both_pipelines_give_the_same_account(files, source, target, small_batch
         assert one.interval95 == pytest.approx(other.interval95, rel=1e-10)
     assert (in_memory.scored is not None) == labelled == (from_stream.scored is not None)
     if labelled:
-        assert in_memory.scored.rows == from_stream.scored.rows == 80
-        assert in_memory.scored.rmse == pytest.approx(from_stream.scored.rmse, rel=1e-10)
-        least_squares = in_memory.scored.rmse_least_squares
-        assert least_squares == pytest.approx(from_stream.scored.rmse_least_squares, rel=1e-10)
+        assert in_memory.scored.model.n == from_stream.scored.model.n == 80
+        assert in_memory.scored.model.rmse == pytest.approx(from_stream.scored.model.rmse, rel=1e-10)
+        least_squares = in_memory.scored.least_squares.rmse
+        assert least_squares == pytest.approx(from_stream.scored.least_squares.rmse, rel=1e-10)
 
 
 def test_both_pipelines_give_the_same_inspection(files, source, target, small_batches):
@@ -131,15 +131,15 @@ def test_the_expected_error_of_spar_is_the_forecast_of_the_regressor(paths, sour
 def test_the_true_errors_are_those_of_least_squares_and_of_the_predictions(paths, source, target, tmp_path):
     account = adapt_files(Request(*paths, "price"), output=tmp_path / "p.npy")
     plain = LinearRegression().fit(source[COLUMNS], source["price"]).predict(target[COLUMNS])
-    assert account.scored.rmse_least_squares == pytest.approx(rmse(plain, target["price"]), rel=1e-6)
-    assert account.scored.rmse == pytest.approx(rmse(np.load(tmp_path / "p.npy"), target["price"]), rel=1e-9)
-    assert account.scored.rmse < account.scored.rmse_least_squares / 2
+    assert account.scored.least_squares.rmse == pytest.approx(rmse(plain, target["price"]), rel=1e-6)
+    assert account.scored.model.rmse == pytest.approx(rmse(np.load(tmp_path / "p.npy"), target["price"]), rel=1e-9)
+    assert account.scored.model.rmse < account.scored.least_squares.rmse / 2
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_target_rows_without_a_label_do_not_count_in_the_score(adapt, source, target, small_batches, stream):
     target.loc[:69, "price"] = np.nan
-    assert adapt(source[NUMBERS], target[NUMBERS], stream=stream).scored.rows == 10
+    assert adapt(source[NUMBERS], target[NUMBERS], stream=stream).scored.model.n == 10
 
 
 def test_ols_is_least_squares_on_the_encoded_columns(paths, source, target, tmp_path):
@@ -222,4 +222,4 @@ def test_a_float32_column_does_not_round_the_other_columns(tmp_path):
         frame[:400].to_parquet(tmp_path / "a.parquet")
         frame[400:].to_parquet(tmp_path / "b.parquet")
         account = adapt_files(Request(tmp_path / "a.parquet", tmp_path / "b.parquet", "y"))
-        assert account.scored.rmse < 0.02
+        assert account.scored.model.rmse < 0.02

@@ -205,8 +205,8 @@ def summarize(
 
 
 @app.command(
-    short_help="Choose the rows of TARGET to label first.",
-    help="Choose the rows of TARGET whose labels are the most useful, and write them with an empty label column.\n\n"
+    short_help="Choose rows of TARGET to label.",
+    help="Choose rows of TARGET that cover the range of the predictions, and write them with an empty label column.\n\n"
     f"{FILES}",
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
@@ -247,7 +247,7 @@ def label(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Choose the rows of TARGET whose labels are the most useful."""
+    """Choose rows of TARGET to label."""
     options = locals()
 
     def work(tables: Any, progress: Progress) -> Any:

@@ -46,7 +46,7 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
             },
             "true": None
             if scored is None
-            else {"rows": scored.rows, "least_squares": scored.rmse_least_squares, "model": scored.rmse},
+            else {"rows": scored.model.n, "least_squares": scored.least_squares.rmse, "model": scored.model.rmse},
             "corrected": None
             if correction is None
             else {

@@ -54,28 +54,7 @@ def print_adapt(account: AdaptAccount) -> None:
     lines.add("method", _describe_method(account))
     _add_judgement(lines, account.judgement, choose_next_step(account))
     _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
-    if account.scored is not None:
-        score = account.scored
-        before = "" if account.method == "ols" else f"{format_number(score.rmse_least_squares)} (least squares) → "
-        lines.add(
-            "measured",
-            f"{before}{format_number(score.rmse)} ({account.method}) RMSE on the "
-            f"{_count_noun(score.rows, 'target row')} with a label; "
-            + ("before the correction" if account.correction else "the labels did not change the predictions"),
-        )
-    if account.correction is not None:
-        correction = account.correction
-        after = correction.expected
-        if correction.p_value < 0.05:
-            test = "the labels show that the relation of features and label has changed"
-        else:
-            test = "the labels do not show that the relation of features and label has changed"
-        lines.add(
-            "corrected",
-            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
-            f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; {test} "
-            f"({format_p_value(correction.p_value)})",
-        )
+    _add_labels(lines, account)
     if account.expected.outside >= _MIN_OUTSIDE:
         lines.add(
             "outside",
@@ -85,14 +64,36 @@ def print_adapt(account: AdaptAccount) -> None:
     lines.add_all("findings", [_describe_finding(finding) for finding in account.findings])
     _add_notes(lines, account.data, account.notes)
     if account.output is not None:
-        lines.add("wrote", f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})")
-    elif not account.has_rows:
-        lines.add("wrote", "no predictions, because the target is a summary without rows")
+        wrote = f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})"
+    elif account.has_rows:
+        wrote = "no predictions; use -o predictions.csv to write them"
     else:
-        lines.add("wrote", "no predictions; use -o predictions.csv to write them")
+        wrote = "no predictions, because the target is a summary without rows"
+    lines.add("wrote", wrote)
     if account.save is not None:
         lines.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
     lines.show()
+
+
+def _add_labels(lines: Lines, account: AdaptAccount) -> None:
+    """Add what the labels of the target show: the measured error, and the correction."""
+    scored, correction = account.scored, account.correction
+    if scored is not None:
+        before = "" if account.method == "ols" else f"{format_number(scored.least_squares.rmse)} (least squares) → "
+        lines.add(
+            "measured",
+            f"{before}{format_number(scored.model.rmse)} ({account.method}) RMSE on the "
+            f"{_count_noun(scored.model.n, 'target row')} with a label; "
+            + ("before the correction" if correction else "the labels did not change the predictions"),
+        )
+    if correction is not None:
+        after, show = correction.expected, "show" if correction.p_value < 0.05 else "do not show"
+        lines.add(
+            "corrected",
+            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
+            f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; the labels "
+            f"{show} that the relation of features and label has changed ({format_p_value(correction.p_value)})",
+        )
 
 
 def print_summary(account: SummaryAccount) -> None:
@@ -131,7 +132,7 @@ def print_inspect(account: InspectAccount) -> None:
 
 
 def print_label(account: LabelAccount) -> None:
-    """Print the rows to label, the most useful first."""
+    """Print the rows to label, and what to do with them."""
     lines = Lines()
     known = f"; {account.n_known:,} have a label already" if account.n_known else ""
     source = "" if account.data is None else f"{account.data.n_source:,} source, "
@@ -146,10 +147,10 @@ def print_label(account: LabelAccount) -> None:
     else:
         rows = _count_noun(len(account.choice), "row")
         lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
-        lines.add(
-            "next step",
-            f"fill in {account.label!r}, and run spar adapt with --labels {account.output} --use-target-labels",
-        )
+        run = f"run spar adapt with --labels {account.output} --use-target-labels"
+        if account.data is None:
+            run += ", which needs the source file; without it, use pyspar.TargetCorrection(model) in Python"
+        lines.add("next step", f"fill in {account.label!r}, and {run}")
     lines.show()
 
 

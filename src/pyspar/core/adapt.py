@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
@@ -89,21 +90,6 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
     return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
 
 
-RULES: dict[str, Callable[..., Mask]] = {"keep": keep_rule, "chi2": chi2_rule}
-"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name. To add one, write it above and list it here."""
-
-
-def select_rule(name: str, alpha: float) -> Rule:
-    """Return a rule as a function of the terms. Only the rules that use alpha receive it.
-
-    >>> terms = Terms(np.ones(1), np.ones((1, 1)), np.ones((1, 1)))
-    >>> bool(select_rule("keep", 0.999)(terms)[0, 0]), bool(select_rule("chi2", 0.999)(terms)[0, 0])
-    (False, True)
-    """
-    rule = RULES[name]
-    return partial(rule, alpha=float(alpha)) if "alpha" in signature(rule).parameters else rule
-
-
 def top_k_rule(terms: Terms, *, k: int) -> Mask:
     """Remove the k directions with the largest variance, per output. Among equal ones the earlier are removed.
 
@@ -112,11 +98,27 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     array([False,  True,  True])
     """
     if k < 0:
-        raise ValueError(f"k must be a number of directions of at least 0. Got {k} instead.")
+        raise ValueError(f"k must be at least 0, got {k}")
     order = np.argsort(-(terms.lam[:, None] * terms.std), axis=0, kind="stable")
     removed = np.zeros(terms.mean.shape, dtype=bool)
     np.put_along_axis(removed, order[:k], True, axis=0)
     return removed
+
+
+RuleName = Literal["keep", "chi2"]
+RULES: dict[RuleName, Callable[..., Mask]] = {"keep": keep_rule, "chi2": chi2_rule}
+"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name. To add one, write it above and list it here."""
+
+
+def select_rule(name: RuleName, alpha: float) -> Rule:
+    """Return a rule as a function of the terms. Only the rules that use alpha receive it.
+
+    >>> terms = Terms(np.ones(1), np.ones((1, 1)), np.ones((1, 1)))
+    >>> bool(select_rule("keep", 0.999)(terms)[0, 0]), bool(select_rule("chi2", 0.999)(terms)[0, 0])
+    (False, True)
+    """
+    rule = RULES[name]
+    return partial(rule, alpha=float(alpha)) if "alpha" in signature(rule).parameters else rule
 
 
 def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
@@ -260,8 +262,8 @@ class Adaptation:
         before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
         return (
             f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
-            f"{before:.4g} before; after, {kept:.4g} from noise and between 0 and {most:.4g} from the removal, "
-            "the two parts add in quadrature)"
+            f"is {before:.4g} before adapting; after adapting it has two parts, {kept:.4g} from noise and 0 to "
+            f"{most:.4g} from removed directions, which add in quadrature)"
         )
 
 
@@ -326,3 +328,71 @@ def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
     share = np.clip(1.0 - length_after / np.where(nonzero, length, 1.0), 0.0, 1.0)
     share = np.where(np.abs(share - np.round(share)) < SHARE_ROUNDING, np.round(share), share)
     return np.where(nonzero, share, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class AlphaPath:
+    """The alpha at which each target direction is removed as alpha rises from 0 to 1.
+
+    Attributes
+    ----------
+    alpha : array of shape (directions, K)
+        The rule removes a direction at this alpha and above.
+    doubt : array of shape (directions, K)
+        ``1 - alpha`` without cancellation, so directions far beyond 0.999 remain distinguishable.
+    terms : Terms
+        The belief along each direction.
+    directions : array of shape (D, directions)
+    w_hat : array of shape (D, K)
+    """
+
+    alpha: Matrix
+    doubt: Matrix
+    terms: Terms
+    directions: Matrix
+    w_hat: Matrix
+
+    def removed_at(self, alpha: float) -> Mask:
+        """Return the set S at an alpha, directions x outputs."""
+        return chi2_rule(self.terms, alpha=alpha)
+
+    def weights_at(self, alpha: float) -> Matrix:
+        """Return the weights after removing the set S at an alpha, features x outputs.
+
+        For a BayesSpARRegressor these are corrections to the centre, for features divided by ``units_``.
+        """
+        return np.asarray(self.w_hat - self.directions @ (self.removed_at(alpha) * self.terms.mean))
+
+    def steps(self, output: int = 0) -> Vector:
+        """Return the alphas at which the set S changes for an output, in ascending order."""
+        return np.unique(self.alpha[self.terms.std[:, output] > 0.0, output])
+
+
+def alpha_path(adapted: Any) -> AlphaPath:
+    """Return for each target direction the alpha at which the paper's rule removes it.
+
+    Parameters
+    ----------
+    adapted : an adapted SpARRegressor or BayesSpARRegressor, or an Adaptation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyspar import SpARRegressor, alpha_path
+    >>> rng = np.random.default_rng(0)
+    >>> X, Z = rng.normal(size=(200, 2)) * [1, 0.01], rng.normal(size=(200, 2))
+    >>> est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=200)).adapt(Z)
+    >>> path = alpha_path(est)
+    >>> bool((path.removed_at(0.999) == est.adaptation_.removed).all())
+    True
+    >>> path.removed_at(0.0).any(), path.removed_at(1.0).all()
+    (np.False_, np.True_)
+    """
+    adaptation = adapted if isinstance(adapted, Adaptation) else getattr(adapted, "adaptation_", None)
+    if not isinstance(adaptation, Adaptation):
+        raise TypeError(
+            f"alpha_path requires an adapted regressor or an Adaptation, got {type(adapted).__name__}; call fit(X, y) "
+            "and adapt(Z) first."
+        )
+    alpha, doubt = removal_alpha(adaptation.terms)
+    return AlphaPath(alpha, doubt, adaptation.terms, adaptation.z.V, adaptation.w_hat)

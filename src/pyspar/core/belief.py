@@ -32,6 +32,8 @@ Units = Literal["target", "source", "common"]
 """The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
+FAINT = 1e3 * EPS64
+"""Singular values below this share of the largest have less than three correct digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,7 +350,8 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
 
     Along direction i the weight is :math:`v_i^\top \hat w`, with an error of about :math:`\epsilon |\hat w|`, and also
     :math:`v_i^\top X^\top Y / \lambda_i^2`, with an error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`.
-    The one with the smaller error is used for each direction.
+    The one with the smaller error is used for each direction. Faint directions, whose singular values are rounding
+    errors, tell nothing about the weights; what the labels have along them belongs to the residual.
     """
     length = root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
@@ -361,10 +364,16 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # squares may underflow
         from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
     # Both errors in units of epsilon, multiplied by lambda^2.
-    labels_are_better = lam[0] < lam**2 * root_sum_squares(from_weights)
-    along = np.where(labels_are_better, from_labels, from_weights)
+    size_of_weights = root_sum_squares(fit.w_hat / unit * size)
+    labels_are_better = lam[0] < lam**2 * size_of_weights
+    along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
+    faint = lam[:, 0] <= FAINT * lam[0]
+    along[faint] = 0.0
+    if faint.any() or (root_sum_squares(from_weights) < 0.9 * size_of_weights).any():  # the spectrum dropped them
+        explained = np.square(lam * along).sum(axis=0) + np.square(rest)
+        rest = np.sqrt(np.square(rest) + np.maximum(np.square(length / unit) - explained, 0.0))
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
-    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, fit.residual / unit, n, dependent)
+    data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, rest, n, dependent)
     return data, unit, along * (unit / size)
 
 

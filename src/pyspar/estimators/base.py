@@ -19,9 +19,9 @@ from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
-from pyspar.estimators.forecasts import SourceModel
+from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_several, extend_folds
-from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, fit_linear_correction
+from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_index, fit_linear_correction
 from pyspar.estimators.validation import (
     SPARSE_FORMATS,
     Attributes,
@@ -218,6 +218,7 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         self._validate_params()
+        check_index(Z, y)
         target = self._target(Z, sample_weight)
         rows = None if y is None else read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))

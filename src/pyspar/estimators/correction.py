@@ -26,18 +26,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
+from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.groups import is_missing
 from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
     check_counts,
+    check_index,
     fit_outputs,
     forecast_error,
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
+from pyspar.estimators.unseen_categories import describe_unseen_rows
+from pyspar.estimators.validation import check_boolean, check_level, clone_without, is_missing, read_dense_rows
 from pyspar.sources import refuse_unread_tables
 
 
@@ -118,6 +120,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             Target rows, as for the model's ``predict``.
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``.
+            Labels are matched to rows by position. If Z and y have a pandas index, it must be the same.
         sample_weight : array of shape (m,), optional
             Counts of rows: a weight of 2 is the same as two copies of the row. The result depends on their sum, so
             weights of which only the ratios matter, such as inverse probabilities, must be divided by their mean.
@@ -129,6 +132,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self
         """
         check_model(self.model)
+        check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         Z = new._read(Z, reset=True)
         labels, y_ndim = read_labels(y, len(Z), type(self).__name__)
@@ -191,6 +195,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_level(level)
         prediction, scale = self.predict(Z, return_std=True)
+        self._warn_of_unseen(Z)
         widths = [drift.quantile(level) for drift in self._drifts]
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
@@ -206,6 +211,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         if Z is not None:
             Z = self._read(Z)
             before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
+            self._warn_of_unseen(Z)
             drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
         forecasts = [forecast_error(drift, name_regressor(self.model)) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
@@ -228,6 +234,11 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return validate_data(
             self, Z, reset=reset, dtype="numeric", ensure_all_finite="allow-nan" if allow_nan else True
         )
+
+    def _warn_of_unseen(self, Z: Any) -> None:
+        """Warn about target rows with categories that the model's preprocessing did not see."""
+        if isinstance(self.model, Pipeline) and (text := describe_unseen_rows(self.model[:-1], Z)):
+            warn(text, stacklevel=3)
 
     def _shape(self, outputs: list[Any]) -> Any:
         return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)

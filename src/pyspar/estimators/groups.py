@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
-from pyspar.estimators.validation import Source, in_columns, read_rows
+from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
 from pyspar.sources import kind_of
 
 MAX_FOLDS = 10
@@ -89,7 +89,7 @@ class UngroupedBatches:
         for number, batch in enumerate(self._batches):
             has_groups = isinstance(batch, (tuple, list)) and len(batch) == 4
             if number and has_groups != (self.folds is not None):
-                raise ValueError(f"pass groups in all batches or in none, got another kind in batch {number}")
+                raise ValueError(f"pass groups in all batches or in none; batch {number} differs from the first batch")
             if has_groups:
                 self.folds = extend_folds(self.folds, self._estimator, *batch)
                 batch = batch[:2] if batch[2] is None else batch[:3]
@@ -117,20 +117,6 @@ def name_groups(groups: Any, n: int) -> list[str]:
         raise ValueError(f"groups must not be missing, got {labels[missing[0]]} in row {missing[0]}; name these groups")
     is_whole = [isinstance(label, (float, np.floating)) and float(label).is_integer() for label in labels]
     return [str(int(label) if whole else label) for label, whole in zip(labels, is_whole)]
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
-
-    An array or tensor is missing if all its entries are.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
-    (True, True, False, False)
-    """
-    is_equal: Any = value is not None and value == value
-    if hasattr(is_equal, "any"):
-        is_equal = bool(is_equal.any())
-    return not isinstance(is_equal, bool) or not is_equal
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -1,7 +1,8 @@
-"""Choose the rows of a target to label first."""
+"""Choose the rows of a target to label."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.drift import TargetUnits
 from pyspar.estimators.correction import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.groups import name_groups
@@ -19,8 +20,9 @@ from pyspar.sources import refuse_unread_tables
 from pyspar.wording import format_number, list_some
 
 Strategy = Literal["quantiles", "greedy"]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+Positions = NDArray[np.intp]
+Pick = Callable[[Positions, int], tuple[int, str]]
+"""Chooses one of the candidates at a step, and returns it with the reason."""
 
 CANDIDATES = 5
 """The random rows of which "greedy" takes the best, so that no row is much more probable than in a random sample."""
@@ -28,7 +30,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
-    """Rows to label, the most useful first.
+    """Rows to label, in an order whose first rows are also a choice of fewer rows.
 
     Attributes
     ----------
@@ -38,7 +40,7 @@ class LabelChoice:
         The reason for each row.
     """
 
-    rows: Rows
+    rows: Positions
     reasons: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -60,7 +62,7 @@ def rows_to_label(
     features: Any = None,
     random_state: Any = 0,
 ) -> LabelChoice:
-    """Choose target rows whose labels improve :class:`pyspar.TargetCorrection` most.
+    """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
     Parameters
     ----------
@@ -91,7 +93,9 @@ def rows_to_label(
     Returns
     -------
     LabelChoice
-        The positions of the rows, the most useful first, with reasons. The first rows alone are also a good choice.
+        The positions of the rows, with reasons. With "quantiles" the first row is in the middle interval, the next two
+        in the middles of both halves, and so on, so that the first rows alone also cover the range of the predictions.
+        With "greedy" the rows are in the order of the choice.
 
     Examples
     --------
@@ -116,80 +120,75 @@ def rows_to_label(
             f"n must be an integer from 1 to the {int(allowed.sum())} rows that can be labelled, got {n!r}"
         )
     rng = check_random_state(random_state)
-    if strategy == "greedy":
-        rows = compute_features(fit_features(features, model, [Z]), Z)
-        return _choose_greedily(rows, prediction, int(n), allowed, codes, costs, rng)
-    return _choose_quantiles(prediction, int(n), allowed, codes, costs, rng, cost is not None)
-
-
-def _choose_quantiles(
-    prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, rng: np.random.RandomState, has_costs: bool
-) -> LabelChoice:
     value = _one_value(prediction)
-    shuffled = rng.permutation(len(value))
-    order = shuffled[np.argsort(value[shuffled], kind="stable")]
-    rank = np.empty(len(value))
-    rank[order] = (np.arange(len(value)) + 0.5) / len(value)
+    if strategy == "greedy":
+        pick = _greedy_pick(compute_features(fit_features(features, model, [Z]), Z), value, costs, rng)
+    else:
+        pick = _quantile_pick(value, allowed.copy(), int(n), None if cost is None else costs, rng)
     chosen: list[int] = []
     reasons: list[str] = []
     taken = np.zeros(codes.max() + 1)
-    free = allowed.copy()
-    for step in _spread_order(n):
-        candidates = _least_used(free, codes, taken)
-        distance = np.abs(rank[candidates] - (step + rng.random_sample()) / n)
-        inside = np.abs(rank[candidates] - (step + 0.5) / n) <= 0.5 / n
-        if has_costs and inside.any():
-            near = candidates[inside]
-            row = near[np.lexsort((distance[inside], costs[near]))[0]]
-        else:
-            row = candidates[np.argmin(distance)]
-        reason = f"prediction {format_number(value[row])}, at quantile {rank[row]:.0%} of the target"
-        if has_costs:
-            reason += f"; cost {format_number(costs[row])}"
-        chosen.append(int(row))
+    for step in _spread_order(int(n)):
+        row, reason = pick(_least_used(allowed, codes, taken), step)
+        chosen.append(row)
         reasons.append(reason)
-        free[row] = False
+        allowed[row] = False
         taken[codes[row]] += 1
     return LabelChoice(np.array(chosen), tuple(reasons))
 
 
-def _choose_greedily(
-    features: Matrix, prediction: Matrix, n: int, allowed: Mask, codes: Rows, costs: Vector, rng: np.random.RandomState
-) -> LabelChoice:
-    """Choose by the reduction of the mean posterior variance of the drift, whose components equal the noise.
+def _quantile_pick(value: Vector, allowed: Mask, n: int, costs: Vector | None, rng: np.random.RandomState) -> Pick:
+    """Return a function that takes a random row between two quantiles of the allowed rows, or the cheapest one."""
+    shuffled = rng.permutation(len(value))
+    order = shuffled[np.argsort(value[shuffled], kind="stable")]
+    rank = np.empty(len(value))
+    rank[order] = (np.arange(len(value)) + 0.5) / len(value)
+    place, free = np.full(len(value), np.nan), order[allowed[order]]
+    place[free] = (np.arange(len(free)) + 0.5) / len(free)
 
-    The covariance of the drift is I - known' known. The candidates are those that win a race of exponential times
-    with the means ``costs``, a random sample with probabilities proportional to 1 / cost.
+    def pick(candidates: Positions, step: int) -> tuple[int, str]:
+        distance = np.abs(place[candidates] - (step + rng.random_sample()) / n)
+        inside = np.abs(place[candidates] - (step + 0.5) / n) <= 0.5 / n
+        row = int(candidates[np.argmin(distance)])
+        if costs is not None and inside.any():
+            near = candidates[inside]
+            row = int(near[np.lexsort((distance[inside], costs[near]))[0]])
+        price = "" if costs is None else f"; cost {format_number(costs[row])}"
+        return row, f"prediction {format_number(value[row])}, at the {rank[row]:.0%} quantile of the target{price}"
+
+    return pick
+
+
+def _greedy_pick(features: Matrix, value: Vector, costs: Vector, rng: np.random.RandomState) -> Pick:
+    """Return a function that takes the row with the largest reduction of the mean posterior variance of the drift.
+
+    The components of the drift equal the noise, and its covariance is I - known' known. The candidates are those that
+    win a race of exponential times with the means ``costs``: a random sample with probabilities proportional to
+    1 / cost.
     """
-    value = _one_value(prediction)
     rows, q = TargetUnits.of(features, value).standardise(features, value)
     basis = np.column_stack([np.ones(len(q)), q, rows])
     is_tall = len(basis) > basis.shape[1]
     root = np.asarray(np.linalg.qr(basis, mode="r")) if is_tall else basis  # root' root = basis' basis
     total = float(np.square(root).sum())
     known = np.zeros((0, basis.shape[1]))
-    chosen: list[int] = []
-    reasons: list[str] = []
-    taken = np.zeros(codes.max() + 1)
-    free = allowed.copy()
-    for _ in range(n):
-        candidates = _least_used(free, codes, taken)
+
+    def pick(candidates: Positions, step: int) -> tuple[int, str]:
+        nonlocal known
         times = rng.exponential(size=len(candidates)) * costs[candidates]
         candidates = candidates[np.argsort(times)[:CANDIDATES]]
         gain = basis[candidates] - basis[candidates] @ known.T @ known
         variance = np.einsum("ij,ij->i", gain, basis[candidates])
         reduction = np.square(gain @ root.T).sum(axis=1) / (1.0 + variance)
         best = int(np.argmax(reduction / costs[candidates]))
-        row = int(candidates[best])
         known = np.vstack([known, gain[best] / np.sqrt(1.0 + variance[best])])
-        chosen.append(row)
-        reasons.append(f"reduces the expected squared drift by {reduction[best] / total:.0%} of its size before labels")
-        free[row] = False
-        taken[codes[row]] += 1
-    return LabelChoice(np.array(chosen), tuple(reasons))
+        share = reduction[best] / total
+        return int(candidates[best]), f"reduces the expected squared drift by {share:.0%}, relative to no labels"
+
+    return pick
 
 
-def _least_used(free: Mask, codes: Rows, taken: Vector) -> Rows:
+def _least_used(free: Mask, codes: Positions, taken: Vector) -> Positions:
     """Return the free rows of the groups that have the fewest chosen rows."""
     rows = np.flatnonzero(free)
     used = taken[codes[rows]]
@@ -234,13 +233,13 @@ def _read_costs(cost: Any, m: int) -> Vector:
     return costs
 
 
-def _read_groups(groups: Any, m: int) -> Rows:
+def _read_groups(groups: Any, m: int) -> Positions:
     if groups is None:
         return np.zeros(m, dtype=np.intp)
     return np.asarray(np.unique(np.array(name_groups(groups, m)), return_inverse=True)[1])
 
 
-def _read_positions(rows: Any, m: int) -> Rows:
+def _read_positions(rows: Any, m: int) -> Positions:
     positions = np.asarray(rows if hasattr(rows, "shape") else [] if rows is None else rows)
     if positions.ndim != 1:
         raise ValueError(f"exclude must be a sequence of row positions, or a mask of {m} rows, got {rows!r}")

@@ -34,6 +34,7 @@ MAX_TRANSFORMED_ROWS = 2000
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(7)
 """Gauss quadrature for a normal variable."""
 _CONTAINERS = (Pipeline, TransformedTargetRegressor, BaseSearchCV)
+_CORRECT_INSTEAD = "correct any fitted regressor by a few target labels with TargetCorrection(model).fit(Z, y)"
 _EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "source"}}
 """Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
@@ -67,13 +68,16 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """
     if not isinstance(pipe, _CONTAINERS):
         fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
+        if not fix and hasattr(pipe, "predict"):
+            fix = f", which cannot be adapted; {_CORRECT_INSTEAD}"
         raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}{fix}")
     layers = list_layers(pipe)
     if not hasattr(layers[-1], "adapted"):
         step = f"{layers[-2].steps[-1][0]!r} " if isinstance(layers[-2], Pipeline) else ""
         raise TypeError(
             f"the last step of the pipeline must be a regressor that can be adapted, got {step}"
-            f"({type(layers[-1]).__name__}); end the pipeline with BayesSpARRegressor()"
+            f"({type(layers[-1]).__name__}); end the pipeline with BayesSpARRegressor(), or "
+            f"{_CORRECT_INSTEAD}"
         )
     part = find_regressor(pipe, Z)
     _warn_of_searches(layers)
@@ -116,7 +120,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
-    _warn_of_unseen(part, Z)
+    warn_of_unseen(part, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
@@ -146,7 +150,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     """
     check_level(level)
     part = find_regressor(model, Z)
-    _warn_of_unseen(part, Z)
+    warn_of_unseen(part, Z)
     ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -167,10 +171,8 @@ class InnerRegressor:
         """Return values of the regressor in the units of the model's labels."""
         for transformer in reversed(self.transformers):
             values = np.asarray(values, dtype=np.float64)
-            flat = transformer.inverse_transform(
-                values.reshape(len(values), -1) if values.ndim > 1 else values[:, None]
-            )
-            values = np.asarray(flat).reshape(values.shape)
+            columns = values if values.ndim > 1 else values[:, None]
+            values = np.asarray(transformer.inverse_transform(columns)).reshape(values.shape)
         return values
 
     def from_labels(self, labels: Matrix) -> Matrix:
@@ -263,7 +265,7 @@ def _best_of(search: BaseSearchCV) -> Any:
     return search.best_estimator_
 
 
-def _warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
+def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
     """Warn about target rows with categories that the preprocessing did not see."""
     if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
         warn(text, stacklevel=3)
@@ -283,9 +285,9 @@ def _warn_of_searches(layers: list[Any]) -> None:
                 useless.append(full_name)
         if useless:
             warn(
-                f"the search over {list_some(useless)} compared fits before adapting, in which these values score "
-                "alike; the chosen value is arbitrary. No search on the source can choose it: set it before the "
-                "search, and compare adapted regressors with labels of target rows.",
+                f"the search over {list_some(useless)} compared fits before adapting, where all values have the same "
+                "score, so the chosen value is arbitrary; set it before the search, or compare adapted regressors on "
+                "labelled target rows",
                 stacklevel=3,
             )
 

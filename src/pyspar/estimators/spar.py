@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import RULES, adapt, chi2_rule, select_rule
+from pyspar.core.adapt import RULES, RuleName, adapt, chi2_rule, select_rule
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import (
     FlatBelief,
@@ -216,7 +216,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         self,
         units: Units = "target",
         centre: Any = None,
-        rule: Literal["keep", "chi2"] = "keep",
+        rule: RuleName = "keep",
         alpha: float = 0.999,
         *,
         fit_intercept: bool = True,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
-from pyspar.core.drift import MIN_LABELS, Drift, find_outlier, fit_drift
+from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
-from pyspar.estimators.groups import is_missing
+from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
@@ -91,19 +91,17 @@ class LabelForecast(Forecast):
     n_labels: float = 0.0
 
 
-Mask = NDArray[np.bool_]
-
 ENOUGH_LABELS = 10
 """With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 
 
-def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix, int]:
+def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Matrix, int]:
     """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
 
     ``y`` is an array with one entry per row, or a mapping from row positions to labels. ``name`` is that of the
-    argument in messages.
+    argument in messages. ``outputs`` is the required number of columns.
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
@@ -131,7 +129,37 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y") -> tuple[Matrix,
         )
     if np.isinf(labels).any():
         raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
-    return labels.reshape(rows, -1), y.ndim
+    labels = labels.reshape(rows, -1)
+    if outputs is not None and labels.shape[1] != outputs:
+        raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
+    return labels, y.ndim
+
+
+def check_index(Z: Any, y: Any) -> None:
+    """Raise ValueError if rows and labels have a pandas index and disagree. Warn if keys of y may be index labels.
+
+    The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
+    """
+    index: Any = getattr(Z, "index", None)
+    own: Any = getattr(y, "index", None)
+    if type(index).__module__.partition(".")[0] != "pandas":
+        return
+    count = import_module("pandas").RangeIndex
+    if isinstance(y, Mapping) and y and not index.equals(count(len(index))) and set(y) <= set(index):
+        warn(
+            "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
+            "pass pd.Series(y).reindex(Z.index).",
+            stacklevel=3,
+        )
+    if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
+        return
+    if set(index) != set(own) and any(labels.equals(count(len(labels))) for labels in (index, own)):
+        return
+    difference = next((f"row {i}: {a!r} and {b!r}" for i, (a, b) in enumerate(zip(index, own)) if a != b), "lengths")
+    raise ValueError(
+        f"Z and y must have the same index, got different ones ({difference}); pass y.reindex(Z.index) to match them "
+        "by index, or y.to_numpy() if they have the same order"
+    )
 
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Matrix:
@@ -226,8 +254,8 @@ def _fit_output(
         )
     if n < len(features) and np.ptp(labels[known]) == 0.0:
         warn(
-            f"all {n} labels are {labels[known][0]:g}; the correction reduces the predictions to this value as far as "
-            "the labels support it. Check whether it stands for a missing label.",
+            f"all {n} labels are {labels[known][0]:g}; the correction moves the predictions towards this value; "
+            "check whether it stands for a missing label",
             stacklevel=5,
         )
     drift = fit_drift(
@@ -274,8 +302,9 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         return known
     row = int(rows[outlier])
     warn(
-        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is larger "
-        "than all others together. Check the label.",
+        f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far "
+        f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
+        "expected error is too low.",
         stacklevel=6,
     )
     left = known.copy()
@@ -361,9 +390,7 @@ def fit_linear_correction(
 ) -> tuple[LinearCorrection, list[TargetDrift]]:
     """Fit the drift of an adapted estimator with given weights to target rows of which some labels are known."""
     coef, intercept = weights
-    labels, _ = read_labels(y, len(rows), type(estimator).__name__)
-    if labels.shape[1] != coef.shape[1]:
-        raise ValueError(f"y must have one column for each of {coef.shape[1]} output(s), got {labels.shape[1]}")
+    labels, _ = read_labels(y, len(rows), type(estimator).__name__, outputs=coef.shape[1])
     counts = check_counts(sample_weight, len(rows))
     prediction = rows @ coef + intercept
     drifts, reports, _ = fit_outputs(rows, prediction, labels, counts, *estimator._model.predict(rows))

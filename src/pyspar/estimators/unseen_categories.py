@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from pyspar.estimators.groups import is_missing
+from pyspar.estimators.validation import is_missing
 from pyspar.wording import list_categories
 
 MAX_COLUMNS = 3

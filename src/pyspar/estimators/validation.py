@@ -92,6 +92,20 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
+
+    An array or tensor is missing if all its entries are.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
+    (True, True, False, False)
+    """
+    is_equal: Any = value is not None and value == value
+    if hasattr(is_equal, "any"):
+        is_equal = bool(is_equal.any())
+    return not isinstance(is_equal, bool) or not is_equal
+
+
 def check_alpha(alpha: Any) -> None:
     """Raise ValueError for a confidence outside [0, 1]."""
     if not Confidence().is_satisfied_by(alpha):

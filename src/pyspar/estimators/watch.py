@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
+from pyspar.core.belief import inverse
 from pyspar.core.concept_shift import log_bayes_factor
 from pyspar.core.drift import TargetUnits
 from pyspar.core.forecast import Forecast
@@ -29,8 +30,14 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.pipelines import find_regressor, list_layers, refuse_corrected, replace_regressor
-from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
+from pyspar.estimators.pipelines import (
+    find_regressor,
+    list_layers,
+    refuse_corrected,
+    replace_regressor,
+    warn_of_unseen,
+)
+from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number
 
@@ -169,7 +176,7 @@ class TargetWatch:
             pairs = zip(self._limits, homes)
             texts = [f"{format_number(low)} < {format_number(home)}" for low, home in pairs if low < home]
             warn(
-                f"the limit is below the error at home ({', '.join(texts)}), so that rows without a shift exceed it; "
+                f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
                 "choose a limit above home_rmse()",
                 stacklevel=2,
             )
@@ -184,7 +191,10 @@ class TargetWatch:
         ``y`` are labels of the batch, with NaN where unknown, if there are any. They measure the error and test the
         relation, without the weights. They do not change the regressor.
         """
-        estimator, Z, relation = self._estimator, find_regressor(self.model, Z).Z, self._relation
+        check_index(Z, y)
+        part = find_regressor(self.model, Z)
+        warn_of_unseen(part, Z)
+        estimator, Z, relation = self._estimator, part.Z, self._relation
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
         relation = relation.add(*labelled)
@@ -276,11 +286,11 @@ class RelationWatch:
         d = source.n_features
         root = source.root_about(None)[:, :d] / np.sqrt(source.weight)  # its square is the covariance
         spread, size = np.sqrt(np.square(root).sum(axis=0)), np.sqrt(np.square(root @ coef).sum(axis=0))
-        scale = _inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
+        scale = inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
         centre = source.mean[:d] @ coef + intercept
         self._units = [
             TargetUnits(source.mean[:d], scale, float(mean), float(factor))
-            for mean, factor in zip(centre, _inverse(size), strict=True)
+            for mean, factor in zip(centre, inverse(size), strict=True)
         ]
         self._rows: Matrix = np.empty((0, d))
         self._labels: Matrix = np.empty((0, coef.shape[1]))
@@ -299,9 +309,7 @@ class RelationWatch:
     def read(self, Z: Any, y: Any) -> tuple[Matrix, Matrix]:
         """Return the rows of a batch that have a label of any output, and their labels; NaN where unknown."""
         rows = read_dense_rows(self._estimator, Z)
-        labels, _ = read_labels(y, len(rows), "TargetWatch.update")
-        if labels.shape[1] != self._labels.shape[1]:
-            raise ValueError(f"y must have one column for each of {self._labels.shape[1]} output(s)")
+        labels, _ = read_labels(y, len(rows), "TargetWatch.update", outputs=self._labels.shape[1])
         known = np.isfinite(labels).any(axis=1)
         return rows[known], labels[known]
 
@@ -324,7 +332,3 @@ class RelationWatch:
             residual = (self._labels - mean)[at, k]
             factors.append(log_bayes_factor(features, q, residual, error_root=roots[k][at]) if at.any() else 0.0)
         return float(np.logaddexp.reduce(factors) - np.log(len(factors)))
-
-
-def _inverse(values: Any) -> Any:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)

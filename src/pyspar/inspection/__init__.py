@@ -19,6 +19,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.estimators.target_labels import check_index
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
@@ -97,6 +98,12 @@ def inspect(
     >>> inspection.outcome, inspection.outputs[0].recommended
     ('no-shift', 'Bayes-SpAR')
     """
+    if hasattr(estimator, "named_modules") and not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be a regressor with predict, got the network {type(estimator).__name__}; "
+            "adapt_head(...).expected_rmse() forecasts the error of a network"
+        )
+    check_index(Z, y)
     if source is not None:
         if weights is not None or sample_weight is not None:
             raise InputError("weights and sample_weight are not available with source; leave them out")
@@ -161,8 +168,7 @@ def build_inspection(
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
-    centre = estimator._fitted_prior.coef if isinstance(estimator, BayesSpARRegressor) else 0.0
-    posterior_mean = (on_target.best()[0] - centre) * comparison.units[:, None]
+    posterior_mean = comparison.prior.correction(on_target.best()[0])
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison, columns)

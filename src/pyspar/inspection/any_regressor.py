@@ -2,7 +2,7 @@
 
 The error at home is that of cross-validation on the source, which leaves whole groups out if the rows have groups. It
 is also the expected error on the target. The interval comes from experience with real shifts
-(:mod:`pyspar.estimators.forecasts`), by how well source and target rows can be distinguished.
+(:mod:`pyspar.estimators.calibrated_forecasts`), by how well source and target rows can be distinguished.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
+from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
-from pyspar.estimators.forecasts import rmse_interval
-from pyspar.estimators.groups import check_groups, is_missing
+from pyspar.estimators.groups import check_groups
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
+from pyspar.estimators.validation import is_missing
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.adapt import Adaptation, removed_shares
+from pyspar.core.adapt import Adaptation, removal_alpha, removed_shares
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Prior, in_units_of
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.alpha_path import alpha_path
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments, weights_of
 
@@ -53,9 +52,10 @@ class Comparison:
         The name of the candidate that adapting the estimator gives.
     adaptation : Adaptation
         The adaptation of the estimator if it has a rule, otherwise that of SpAR. Its directions are those of the
-        features divided by ``units``.
-    units : array of shape (D,)
-        For an estimator without a rule, the units that it was fitted in if it is a model in use.
+        features divided by the units of ``prior``.
+    prior : Prior
+        The centre of the estimator, and the units of ``adaptation``. For an estimator without a rule, they are those
+        that it was fitted in if it is a model in use.
     removed : array of shape (directions, outputs)
         The share of the weight along each direction that adapting the estimator removed.
     outside : float
@@ -75,7 +75,7 @@ class Comparison:
     before: str
     adapted: str
     adaptation: Adaptation
-    units: Vector
+    prior: Prior
     removed: Matrix
     outside: float
     ridge: Pair
@@ -131,7 +131,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         before=next(iter(own), "OLS") if has_model else "OLS",
         adapted="SpAR" if adapted is spar else "Bayes-SpAR",
         adaptation=adaptation,
-        units=units,
+        prior=prior,
         removed=removed_shares(adaptation.z.V, prior.correction(before), prior.correction(after)),
         outside=bayes.adaptation_.outside_energy,
         ridge=weights_of(ridge),
@@ -208,15 +208,15 @@ def describe_directions(
     a name are one column.
     """
     paper = comparison.adaptation
-    path, M = alpha_path(paper), paper.n_target
+    M = paper.n_target
     mean = paper.terms.mean[:, output]
     var, bias = paper.var[:, output] / M, paper.bias_hat[:, output] / M
     change = paper.z.lam**2 / M * mean * (2.0 * (paper.z.V.T @ posterior_mean[:, output]) - mean)
     sigma2 = float(paper.sigma2[output])
     inflation = var / sigma2 if sigma2 > 0.0 else np.zeros_like(var)
     # The rule removes a direction without uncertainty only at confidence 1.
-    exact = paper.terms.std[:, output] == 0.0
-    alpha, doubt = np.where(exact, 1.0, path.alpha[:, output]), np.where(exact, 0.0, path.doubt[:, output])
+    exact, (alpha, doubt) = paper.terms.std == 0.0, removal_alpha(paper.terms)
+    alpha, doubt = np.where(exact, 1.0, alpha)[:, output], np.where(exact, 0.0, doubt)[:, output]
     names, shares = sum_by_column(paper.z.V, columns)
     values = {
         "energy": compute_energy_shares(paper), "keeping": var, "removing": bias, "change": change,

@@ -17,7 +17,7 @@ from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK
-from pyspar.estimators.forecasts import Outcome
+from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
 from pyspar.inspection.compare import Comparison, Direction, sum_by_column

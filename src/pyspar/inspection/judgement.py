@@ -13,7 +13,7 @@ from typing import Literal
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
-from pyspar.estimators.forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.wording import format_interval, format_number, format_percent
@@ -35,7 +35,6 @@ ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
 _DIGITS = 3
-_HOW_TO_CORRECT = "(pyspar.TargetCorrection or spar adapt --use-target-labels)"
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
@@ -175,8 +174,13 @@ class Judgement:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether target labels confirm that the error is not much above that at home."""
-        return self.labels is not None and self.labels.confirmed
+        """Whether target labels confirm that the error is not much above that at home.
+
+        If a sample of the target has a smaller error than the forecast's interval, its rows may be unusually easy.
+        """
+        if self.labels is None or not self.labels.confirmed:
+            return False
+        return self.labels.n >= self.n_target or self.labels.rmse >= self.expected.interval95[0]
 
     @property
     def labels_show_harm(self) -> bool:
@@ -242,8 +246,8 @@ class Judgement:
         if self.outcome == "no-shift" and self.separation.matched:
             return (
                 "No covariate shift was found, but the source and target rows are matched: their means differ less "
-                "than those of two random samples, as in a balanced experiment. This says nothing about a change of "
-                f"the relation between features and label; the expected RMSE is {expected} ({home})."
+                "than those of two random samples, as in a balanced experiment. This carries no information about a "
+                f"change of the relation between features and label; the expected RMSE is {expected} ({home})."
             )
         if self.outcome == "no-shift":
             found = "No covariate shift was found between the source and target rows"
@@ -256,12 +260,12 @@ class Judgement:
             )
         if self.outcome == "unverified":
             return (
-                "A shift was found, but the error is not expected to increase much: the unverified forecast of the "
-                f"RMSE is {expected} ({home})."
+                f"A shift was found. The forecast of the RMSE is {expected} ({home}). It is unverified: it cannot show "
+                "whether the relation between features and label has changed."
             )
         before = _show(self.forecast(self.before).rmse)
         text = (
-            f"The shift hurts: the expected RMSE of {name_weights(self.before)} is {before} on the target, "
+            f"The shift hurts {name_weights(self.before)}: its expected RMSE on the target is {before}, "
             f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)})"
         )
         if self.recommended != self.before:
@@ -279,8 +283,11 @@ class Judgement:
         size = f"measured RMSE of {_show(true)} is {_show(ratio)} times the forecast of {_show(forecast.rmse)}"
         if low <= true <= high:
             return f"The {size} and inside {interval}."
-        side = "above" if true > high else "below"
-        return f"The forecast was wrong: the {size} and {side} {interval}."
+        text = f"{size} and {'above' if true > high else 'below'} {interval}"
+        overlaps = self.labels.interval[0] <= high and self.labels.interval[1] >= low
+        if self.labels.n < self.n_target and overlaps:
+            return f"The {text}; the interval of the measurement overlaps it, so more labels must decide."
+        return f"The forecast was wrong: the {text}."
 
     @property
     def not_covered(self) -> str:
@@ -300,7 +307,7 @@ class Judgement:
         parts = ["this outcome"] * rate.is_of_outcome + ["a similar separation"] * rate.is_of_separation
         condition = f"with {' and '.join(parts)}"
         if self.judge_forecast(self.recommended) != self.outcome:
-            condition = "in which the recommended weights were not expected to do harm"
+            condition = "in which no harm was expected of the recommended weights"
         return (
             f"Of {rate.n_tasks:,} real shifts {condition}, {share} had an error of more than {rate.threshold:g} times "
             "the error at home."
@@ -318,22 +325,23 @@ class Judgement:
         known = 0 if self.labels is None else self.labels.n
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
-        choose = f"choose them with pyspar.rows_to_label or spar label --rows {n_rows - known}"
+        choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
+        if self.kind == "linear":  # the commands fit their own model
+            choose += f" or spar label --rows {n_rows - known}"
+            correct += " or spar adapt --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
-            return f"{self.advice}, and correct it with these labels {_HOW_TO_CORRECT}."
+            return f"{self.advice}, and correct it with these labels ({correct})."
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
         if known:
             text = f"{self.advice}, and label more target rows, {n_rows:,} in total, to verify it ({choose})"
-            return (
-                f"{text}{'' if known < ENOUGH_LABELS else f', or correct it now with these labels {_HOW_TO_CORRECT}'}."
-            )
+            return f"{text}{'' if known < ENOUGH_LABELS else f', or correct it now with these labels ({correct})'}."
         if self.outcome == "unknown":
-            return f"Label {rows} first, especially rows that the source does not cover ({choose})."
+            return f"Label {rows} first ({choose}). Add rows that the source does not cover, if it chooses none."
         if self.outcome == "no-shift":
             return (
                 f"{self.advice}, and label {rows} to check whether the relation between features and label has changed "
@@ -371,7 +379,7 @@ class Judgement:
             f"{format_interval(labels.interval, _DIGITS)}), {_show(self._compare_with_home(labels.rmse))} times the "
             f"error at home ({_show(self.home)})"
         )
-        if labels.confirmed:
+        if self.is_confirmed:
             return f"The labels confirm the model: {measured}."
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."

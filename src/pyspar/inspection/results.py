@@ -14,7 +14,7 @@ from pyspar.core.arrays import Vector
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.errors import InputError
-from pyspar.estimators.forecasts import Outcome
+from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import Finding, LeadingColumn, derive_label_findings, sort_by_severity
 from pyspar.inspection.judgement import OUTCOMES, Judgement

@@ -11,7 +11,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
-from pyspar.estimators.groups import is_missing
+from pyspar.estimators.validation import is_missing
 from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of
 

@@ -54,8 +54,8 @@ class HeadRepair:
         """Raise InputError for several processes, because each would compute a different head from its own rows."""
         if processes > 1:
             raise InputError(
-                f"{type(self).__name__} needs one process, got {processes}: each process would compute another head "
-                f"from its own rows; {fix}"
+                f"{type(self).__name__} needs one process, got {processes}: each process would compute a different "
+                f"head from its own rows; {fix}"
             )
 
     def check_layers(self, model: nn.Module) -> None:

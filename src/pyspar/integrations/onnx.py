@@ -110,7 +110,7 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
     if len(operator.inputs) != 1:
         raise InputError(
             f"a TargetCorrection can be exported with one input, a matrix of numbers, got {len(operator.inputs)} "
-            "inputs; encode the columns of data frames before"
+            "inputs; encode the columns of data frames first"
         )
     X, opset = operator.inputs[0], container.target_opset
     dtype = _types.guess_numpy_type(X.type)

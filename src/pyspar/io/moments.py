@@ -131,7 +131,7 @@ def _check_arrays(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]
     if missing := [key for key in _FIELDS if key not in entries and key not in _OPTIONAL]:
         raise InputError(f"{where} is not a file of Moments: it has no {', '.join(missing)}")
     if unknown := [name for name in stored if name.removesuffix(".npy") not in _FIELDS]:  # perhaps a damaged name
-        raise InputError(f"{where}: the entry {unknown[0]!r} does not belong into a file of Moments; remove it")
+        raise InputError(f"{where}: the entry {unknown[0]!r} does not belong in a file of Moments; remove it")
     for key, info in entries.items():
         (kinds, dimensions), (shape, dtype) = _FIELDS[key], read_array_header(archive, info, where)
         if dtype.kind not in kinds or (dtype.kind == "f" and dtype.itemsize != 8) or len(shape) != dimensions:
@@ -168,7 +168,7 @@ def _find_problems(fields: dict[str, Any], names: tuple[str, ...], formats: list
         if len(row) != len(ColumnFormat._fields) or not ColumnFormat(*row).is_valid:
             yield f"it has the format {row}"
     if repeated := _find_repeated([row[0] for row in formats]):
-        yield f"it has several formats of the columns {repeated[:3]}"
+        yield f"it has several formats for the columns {repeated[:3]}"
 
 
 def _to_texts(array: Any) -> tuple[str, ...]:

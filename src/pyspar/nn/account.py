@@ -15,7 +15,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
-from pyspar.estimators.heads import NewHead
+from pyspar.estimators.head_weights import NewHead
 from pyspar.wording import format_number
 
 MAX_ERROR = 1.5
@@ -83,13 +83,13 @@ class HeadAccount:
             name = _name_output(output, self.trained)
             if self.is_constant[output]:
                 text = (
-                    f"the new head predicts a constant on the target{name}: the labels prove none of its weights "
-                    "there; use the trained model, or pass more source rows"
+                    f"the new head predicts a constant on the target{name}: no weight is significant there; "
+                    "use the trained model, or pass more source rows"
                 )
             else:
                 text = (
                     f"the new head has a larger error on the source than the trained one{name}: RMSE "
-                    f"{format_number(self.adapted[output])}, trained {format_number(self.trained[output])}; "
+                    f"{format_number(self.adapted[output])} instead of {format_number(self.trained[output])}; "
                     "method='bayes' changes a trained head least"
                 )
             warn(text, stacklevel=3)
@@ -103,8 +103,8 @@ class HeadAccount:
         for output in np.flatnonzero(self.adapted > limit).tolist():
             warn(
                 f"the head corrected with target_labels has an RMSE of {format_number(self.adapted[output])} on the "
-                f"source{_name_output(output, self.trained)}, trained {format_number(self.trained[output])}, where the "
-                f"labels have a standard deviation of {format_number(self.label_spread[output])}; use it for this "
+                f"source{_name_output(output, self.trained)} (trained head: {format_number(self.trained[output])}, "
+                f"standard deviation of the labels: {format_number(self.label_spread[output])}); use it for this "
                 "target only, and check that target_labels are on the scale that the model predicts",
                 stacklevel=3,
             )
@@ -144,12 +144,17 @@ def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
         if error[output] <= MAX_ERROR * spread[output] and (not related or 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
             continue
         offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
-        line = f", and label = {format_number(slope)} prediction + {format_number(offset)} fits" if related else ""
+        line = (
+            f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
+            if related
+            else ""
+        )
         raise InputError(
             f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
-            f"model has an RMSE of {format_number(error[output])} on the source, the labels a standard deviation of "
-            f"{format_number(spread[output])}{line}; pass labels=, a function of the batch that returns labels as the "
-            "model predicts them, for example standardised, or labels_scale='ignore' if the head was never trained"
+            f"RMSE of the model on the source is {format_number(error[output])}, and the standard deviation of the "
+            f"labels is {format_number(spread[output])}{line}; pass labels=, a function of the batch that returns "
+            "labels as the model predicts them, for example standardised, or labels_scale='ignore' if the head was "
+            "never trained"
         )
 
 
@@ -168,10 +173,10 @@ def check_target_label_scale(
         median = float(np.nanmedian(distance[:, output]))
         if median > MAX_TARGET_DISTANCE * scale[output]:
             raise InputError(
-                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: their "
-                f"median distance is {format_number(median)}, but source labels and predictions have a standard "
-                f"deviation of at most {format_number(scale[output])}; pass target_labels as the model predicts them, "
-                "for example standardised (labels= is not applied to them), or labels_scale='ignore'"
+                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: the "
+                f"median distance between them is {format_number(median)}, but source labels and predictions "
+                f"have a standard deviation of at most {format_number(scale[output])}; pass target_labels as the model "
+                "predicts them, for example standardised (labels= is not applied to them), or labels_scale='ignore'"
             )
 
 

@@ -1,7 +1,7 @@
 """Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
 The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments.
-``pyspar.estimators.heads`` computes the new weights from the Moments.
+``pyspar.estimators.head_weights`` computes the new weights from the Moments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Noise
 from pyspar.core.forecast import Forecast
 from pyspar.errors import InputError
-from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, fit_head
+from pyspar.estimators.head_weights import Changed, HeadMethod, check_head_options, correct_head, fit_head
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice

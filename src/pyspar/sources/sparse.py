@@ -45,8 +45,8 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
     except MemoryError:
         n_bytes = 8.0 * min(rows.shape) * rows.shape[1]
         raise MemoryError(
-            f"the summary of {rows.shape[0]:,} sparse rows with {rows.shape[1]:,} columns needs {n_bytes / 1e9:,.2g} "
-            "GB several times; select or project columns first, for example with sklearn's TruncatedSVD"
+            f"the summary of {rows.shape[0]:,} sparse rows with {rows.shape[1]:,} columns needs several arrays of "
+            f"{n_bytes / 1e9:,.2g} GB; select or project columns first, for example with sklearn's TruncatedSVD"
         ) from None
     if not np.isfinite(root).all():
         raise ValueError("the sums of X or y overflow float64; rescale them")

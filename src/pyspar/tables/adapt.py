@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -69,24 +69,11 @@ class Expected:
     separation: Separation
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """The errors of least squares and of the model on the labels of the target, which are used for nothing else."""
 
     least_squares: SquaredErrors
     model: SquaredErrors
-
-    @property
-    def rows(self) -> int:
-        return self.model.n
-
-    @property
-    def rmse_least_squares(self) -> float:
-        return self.least_squares.rmse
-
-    @property
-    def rmse(self) -> float:
-        return self.model.rmse
 
 
 @dataclass(frozen=True)

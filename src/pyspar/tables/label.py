@@ -1,4 +1,4 @@
-"""The work of ``spar label``: choose the rows of the target to label first, for a source or a saved model."""
+"""The work of ``spar label``: choose the rows of the target to label, for a source or a saved model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.sources.files.header import check_column, describe_file
 from pyspar.tables.columns import as_numbers, check_features
 from pyspar.tables.inputs import DataAccount
 from pyspar.tables.label_file import add_labels, write_rows_to_label
@@ -60,7 +60,7 @@ def label_files(
     safe_csv: bool = False,
     progress: Progress = SILENT,
 ) -> LabelAccount:
-    """Choose the rows of the target whose labels are the most useful, and write them with an empty label column.
+    """Choose rows of the target that cover the range of the predictions, and write them with an empty label column.
 
     The source of the request may be a saved model.
     """
@@ -106,7 +106,7 @@ def _load_for_model(request: Request) -> _Candidates:
     options = {"--drop": request.drop, "--category": request.categories, "--drop-unlabelled": request.drop_unlabelled}
     for option, value in {**options, "--features": request.features != "all"}.items():
         if value:
-            raise InputError(f"{option} is not available with a saved model, whose columns are chosen already")
+            raise InputError(f"{option} is not available with a saved model, which already defines its columns")
     model = load(request.source)
     label = request.label or find_label_of(model)
     if label is None:
@@ -126,11 +126,10 @@ def _read_costs(table: Any, name: str | None, path: Path) -> Any:
     """Return the cost of a label of each row, NaN where it is missing, or None without a column."""
     if name is None:
         return None
-    if name not in table.columns:
-        raise InputError(
-            f"{describe_file('target', path)}: no --cost column {name!r}; {suggest_column(name, table.columns)}"
-        )
+    check_column(name, "--cost", table.columns, describe_file("target", path))
     costs = as_numbers(table[name]).astype(np.float64)
     if (costs <= 0.0).any() or not np.isfinite(costs).any():
-        raise InputError(f"{describe_file('target', path, name)}: costs must be above 0; leave out rows by empty costs")
+        raise InputError(
+            f"{describe_file('target', path, name)}: costs must be above 0; leave a cost empty to exclude its row"
+        )
     return costs

@@ -38,7 +38,8 @@ def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, format
     if wrong.size:
         raise InputError(
             f"{describe_file('labels', path, ROW)}: row numbers of the target must be in [0, {n_rows - 1}], got "
-            f"{rows[wrong[0]]:g} in {describe_rows([int(wrong[0])], path)}; pass the target of spar label"
+            f"{rows[wrong[0]]:g} in {describe_rows([int(wrong[0])], path)}; pass the target file "
+            "that was used with spar label"
         )
     repeated = np.flatnonzero(pd.Series(rows).duplicated().to_numpy())
     if repeated.size:
@@ -74,8 +75,8 @@ def _check_same_rows(frame: pd.DataFrame, target: pd.DataFrame, places: Any, pat
     wrong = np.flatnonzero(2 * agrees.sum(axis=1) < comparable.sum(axis=1))
     if wrong.size:
         raise InputError(
-            f"{describe_file('labels', path, ROW)}: {describe_rows([int(wrong[0])], path)} names row "
-            f"{places[wrong[0]]} of the target, which has other values; pass the target that spar label was given"
+            f"{describe_file('labels', path, ROW)}: {describe_rows([int(wrong[0])], path)} refers to row "
+            f"{places[wrong[0]]} of the target, whose values differ; pass the target file that was used with spar label"
         )
 
 

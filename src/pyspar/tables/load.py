@@ -1,6 +1,6 @@
 """Load the two files of a command: read, checked, and encoded with the preprocessing of the source.
 
-This module loads tables in memory; ``streamed`` reads files in batches.
+This module loads tables in memory; ``load_streamed`` reads files in batches.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import (
-    describe_file,
-    describe_rows,
-    suggest_column,
-    suggest_drop,
-)
+from pyspar.sources.files.header import check_column, describe_file, describe_rows, suggest_drop
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.columns import (
@@ -47,9 +42,9 @@ from pyspar.tables.columns import (
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.inputs import DataAccount, Fit, Imputed, Inputs
 from pyspar.tables.label_file import add_labels
+from pyspar.tables.load_streamed import load_streamed
 from pyspar.tables.read import Table, check_formats, check_input, has_names, load_table
 from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of, write_predictions
-from pyspar.tables.streamed import open_files
 from pyspar.terminal import Progress
 
 
@@ -96,7 +91,7 @@ class _Source:
 def load_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Read and encode both files: in memory, or in batches if they are too large or are Moments."""
     if request.is_streamed:
-        return open_files(request, progress, method=method, output=output)
+        return load_streamed(request, progress, method=method, output=output)
     return load_tables(request, progress)
 
 
@@ -211,10 +206,7 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
     """Return the groups of the rows as text, or None without groups."""
     if name is None:
         return None
-    if name not in table.columns:
-        raise InputError(
-            f"{describe_file(role, path)}: no --groups column {name!r}; {suggest_column(name, table.columns)}"
-        )
+    check_column(name, "--groups", table.columns, describe_file(role, path))
     words = as_words(table[name])
     missing = np.flatnonzero(table[name].isna().to_numpy())
     if missing.size:
@@ -309,8 +301,7 @@ def _check_target(
 ) -> None:
     """Raise InputError if the target lacks a feature, or if a feature has another kind than in the source."""
     where = describe_file("target", path)
-    if identity is not None and identity not in target.columns:
-        raise InputError(f"{where}: no --id column {identity!r}; {suggest_column(identity, target.columns)}")
+    check_column(identity, "--id", target.columns, where)
     check_features(list(target.columns), selection.names, where)
     _check_numbers(target, selection.numeric, path, "target")
     for name in selection.date:

@@ -16,7 +16,7 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
 from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
-from pyspar.sources.files.header import describe_file, suggest_column
+from pyspar.sources.files.header import check_column, describe_file
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.columns import TableEncoder, as_numbers
 from pyspar.tables.read import Table, check_formats, check_input, load_table
@@ -56,16 +56,11 @@ def predict_file(
     table, used, notes = load_rows_for(model, path, "file", identity=identity, label=label, bad_cells=bad_cells)
     frame = table.frame
     for option, name in (("--id", identity), ("--label", label)):
-        if name is not None and name not in frame.columns:
-            where = describe_file("file", path)
-            raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, frame.columns)}")
-    missing = [name for name in used if name in frame.columns and frame[name].isna().any()]
-    if missing:
-        cells = int(sum(frame[name].isna().sum() for name in missing))
-        notes += (f"{cells:,} missing values in {', '.join(missing[:5])}: imputed as the model does",)
+        check_column(name, option, frame.columns, describe_file("file", path))
+    rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
+    notes += _describe_missing(rows)
     progress.finish("read")
     progress.start("write", "predicting and writing")
-    rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
     try:
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
         notes += describe_unseen(model, rows)
@@ -82,6 +77,13 @@ def predict_file(
     progress.finish("write")
     errors = None if label is None else _score(prediction, frame[label])
     return PredictAccount(len(prediction), level, errors, notes, output)
+
+
+def _describe_missing(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return a note about missing values, if there are any."""
+    counts = rows.isna().sum()
+    names = list(counts.index[counts > 0])
+    return (f"{counts.sum():,} missing values in {', '.join(names[:5])}: imputed as the model does",) if names else ()
 
 
 def load_rows_for(

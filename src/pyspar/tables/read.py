@@ -280,21 +280,16 @@ def convert_text_columns(
     typed, delimited = not has_header(path), has_header(path) and suffix_of(path) != ".xlsx"
     prefer_comma = delimited and separator_of(path) == ";"
     types = pd.api.types
+    columns = {name: table[name] for name in table.columns if name not in skip}
     formats = {
         name: PLAIN for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()
     }
-    floats = [name for name in table.columns if name not in skip and types.is_float_dtype(table[name].dtype)]
+    floats = [name for name, column in columns.items() if types.is_float_dtype(column.dtype)]
     formats |= _find_decimal_points(table[floats], path) if delimited else {}
-    converted: dict[str, TextColumn] = {}
-    for name in table.columns:
-        column = table[name]
-        if name in skip or not _has_text(column) or (typed and _is_code(column)):
-            continue
-        cells = read_number_cells(column, prefer_comma=prefer_comma)
-        if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
-            converted[name], formats[name] = cells, cells.style
-        elif date_format(column) is None and (dates := read_mostly_dates(column)) is not None:
-            converted[name] = TextColumn(dates[0], tuple((int(row), str(column.iloc[row])) for row in dates[1]))
+    text = [column for column in columns.values() if _has_text(column) and not (typed and _is_code(column))]
+    read = {str(column.name): _read_text_column(column, prefer_comma) for column in text}
+    converted = {name: cells for name, cells in read.items() if cells is not None}
+    formats |= {name: cells.style for name, cells in converted.items() if cells.style is not None}
     marks = {style.decimal_comma for style in formats.values() if style.proof}
     for name, style in list(formats.items()):
         source = (expected or {}).get(name, PLAIN)
@@ -307,6 +302,16 @@ def convert_text_columns(
     for name, cells in converted.items():
         table[name] = cells.values
     return table, converted, formats
+
+
+def _read_text_column(column: pd.Series[Any], prefer_comma: bool) -> TextColumn | None:
+    """Return a text column of mostly numbers or dates as such, otherwise None."""
+    cells = read_number_cells(column, prefer_comma=prefer_comma)
+    if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
+        return cells
+    if date_format(column) is not None or (dates := read_mostly_dates(column)) is None:
+        return None
+    return TextColumn(dates[0], tuple((int(row), str(column.iloc[row])) for row in dates[1]))
 
 
 def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberFormat]:
@@ -364,15 +369,15 @@ def check_formats(
         fix += _suggest_ignoring(name, role, label)
         if ours.percent != theirs.percent:
             place = f"the {role}" if theirs.percent else "the source"
-            raise InputError(f"{where}: percent signs only in {place}; {fix}")
+            raise InputError(f"{where}: only {place} has percent signs; {fix}")
         if ours.currency and theirs.currency and ours.currency != theirs.currency:
-            raise InputError(f"{where}: the currency is {theirs.currency}, in the source {ours.currency}; {fix}")
+            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
         has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
         are_guesses = ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
         if are_guesses or (ours.decimal_comma != theirs.decimal_comma and has_guess):
             raise InputError(
-                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so that one of them may "
-                f"be read a thousand times too large or too small; {fix}"
+                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
+                f"be wrong by a factor of 1,000; {fix}"
             )
 
 

@@ -24,9 +24,7 @@ from pyspar.estimators.validation import check_alpha
 from pyspar.io.atomic import whole_files
 from pyspar.io.moments import is_moments_file
 from pyspar.sources.files import STREAM_SUFFIXES
-from pyspar.sources.files.header import (
-    suffix_of,
-)
+from pyspar.sources.files.header import suffix_of
 from pyspar.sources.files.number_text import is_plain
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]

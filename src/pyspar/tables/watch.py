@@ -20,7 +20,7 @@ from pyspar.io.models import load as load_model
 from pyspar.sources.files.header import suffix_of, suggest_column
 from pyspar.tables.columns import as_numbers
 from pyspar.tables.load import fit_source
-from pyspar.tables.predict import describe_unseen, find_label_of, load_rows_for
+from pyspar.tables.predict import find_label_of, load_rows_for
 from pyspar.tables.read import INPUT_SUFFIXES, check_input
 from pyspar.tables.request import Request
 from pyspar.wording import list_some
@@ -113,11 +113,12 @@ def watch_files(request: WatchRequest) -> Iterator[WatchAccount]:
     for path in _wait_for_files(request):
         try:
             batch, labels, notes = _read_batch(model, path, request)
-            state = watch.update(batch, labels)
+            with collect_warnings() as found:
+                state = watch.update(batch, labels)
         except (InputError, ValueError, TypeError) as error:
             yield WatchAccount(path, None, str(error))
         else:
-            yield WatchAccount(path, state, notes=(*warnings, *notes, *describe_unseen(model, batch)))
+            yield WatchAccount(path, state, notes=(*warnings, *notes, *found))
             warnings = []
 
 
@@ -145,7 +146,7 @@ def describe_empty_folders(request: WatchRequest) -> str:
     kinds = f"no files to read in {list_some(list(map(str, request.paths)))} ({', '.join(INPUT_SUFFIXES)})"
     if request.once:
         return kinds
-    return f"{kinds}; waiting, and looking again every {request.seconds:g} seconds; stop with Ctrl-C"
+    return f"{kinds}; checking again every {request.seconds:g} seconds; stop with Ctrl-C"
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:

@@ -79,7 +79,7 @@ _ENTRIES = (
         shape=(8, 224, 224),
         licence="DHS terms",
         about="wealth from satellite images, across countries",
-        obtain="PovertyMap, 13 GB",
+        obtain="PovertyMap (13 GB)",
     ),
     DatasetEntry(
         name="povertymap-angola",

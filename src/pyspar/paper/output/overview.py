@@ -25,9 +25,9 @@ AGREES, PARTLY = 0.9, 0.5
 """The shares of cells from which a table counts as agreeing, and as partly agreeing."""
 NOTE = (
     f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one. A table agrees if at "
-    f"least {AGREES:.0%} of its cells do, and partly from {PARTLY:.0%} on; of the others, ours are lower or higher. "
-    "The last number counts the rows in which adding SpAR to a training method changes the mean in the published "
-    "direction."
+    f"least {AGREES:.0%} of its cells agree, and partly agrees if at least {PARTLY:.0%} agree. The numbers in "
+    "parentheses count the other cells by whether our mean is lower or higher. The last number counts the rows in "
+    "which adding SpAR to a training method changes the mean in the published direction."
 )
 UNPLANNED = (("PovertyMap-WILDS, tuned", "povertymap"),)
 """Published tables without a suite, and the data set that they require."""
@@ -62,7 +62,7 @@ def list_requirements(suite: Suite) -> str:
         if all(obtain):
             needs.append(" or ".join(obtain))
         if block.options.get("unlabeled"):
-            needs.append("its unlabelled images, 173 GB")
+            needs.append("its unlabelled images (173 GB)")
         if block.uses_images:
             needs.append("a GPU")
     return f"needs {', '.join(dict.fromkeys(needs))}" if needs else "needs only time"

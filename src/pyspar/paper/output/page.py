@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from pyspar.paper.runs.run_suite import Options
 from pyspar.paper.runs.summary import FILE, update_summaries
 
 PAGE = Path("docs/reproduction.md")
+WIDTH = 120
 
 HEAD = """# Reproduction
 
-Each published table or figure of the paper, our records of it, the main difference of the setting, and a verdict.
-`python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
+The table lists each published table or figure of the paper with our records, the main difference of the setting, and a
+verdict. `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
 `spar reproduce NAME`. `spar reproduce --check` verifies that every record is of the current methods and settings.
 """
 
@@ -92,7 +94,15 @@ def render_page(results: Path, figures: Path | None, link: str) -> str:
         parts.append(f"\n{format_result(result)}")
         parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in result.files]
         parts.append(f"\nMeasured on {'; '.join(_devices(records))}.\n")
-    return "".join(parts)
+    return "\n".join(map(_wrap, "".join(parts).split("\n")))
+
+
+def _wrap(line: str) -> str:
+    """Wrap a line of text or an item of a list. Tables, headings and images stay on one line."""
+    if len(line) <= WIDTH or line.startswith(("|", "#", "!")):
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def is_current(page: Path, results: Path) -> bool:

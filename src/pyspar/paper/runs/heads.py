@@ -1,4 +1,4 @@
-"""The heads that are compared: the trained head, and those computed by ``pyspar.estimators.heads.fit_head``."""
+"""The heads that are compared: the trained head, and those computed by ``pyspar.estimators.head_weights.fit_head``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
-from pyspar.estimators.heads import HeadMethod, fit_head
+from pyspar.estimators.head_weights import HeadMethod, fit_head
 from pyspar.paper.runs.registry import CUTS, HEADS, check_name, recipe_of
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.paper.runs.store import Features

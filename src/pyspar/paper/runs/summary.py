@@ -29,7 +29,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.heads import HeadMethod, fit_head
+from pyspar.estimators.head_weights import HeadMethod, fit_head
 from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head

@@ -48,7 +48,7 @@ def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
         raise InputError(f"{kind} not found: {str(path)!r}; check the path")
     suffix = suffix_of(path)
     if suffix not in suffixes and suffix in _SPREADSHEETS:
-        raise InputError(f"{where}: {suffix} cannot be read here; save the sheet as CSV")
+        raise InputError(f"{where}: {suffix} files are not supported here; save the sheet as CSV")
     if suffix not in suffixes:
         raise InputError(
             f"{where}: unsupported suffix {suffix or 'none'!r}; the supported suffixes are {', '.join(suffixes)}"
@@ -129,6 +129,13 @@ def suggest_column(name: str, names: Iterable[str]) -> str:
     """
     names = list(names)
     return suggest_name(name, names, cutoff=_MIN_SIMILARITY) or f"the columns are {list_some(names, 12)}"
+
+
+def check_column(name: str | None, option: str, names: Iterable[str], where: str) -> None:
+    """Raise InputError if the column that an option names does not exist. None is the option left out."""
+    names = list(names)
+    if name is not None and name not in names:
+        raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, names)}")
 
 
 def suggest_drop(names: Sequence[str]) -> str:

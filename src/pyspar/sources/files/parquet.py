@@ -115,7 +115,7 @@ def _list_files(path: Path, role: str) -> list[Path]:
     files = sorted(p for p in path.iterdir() if p.suffix.lower() == ".parquet" and not p.name.startswith((".", "_")))
     if not files:
         deeper = next(path.glob("*/*.parquet"), None)
-        hint = "" if deeper is None else f"; its folder {deeper.parent.name!r} has some"
+        hint = "" if deeper is None else f"; its subfolder {deeper.parent.name!r} has some"
         raise InputError(
             f"{describe_file(role, path)}: the folder has no .parquet files{hint}; pass a file or another folder"
         )

@@ -9,7 +9,7 @@ import pytest
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.core.separation import Separation, measure_separation
-from pyspar.estimators.forecasts import (
+from pyspar.estimators.calibrated_forecasts import (
     FILE,
     base_rate,
     judge_outcome,

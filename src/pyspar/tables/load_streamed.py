@@ -8,7 +8,7 @@ are standardised, as tables in memory are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -120,7 +120,9 @@ class StreamedTarget(MomentsTarget):
         return tuple(errors) if errors[0].n else None
 
 
-def open_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
+def load_streamed(
+    request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None
+) -> Inputs:
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = open_input(request.source, "source"), open_input(request.target, "target")
     label = _find_label(source, target, request.label)
@@ -141,12 +143,7 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
     z = standardise(target_read.moments, scale)
 
     extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
-    n_missing = dict(zip(features, read.n_missing))
-    imputed = tuple(
-        Imputed(name, int(n_missing[name]), int(in_target), f"the source mean {mean:.4g}")
-        for name, in_target, mean in zip(varying, target_read.n_missing, scale.mean)
-        if n_missing[name] or in_target
-    )
+    imputed = _list_imputed(dict(zip(features, read.n_missing)), target_read.n_missing, scale)
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
         n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
@@ -164,6 +161,15 @@ def open_files(request: Request, progress: Progress, *, method: Method = "bayes"
             single=bool((x.eps > np.finfo(np.float64).eps).all()),
             formats={name: style for name, style in source.formats.items() if name in (*scale.names, label)},
         ),
+    )
+
+
+def _list_imputed(in_source: Mapping[str, int], in_target: Iterable[int], scale: Scale) -> tuple[Imputed, ...]:
+    counts = zip(scale.names, in_target, scale.mean)
+    return tuple(
+        Imputed(name, int(in_source[name]), int(missing), f"the source mean {mean:.4g}")
+        for name, missing, mean in counts
+        if in_source[name] or missing
     )
 
 

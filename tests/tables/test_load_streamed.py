@@ -178,10 +178,10 @@ def test_another_separator_is_detected_and_noted_in_both_pipelines(source, targe
         table[numbers].to_csv(path, sep=separator, decimal="," if separator == ";" else ".", index=False)
         table[numbers].to_csv(tmp_path / f"{path.stem}-plain.csv", index=False)
     plain = Request(tmp_path / "s-plain.csv", tmp_path / "t-plain.csv", "price")
-    expected = adapt_files(plain, method="spar").scored.rmse
+    expected = adapt_files(plain, method="spar").scored.model.rmse
     for stream in (False, True):
         account = adapt_files(Request(*paths, "price", stream=stream), method="spar")
-        assert account.scored.rmse == pytest.approx(expected, rel=1e-9)
+        assert account.scored.model.rmse == pytest.approx(expected, rel=1e-9)
         assert [note.partition(":")[0] for note in account.notes] == ["source", "target"]
         assert all(repr(separator) in note for note in account.notes)
 
@@ -265,7 +265,7 @@ def test_arrays_are_a_target_of_a_summary_and_can_be_summarised(source, target, 
     rows = adapt_files(Request(tmp_path / "s.npz", tmp_path / "t.npz", "price"), output=tmp_path / "a.npy")
     summary = adapt_files(Request(tmp_path / "m.npz", tmp_path / "t.npz", None), output=tmp_path / "b.npy")
     np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-9)
-    assert summary.scored.rmse == pytest.approx(rows.scored.rmse, rel=1e-9)
+    assert summary.scored.model.rmse == pytest.approx(rows.scored.model.rmse, rel=1e-9)
     with pytest.raises(InputError, match=r"m\.npz' is a summary"):
         summarize_file(tmp_path / "m.npz", tmp_path / "n.npz")
 
@@ -291,8 +291,8 @@ def test_files_of_moments_give_the_results_of_their_rows(summarised, method, nam
         assert expected.removed == rows.expected.removed
         assert expected.before.rmse == pytest.approx(rows.expected.before.rmse, rel=1e-10)
         assert expected.after.rmse == pytest.approx(rows.expected.after.rmse, rel=1e-10)
-        assert account.scored.rows == 80
-        assert account.scored.rmse == pytest.approx(rows.scored.rmse, rel=1e-10)
+        assert account.scored.model.n == 80
+        assert account.scored.model.rmse == pytest.approx(rows.scored.model.rmse, rel=1e-10)
         assert account.has_rows == (other == target)
         output = inspect_files(Request(one, other, "price", drop=drop)).inspection.outputs[0]
         assert output.forecast("OLS").rmse == pytest.approx(expected.before.rmse, rel=1e-10)
@@ -312,7 +312,7 @@ def test_saved_moments_are_a_source(files, source, target, tmp_path):
     pyspar.save(Moments.of(source[["area", "garden"]], source["price"]), tmp_path / "m.npz")
     account = adapt_files(Request(tmp_path / "m.npz", Path(files(source, target)[1]), "price"))
     assert account.data.n_numeric == 2
-    assert account.scored.rows == 80
+    assert account.scored.model.n == 80
     pyspar.save(Moments.of(source[["area", "garden"]].to_numpy(), source["price"]), tmp_path / "m.npz")
     pyspar.save(Moments.of(target[["area", "garden"]].to_numpy()), tmp_path / "z.npz")
     account = adapt_files(Request(tmp_path / "m.npz", tmp_path / "z.npz", None))

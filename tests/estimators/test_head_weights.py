@@ -7,7 +7,7 @@ import pytest
 
 from pyspar import Moments
 from pyspar.core.spectrum import Spectrum, directions_above
-from pyspar.estimators.heads import fit_head
+from pyspar.estimators.head_weights import fit_head
 
 CUTOFF = 1e-3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyspar import SpARRegressor
-from pyspar.estimators.alpha_path import alpha_path
+from pyspar.core.adapt import alpha_path
 
 
 @pytest.fixture
