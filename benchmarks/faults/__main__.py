@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.faults.trials import COPY_FAULT, Row
 from benchmarks.measure import RESULTS
+from pyspar.io.atomic import whole_file
 
 RECORDS = RESULTS / "faults.json"
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -41,6 +44,12 @@ def _disks(scale: float) -> Iterator[Row]:
     return fail_mounted_disks(max(1, round(10 * scale)))
 
 
+def _renames(scale: float) -> Iterator[Row]:
+    from benchmarks.faults.disks import fail_renames_and_power
+
+    return fail_renames_and_power(max(1, round(10 * scale)))
+
+
 def _writers(scale: float) -> Iterator[Row]:
     from benchmarks.faults.disks import fail_writers
 
@@ -50,7 +59,7 @@ def _writers(scale: float) -> Iterator[Row]:
 def _clocks(scale: float) -> Iterator[Row]:
     from benchmarks.faults.clocks import turn_clocks_back
 
-    return turn_clocks_back(max(1, round(2 * scale)))
+    return turn_clocks_back(max(1, round(5 * scale)))
 
 
 def _damage(scale: float) -> Iterator[Row]:
@@ -70,6 +79,7 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "resumed": _resumed,
     "signals": _signals,
     "disks": _disks,
+    "renames": _renames,
     "writers": _writers,
     "clocks": _clocks,
     "damage": _damage,
@@ -85,16 +95,36 @@ def main() -> int:
     parser.add_argument("--no-run", action="store_true", help="only write the page from the stored counts")
     args = parser.parse_args()
     for group in () if args.no_run else args.only:
-        rows = []
-        for row in GROUPS[group](args.scale):
-            rows.append(asdict(row))
-            print(f"{row.fault} | {row.where} | {row.trials} | {row.lost} | {row.outcome} | {row.message}", flush=True)
-        records = read_records()
-        records[group] = rows
-        RECORDS.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        run_group(group, args.scale)
     records = read_records()
     write_page(PAGE, records)
     return int(any(row["lost"] and row["fault"] != COPY_FAULT for rows in records.values() for row in rows))
+
+
+def run_group(group: str, scale: float) -> None:
+    """Inject the faults of a group, and store each row as soon as it is measured.
+
+    If the group is interrupted, the rows that it did not reach stay as they were.
+    """
+    measured: dict[tuple[str, str], dict[str, str | int]] = {}
+    for row in GROUPS[group](scale):
+        print(f"{row.fault} | {row.where} | {row.trials} | {row.lost} | {row.outcome} | {row.message}", flush=True)
+        measured[row.fault, row.where] = asdict(row)
+        _store_rows(group, measured, keep_others=True)
+    _store_rows(group, measured, keep_others=False)
+
+
+def _store_rows(group: str, rows: Mapping[tuple[str, str], dict[str, str | int]], *, keep_others: bool) -> None:
+    handle = os.open(RECORDS.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # several groups may run at the same time
+        records = read_records()
+        others = {(str(old["fault"]), str(old["where"])): old for old in records.get(group, []) if keep_others}
+        records[group] = list((others | rows).values())
+        with whole_file(RECORDS) as temporary:
+            temporary.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    finally:
+        os.close(handle)
 
 
 def read_records() -> dict[str, list[dict[str, str | int]]]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.faults.commands import CHECK_DATA, COMMANDS, FAST_COMMANDS, LONG_COMMANDS, REPRODUCE, Prepared
 from benchmarks.faults.kills import is_resumed, list_hidden, make_folder, run_undisturbed
-from benchmarks.faults.trials import COPY_FAULT, Child, Row, last_line, run
+from benchmarks.faults.trials import COPY_FAULT, Child, Ended, Row, last_line, run
 from pyspar.io.atomic import whole_file
 
 DISK_BYTES = 8_000_000
@@ -28,14 +28,18 @@ EACH_FAST = f"each of {len(FAST_COMMANDS)} commands"
 FULL, READ_ONLY = "full disk (tmpfs)", "read-only folder (mount)"
 
 
-def fail_writers(trials: int) -> Iterator[Row]:
-    """Yield the rows of renames, power failures and two writers."""
+def fail_renames_and_power(trials: int) -> Iterator[Row]:
+    """Yield the rows of renames and of power failures."""
     yield from fail_renames(max(1, trials // 5))
     yield kill_copies(13 * trials)
     yield check_order()
+
+
+def fail_writers(trials: int) -> Iterator[Row]:
+    """Yield the rows of two writers."""
     yield write_twice(50 * trials)
     yield run_twice(max(1, trials // 3))
-    yield reproduce_twice(max(1, trials // 2))
+    yield reproduce_twice(trials)
 
 
 def fail_mounted_disks(trials: int) -> Iterator[Row]:
@@ -43,14 +47,15 @@ def fail_mounted_disks(trials: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         command = ["unshare", "-rm", sys.executable, "-m", "benchmarks.faults.disks", name, str(trials)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            done = subprocess.CompletedProcess(command, 1, "", "unshare is not installed")
-    if done.returncode:
-        raise SystemExit(f"cannot mount a small disk: {last_line(done.stderr)}; run on Linux with user namespaces")
-    for line in done.stdout.splitlines():
-        if line.startswith("Row("):
-            yield eval(line, {"Row": Row})
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        except FileNotFoundError as error:
+            raise SystemExit("cannot mount a small disk: unshare is not installed; run on Linux") from error
+        with process:
+            for line in process.stdout or ():  # as they are measured, so that a row is stored at once
+                if line.startswith("Row("):
+                    yield eval(line, {"Row": Row})
+    if process.returncode:
+        raise SystemExit("cannot mount a small disk, or a trial failed (see above); run on Linux with user namespaces")
 
 
 def fail_renames(trials: int) -> Iterator[Row]:
@@ -205,9 +210,13 @@ def reproduce_twice(trials: int) -> Row:
             first = Child(lambda out=out: REPRODUCE.run_in(out), folder / "log.txt")
             time.sleep(rng.uniform(0, seconds))
             second = Child(lambda out=out: REPRODUCE.run_in(out), folder / "log2.txt")
-            codes = [first.wait(600).code, second.wait(600).code]
-            refused += codes.count(1)
-            lost += not set(codes) <= {0, 1} or not is_resumed(REPRODUCE, out, expected)
+            ends = [first.wait(600), second.wait(600)]
+            n_busy = sum(end.code == 1 and "another process is using" in " ".join(end.text.split()) for end in ends)
+            refused += n_busy
+            is_lost = n_busy + sum(end.code == 0 for end in ends) < 2
+            if is_lost:
+                print("lost:", *(f"{end.code}: {end.text[-1000:]}" for end in ends), file=sys.stderr)
+            lost += not is_resumed(REPRODUCE, out, expected) or is_lost
     outcome = f"{refused} of {2 * trials} calls found a run in use and said so; the results are those of one call"
     return Row("two writers of one folder", REPRODUCE.name, trials, lost, outcome)
 
@@ -256,7 +265,12 @@ def _main(folder: Path, trials: int) -> None:
             print(row, flush=True)
         for path in folder.iterdir():
             path.unlink()
-    for long_row in (_fill_long(_few(trials), folder, log, rng), _fill_cache(_few(trials), folder, log)):
+    for long_row in (
+        _fill_long(_few(trials), folder, log, rng),
+        _forbid_long(folder, log),
+        _fill_cache(_few(trials), folder, log),
+        _forbid_cache(folder, log),
+    ):
         print(long_row, flush=True)
     log.unlink()
 
@@ -280,12 +294,34 @@ def _fill_disk(prepared: Prepared, trials: int, log: Path, rng: random.Random) -
 
 def _forbid_writing(prepared: Prepared, log: Path) -> Row:
     prepared.restore()
-    with_options = ["mount", "-o"]
-    subprocess.run([*with_options, "remount,ro", str(prepared.folder)], check=True)
-    end = Child(prepared.run_new, log).wait()
-    subprocess.run([*with_options, "remount,rw", str(prepared.folder)], check=True)
+    end = _run_read_only(prepared.run_new, prepared.folder, log)
     lost = end.code != 2 or set(prepared.list_states()) != {"old"} or bool(prepared.list_others())
     return Row(READ_ONLY, prepared.command.name, 1, int(lost), "refused", prepared.clean(last_line(end.text)))
+
+
+def _run_read_only(action: Callable[[], object], folder: Path, log: Path) -> Ended:
+    """Run an action while its disk is read-only."""
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    end = Child(action, log).wait(600)
+    subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
+    return end
+
+
+def _forbid_long(folder: Path, log: Path) -> Row:
+    """Run ``spar reproduce`` in a read-only folder that has the results of a run."""
+    expected, _ = run_undisturbed(REPRODUCE, folder)
+    end = _run_read_only(lambda: REPRODUCE.run_in(folder / "out"), folder, log)
+    lost = end.code != 2 or REPRODUCE.read(folder / "out") != expected or bool(list_hidden(folder / "out"))
+    return Row(READ_ONLY, REPRODUCE.name, 1, int(lost), "refused", last_line(end.text).replace(f"{folder}/", ""))
+
+
+def _forbid_cache(folder: Path, log: Path) -> Row:
+    """Let the cache of ``spar data check`` be read-only: the data set is built in memory."""
+    out = make_folder(folder)
+    end = _run_read_only(lambda: CHECK_DATA.run_in(out), folder, log)
+    lost = end.code != 0 or any(out.iterdir())
+    message = last_line(end.text).replace(f"{out}/", "").partition("note: ")[2]
+    return Row(READ_ONLY, CHECK_DATA.name, 1, int(lost), "built in memory; no file was left", message)
 
 
 def _fill_long(trials: int, folder: Path, log: Path, rng: random.Random) -> Row:

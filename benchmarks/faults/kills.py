@@ -6,11 +6,14 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +24,17 @@ from pyspar.io import atomic
 KILL = "SIGKILL at a random moment"
 
 
-def kill_commands(trials: int) -> Iterator[Row]:
-    """Kill each command. Commands that take seconds get fewer trials."""
+def kill_commands(trials: int, n_workers: int = 4) -> Iterator[Row]:
+    """Kill each command, several commands at a time. Commands that take seconds get fewer trials."""
     few = max(2, trials // 2)
-    for command in COMMANDS:
-        yield kill_command(command, few if command.is_slow else trials)
+    counts = [few if command.is_slow else trials for command in COMMANDS]
+    with ProcessPoolExecutor(n_workers, get_context("fork")) as workers:
+        yield from workers.map(_kill_numbered, range(len(COMMANDS)), counts)
     yield kill_watch(few)
+
+
+def _kill_numbered(number: int, trials: int) -> Row:  # a command cannot be sent to a process, its number can
+    return kill_command(COMMANDS[number], trials)
 
 
 def kill_command(command: Command, trials: int) -> Row:
@@ -123,6 +131,8 @@ def kill_long_command(command: LongCommand, trials: int, n_workers: int = 4) -> 
     counts = [list(map(int, line.split()[1:])) for line in text.splitlines() if line.startswith("counts")]
     assert len(counts) == trials, text
     killed, n_left, lost = map(sum, zip(*counts, strict=True))
+    if lost:
+        print(text, file=sys.stderr)
     outcome = (
         f"{killed} killed; {n_left} temporary files were left, none after the next run; every resumed run ended with "
         "the results of an undisturbed run"
@@ -144,7 +154,8 @@ def _kill_long_once(command: LongCommand, folder: Path, expected: Any, seconds: 
 def run_undisturbed(command: LongCommand, folder: Path) -> tuple[Any, float]:
     """Return the results of a whole run and its seconds. A first run imports what it needs into this process."""
     with redirect_stdout(None), redirect_stderr(None):
-        command.run_in(make_folder(folder))
+        code = command.run_in(make_folder(folder))
+    assert not code, f"{command.name}: exit code {code}"
     out, start = make_folder(folder), time.monotonic()
     end = run(lambda: command.run_in(out), folder, 600)
     assert end.code == 0, end.text
@@ -154,7 +165,10 @@ def run_undisturbed(command: LongCommand, folder: Path) -> tuple[Any, float]:
 def is_resumed(command: LongCommand, out: Path, expected: Any) -> bool:
     """Run a command on the files of an interrupted run, and return whether its results are the expected ones."""
     end = run(lambda: command.run_in(out), out.parent, 600)
-    return end.code == 0 and command.read(out) == expected and not list_hidden(out)
+    is_same = end.code == 0 and command.read(out) == expected
+    if not is_same or list_hidden(out):
+        print(f"lost: code {end.code}, same: {is_same}, {list_hidden(out)}, {end.text[-1000:]}", file=sys.stderr)
+    return is_same and not list_hidden(out)
 
 
 def make_folder(folder: Path) -> Path:

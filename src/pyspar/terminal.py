@@ -302,7 +302,8 @@ def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
 
 
 def _bars(wanted: bool | None) -> Bars | None:
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
+    if wanted is False or (wanted is None and not has_terminal):
         return None
     try:
         return Bars(delay=0.0 if wanted else DELAY)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 from benchmarks.faults import __main__ as command  # noqa: E402
 from benchmarks.faults import clocks, commands, damage, disks, formats, kills, signals  # noqa: E402
-from benchmarks.faults.trials import COPY_FAULT, map_in_children, run, run_command  # noqa: E402
+from benchmarks.faults.trials import COPY_FAULT, Row, map_in_children, run, run_command  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 
@@ -115,6 +115,24 @@ def test_the_page_has_the_stored_counts(tmp_path):
     assert text.endswith("after\n")
     assert "old\n" not in text.partition(command.END)[0].partition(command.BEGIN)[2][:6]
     assert rows[0]["where"] in text
+
+
+def test_an_interrupted_group_keeps_its_measured_rows_and_those_that_it_did_not_reach(tmp_path, monkeypatch):
+    def measure(scale):
+        yield Row("fault", "here", 5, 0, "new")
+        if scale < 1:
+            raise KeyboardInterrupt
+
+    old = {"kills": [], "disks": [{"fault": "fault", "where": w, "outcome": "old"} for w in ("here", "there")]}
+    (tmp_path / "faults.json").write_text(json.dumps(old))
+    monkeypatch.setattr(command, "RECORDS", tmp_path / "faults.json")
+    monkeypatch.setitem(command.GROUPS, "disks", measure)
+    with pytest.raises(KeyboardInterrupt):
+        command.run_group("disks", 0.5)
+    assert [row["outcome"] for row in command.read_records()["disks"]] == ["new", "old"]
+    command.run_group("disks", 1)
+    assert [row["outcome"] for row in command.read_records()["disks"]] == ["new"]
+    assert command.read_records()["kills"] == []
 
 
 @pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])

@@ -272,8 +272,11 @@ def test_a_data_parallel_model_is_unwrapped(mlp, problem):
     assert not isinstance(adapted.model, nn.DataParallel)
 
 
-def test_progress_is_shown_on_request_and_not_without_a_terminal(mlp, problem, capfd):
+def test_progress_is_shown_on_request_and_not_without_a_terminal(mlp, problem, capfd, monkeypatch):
     pytest.importorskip("rich")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", None)  # as in a program without a console
+        adapt_head(mlp(), problem.source, problem.target)
     adapt_head(mlp(), problem.source, problem.target)
     assert capfd.readouterr() == ("", "")
     adapt_head(mlp(), problem.source, iter(problem.target), progress=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @contextmanager
 def report_progress() -> Iterator[Progress]:
     """Yield bars if stderr is a terminal, otherwise lines of text on stderr."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         console = Console(stderr=True, highlight=False)
         yield Lines(lambda line: console.print(Text(line), soft_wrap=True))
         return
