@@ -65,7 +65,7 @@ def test_the_remarks_quote_the_exploded_heads():
     (text,) = (line for line in read_suite("rcf-mnist").found if "exploding_heads" in line)
     assert f"for {uncut} of {total} networks" in text
     assert cut == 0
-    assert f"for none of {total}" in text
+    assert f"for none of the {total}." in text
     assert max(row["median dead"] for row in rows) == 0
     assert all(5e8 < row["median condition"] < 2e9 for row in rows)  # "a billionth"
 

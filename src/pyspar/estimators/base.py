@@ -218,7 +218,8 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         self._validate_params()
-        check_index(Z, y)
+        if y is not None:
+            check_index(Z, y)
         target = self._target(Z, sample_weight)
         rows = None if y is None else read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))

@@ -174,13 +174,11 @@ class Judgement:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether target labels confirm that the error is not much above that at home.
-
-        If a sample of the target has a smaller error than the forecast's interval, its rows may be unusually easy.
-        """
+        """Whether target labels confirm that the error is not much above that at home, and are not unusually easy."""
         if self.labels is None or not self.labels.confirmed:
             return False
-        return self.labels.n >= self.n_target or self.labels.rmse >= self.expected.interval95[0]
+        low = self.expected.interval95[0]  # rows may be easy if the error is below, but the intervals overlap
+        return self.labels.n >= self.n_target or self.labels.rmse >= low or self.labels.interval[1] < low
 
     @property
     def labels_show_harm(self) -> bool:
