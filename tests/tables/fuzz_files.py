@@ -223,7 +223,7 @@ def change_archive(content, rng):
 
 def change_text(data, rng):
     """Change an attribute, a number or a tag of XML or JSON."""
-    text = data.decode()
+    text = data.decode("utf-8", "surrogateescape")
     for _ in range(rng.choice((1, 1, 2, 5))):
         places = list(re.finditer(rng.choice([r'"[^"]*"', r">[^<>]+<", r"</?\w+", r"\d+"]), text))
         if places:
