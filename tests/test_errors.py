@@ -32,3 +32,14 @@ def test_an_installed_package_that_fails_to_import_is_named(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtraError, match=r"'broken_package'.*pyspar\[cli\]"):
         need("broken_package", "cli")
+
+
+def test_an_error_that_a_stop_caused_is_reported_as_a_stop(capsys):
+    typer = pytest.importorskip("typer")
+    from pyspar.terminal import STOPPED, Stopped, handle_errors
+
+    for cause, code in ((Stopped(), STOPPED), (ValueError("bad"), 1)):
+        with pytest.raises(typer.Exit) as ended, handle_errors(debug=False):
+            raise ImportError("a library changed the exception") from cause
+        assert ended.value.exit_code == code
+    assert "internal error" in capsys.readouterr().err

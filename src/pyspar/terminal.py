@@ -119,6 +119,8 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
         path = error.filename or "a file"
         _fail(f"error: cannot read or write {path}: {(error.strerror or str(error)).lower()}", _INPUT_ERROR, debug)
     except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
+        if _is_caused_by_stop(error):  # a library turned the exception into its own
+            _fail(stopped, STOPPED, debug)
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
@@ -139,6 +141,12 @@ def _set_handler(handler: signal._HANDLER) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores signals on purpose
             signal.signal(number, handler)
+
+
+def _is_caused_by_stop(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _leave(number: int, frame: object) -> NoReturn:
