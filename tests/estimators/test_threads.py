@@ -12,7 +12,7 @@ import pyspar
 from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning, inspect
 from pyspar.errors import collect_warnings, warn
 
-THREADS, CALLS = 4, 80
+THREADS, CALLS = 8, 200
 
 
 @pytest.fixture(scope="module")
