@@ -114,7 +114,7 @@ def summarise_groups(checked: Sequence[Record]) -> dict[str, dict[str, float]]:
     return {name: summarise(group) for name, group in groups.items()}
 
 
-def binomial_interval(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
+def binomial_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of a probability, from a share of n data sets.
 
     The share need not be a multiple of 1 / n, because a data set with several tasks may count in part.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ from benchmarks.shifts.sets import REGISTER, Task
 from benchmarks.trust.learn import QUANTILES, ROW_LEVELS
 from pyspar import BayesSpARRegressor, Moments
 from pyspar.core.separation import measure_separation
+from pyspar.io.atomic import whole_file
 
 RECORDS = RESULTS / "trust.jsonl"
 MOST_ROWS, MOST_TARGET_ROWS, FOLDS = 2500, 300, 3
@@ -99,9 +99,8 @@ def separate(X: np.ndarray, Z: np.ndarray) -> Record:
 
 
 def _write_records(records: Mapping[Key, Record]) -> None:
-    part = RECORDS.with_suffix(".part")
-    part.write_text("".join(json.dumps(record) + "\n" for _, record in sorted(records.items())), encoding="utf-8")
-    os.replace(part, RECORDS)
+    with whole_file(RECORDS) as part:
+        part.write_text("".join(json.dumps(record) + "\n" for _, record in sorted(records.items())), encoding="utf-8")
 
 
 def measure(task: str, split: str, regressor: str) -> Record:
@@ -181,9 +180,8 @@ def measure_other(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray, r
 
 def write(path: Path, experience: dict[str, Any]) -> None:
     """Write the experience as indented JSON, whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(experience, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    with whole_file(path) as part:
+        part.write_text(json.dumps(experience, indent=1) + "\n", encoding="utf-8")
 
 
 def _rms(values: np.ndarray) -> float:

@@ -1,8 +1,7 @@
-"""Tables of ``docs/forecasts.md`` and decision 18: each lies between two comments that name it."""
+"""Tables of ``docs/forecasts.md``, ``docs/report.md`` and decision 18: each lies between two comments that name it."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +12,10 @@ from scipy.stats import binomtest, fisher_exact
 from benchmarks.shifts.records import Record
 from benchmarks.trust.check import binomial_interval
 from benchmarks.trust.learn import count_outcomes
+from pyspar.io.atomic import whole_file
 
 _DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (_DOCS / "forecasts.md", _DOCS / "decisions" / "0018-intervals-from-experience.md")
+PAGES = (_DOCS / "forecasts.md", _DOCS / "report.md", _DOCS / "decisions" / "0018-intervals-from-experience.md")
 CLASS_NAMES = {"none": "no shift found", "matched": "no shift found, matched"}
 Table = tuple[list[str], list[list[str]]]
 
@@ -101,9 +101,8 @@ def write_tables(tables: Mapping[str, Table]) -> None:
                 flags=re.DOTALL,
             )
         if text != old:
-            part = page.with_suffix(".part")
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, page)
+            with whole_file(page) as part:
+                part.write_text(text, encoding="utf-8")
 
 
 def _span(factors: Sequence[float]) -> str:

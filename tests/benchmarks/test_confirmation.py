@@ -1,11 +1,13 @@
 """The table of confirmations is about what an inspection shows."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("benchmarks.confirmation", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.confirmation import judge_draw, summarise
+from benchmarks.confirmation import judge_draw, read, summarise
 
 from pyspar import BayesSpARRegressor, inspect
 
@@ -28,5 +30,16 @@ def test_a_draw_is_judged_as_an_inspection_with_these_labels_judges_it(rng):
 
 
 def test_data_sets_have_equal_weight_and_wrong_is_a_share_of_the_confirmed():
-    rows = summarise([{10: (1.0, 0.0, 1.0)}, {10: (0.5, 0.5, 1.0)}, {10: (0.0, 0.0, 0.7), 20: (0.0, 0.0, 1.0)}])
-    assert [row[:4] for row in rows] == [["10", "3", "50.0%", "33.3%"], ["20", "1", "0.0%", "0.0%"]]
+    shares = {"a": {"10": (1.0, 0.0, 1.0)}, "b": {"10": (0.5, 0.5, 1.0)}, "c": {"10": (0, 0, 0.7), "20": (0, 0, 1)}}
+    header, rows = summarise([{"set": name, "part": "new", "shares": of_set} for name, of_set in shares.items()])
+    cells = {name: dict(zip(header, row, strict=True)) for name, *_ in rows for row in rows if row[0] == name}
+    assert [cells[name]["10"] for name in ("`new`: data sets", "`new`: confirmed")] == ["3", "50 %"]
+    assert cells["`new`: wrong, of the confirmed"]["10"].startswith("33.3 % ")
+    assert cells["`new`: upper end holds"]["10"] == "90.0 %"
+    assert cells["`new`: data sets"]["20"] == "1"
+
+
+def test_the_page_has_the_table_of_the_records():
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    for row in summarise(read())[1]:
+        assert "| " + " | ".join(row) + " |" in page
