@@ -11,6 +11,7 @@ from benchmarks.trust.alternatives import VARIANTS, stretch_rows, threshold_rows
 from benchmarks.trust.check import (
     apply,
     binomial_interval,
+    count_effective,
     interval_of,
     interval_score,
     leave_sets_out,
@@ -138,6 +139,15 @@ def test_binomial_intervals_agree_with_those_of_scipy():
         assert binomial_interval(k / n, n) == pytest.approx((exact.low, exact.high))
     low, high = binomial_interval(2.5 / 32, 32)
     assert binomial_interval(2 / 32, 32)[0] < low < high < binomial_interval(3 / 32, 32)[1]
+
+
+def test_tasks_of_one_data_set_count_by_their_dependence(rng):
+    held = rng.random((2000, 5)) < 0.9
+    cases = {"independent": (held, 5.0), "copies": (np.repeat(held[:, :1], 5, axis=1), 1.0)}
+    for values, expected in cases.values():
+        tasks = [{"set": place, "held": value} for place, row in enumerate(values) for value in row]
+        assert count_effective(tasks, "held") == pytest.approx(2000 * expected, rel=0.1)  # the variance has 3 %
+    assert count_effective([{"set": 0, "held": True}] * 5, "held") == 1.0
 
 
 @pytest.fixture
