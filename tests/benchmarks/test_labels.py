@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.labels import report, run, settings, variants
+from benchmarks.labels import priors, report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
@@ -54,11 +54,14 @@ def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier
     np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), **close)
 
 
-def test_the_variant_as_shipped_is_the_correction_of_the_library(problem):
+def test_the_adopted_prior_is_that_of_the_library(problem):
     rows = draw_rows(problem, 12, 0)
-    at = variants.Setting(problem, "RidgeCV")
+    at = settings.Setting(problem, "RidgeCV")
+    models = priors.average_models(at, rows)
+    drift, _ = models.correct(at.q, models.prior(*priors.PRIORS[priors.ADOPTED]))
     expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
-    np.testing.assert_allclose(at.prediction + variants.shipped(at, rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(at.prediction + drift, expected, rtol=1e-9)
+    np.testing.assert_allclose(variants.shipped(at, rows), models.correct(at.q, models.prior(2.0))[0], rtol=1e-9)
 
 
 def test_variants_average_over_all_combinations_of_sizes(problem, monkeypatch):
