@@ -1,4 +1,4 @@
-"""Priors of the correction that were compared, see ``docs/decisions/0021-half-of-the-prior-on-no-drift.md``.
+"""Priors of the correction that were compared, see ``docs/decisions/0021-prior-of-no-drift.md``.
 
 ``python -m benchmarks.labels.priors`` measures them on all sets of the design data and of the parts ``new`` and
 ``newest``, and prints the tables of that page.
@@ -23,14 +23,14 @@ from pyspar.core.drift import find_outlier
 RECORDS = RESULTS / "labels-priors.jsonl"
 MODELS = (OURS, "HistGradientBoosting")
 LABELS = (10, 30)
-FORMER, ADOPTED = "(1 + x)^-2", "1/2 and (1 + x)^-1"
+FORMER, ADOPTED = "(1 + x)^-2", "1/4 and (1 + x)^-1"
 PRIORS: dict[str, tuple[float, float | None]] = {
     FORMER: (2.0, None),
     "(1 + x)^-1": (1.0, None),
     "(1 + x)^-4": (4.0, None),
     "1/2 and (1 + x)^-2": (2.0, 0.5),
-    ADOPTED: (1.0, 0.5),
-    "1/4 and (1 + x)^-1": (1.0, 0.25),
+    "1/2 and (1 + x)^-1": (1.0, 0.5),
+    ADOPTED: (1.0, 0.25),
     "3/4 and (1 + x)^-1": (1.0, 0.75),
     "1/2 and (1 + x)^-1/2": (0.5, 0.5),
 }

@@ -17,7 +17,7 @@ from benchmarks.labels import priors, report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
-from benchmarks.shifts.sets import NEW, NEWEST, REGISTER
+from benchmarks.shifts.sets import FINAL, NEW, REGISTER
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
@@ -153,6 +153,8 @@ def test_a_second_run_makes_no_records_unless_again_is_set(problem, monkeypatch,
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(run, "problems", lambda _: iter([problem]))
     monkeypatch.setattr(run, "stages", lambda part: [run.Stage(part, ("RidgeCV",), ("offset",), (10, 100), 2)])
+    monkeypatch.setitem(REGISTER, problem.shift.name, problem.shift)
+    monkeypatch.setattr(run, "run_in_processes", lambda f, tasks, **_: ((task, f(*task)) for task in tasks))
     assert run.run(NEW, path) == 1  # 100 labels would leave 20 rows
     assert run.run(NEW, path) == 0
     assert run.run(NEW, path, again=True) == 1
@@ -185,16 +187,17 @@ def test_a_summary_equals_a_computation_by_hand():
     assert summary.geometric_mean == pytest.approx(math.sqrt(0.5 * 2.0))
     assert str(summary) == "1.000 (2.00)"
     assert str(report.summarise(records, "MLP", CORRECTION, 10)) == "-"
-    assert "| RidgeCV | 1 | 0.850 |" in report.compare_coverage(
+    assert "| RidgeCV | 30 | 1 | 0.850 |" in report.compare_coverage(
         report.group([make_record("a", [1.0], n=30, coverage=[0.9, 0.8])])
     )
 
 
-def test_design_data_and_new_data_are_not_mixed():
-    records = {1: make_record("a", [1.0]), 2: make_record("b", [1.0], part="sealed")}
+def test_design_data_and_final_data_are_not_mixed():
+    records = {1: make_record("a", [1.0], part=FINAL), 2: make_record("b", [1.0], part="sealed")}
+    records[3] = make_record("c", [1.0], part=NEW)
     key = ("RidgeCV", CORRECTION, 10)
-    assert [r["set"] for r in report.of_part(records, NEW)[key]] == ["a"]
-    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b"]
+    assert [r["set"] for r in report.of_part(records, FINAL)[key]] == ["a"]
+    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
 

@@ -40,7 +40,7 @@ def average_densely(Z, f, y):
         logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2))
         means.append(K[:, :n] @ solved[:, 0])
         variances.append(s2 * (1.0 + np.diag(K) - np.einsum("ij,ji->i", K[:, :n], solved[:, 1:])))
-    prior[0] = sum(prior[1:])  # no drift is as probable as any drift
+    prior[0] = sum(prior[1:]) / 3.0  # no drift has the prior probability 1/4
     p = np.array(prior) * np.exp(np.array(logs) - max(logs))
     p /= p.sum()
     means = np.array(means)
@@ -129,7 +129,7 @@ def test_intervals_cover_labels_of_the_model():
     rng = np.random.default_rng(0)
     models = np.array(list(product(RATIOS, repeat=3)))
     prior = 1.0 / np.prod(1.0 + models, axis=1)
-    prior[0] = prior[1:].sum()
+    prior[0] = prior[1:].sum() / 3.0
     covered, sizes = [], []
     for _ in range(100):
         Z, f, _ = make_rows(seed=rng.integers(1 << 30))
