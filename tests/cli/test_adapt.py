@@ -11,7 +11,7 @@ import pytest
 
 import pyspar
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 
 LABEL = ("--label", "price")
 

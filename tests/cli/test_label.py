@@ -9,8 +9,8 @@ from sklearn.linear_model import LinearRegression
 
 import pyspar
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.label import label_files
-from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 

@@ -18,7 +18,7 @@ from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
 from pyspar.sources.files import moments_of_file, open_rows
 from pyspar.sources.files import rows as rows_module
-from pyspar.tables.batch_writer import prediction_file
+from pyspar.tables.write import prediction_file
 
 KINDS = ["parquet", "folder", "csv", "tsv.gz", "npy", "fortran.npy"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 
 
 @pytest.fixture

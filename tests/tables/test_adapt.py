@@ -15,8 +15,8 @@ import pyspar
 from pyspar import BayesSpARRegressor
 from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
-from pyspar.tables.request import Request
 from pyspar.tables.summarize import summarize_file
 from pyspar.terminal import Lines
 

@@ -9,7 +9,7 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.io.models import load
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 from pyspar.tables.summarize import summarize_file
 
 NUMBERS = ["area", "garden", "price"]

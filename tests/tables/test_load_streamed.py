@@ -12,10 +12,11 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.errors import InputError
-from pyspar.tables import reduce, request
+from pyspar.sources.files import header
+from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
-from pyspar.tables.request import Request
 from pyspar.tables.summarize import summarize_file
 from pyspar.terminal import Silent
 
@@ -195,7 +196,7 @@ def test_an_id_is_noted_by_its_name(adapt, source, target):
 
 
 def test_a_file_that_is_streamed_because_of_its_size_is_noted(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(request, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(header, "free_memory", lambda: 10_000)
     assert len(adapt(source[NUMBERS], target[NUMBERS]).notes) == 1
     assert adapt(source[NUMBERS], target[NUMBERS], stream=True).notes == ()
 

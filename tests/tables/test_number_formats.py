@@ -13,10 +13,11 @@ from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
 from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.predict import predict_file
-from pyspar.tables.request import Request, Writing
 from pyspar.tables.summarize import summarize_file
 from pyspar.tables.watch import WatchRequest, watch_files
+from pyspar.tables.write import Writing
 
 STREAM = pytest.mark.parametrize("stream", [False, True])
 

@@ -12,8 +12,8 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.read import check_input, convert_text_columns, describe_separator, read_table
-from pyspar.tables.request import Request
 
 NUMBERS = ["area", "garden"]
 

@@ -21,22 +21,14 @@ from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.validation import weights_of
+from pyspar.estimators.validation import check_alpha, weights_of
 from pyspar.inspection.findings import Finding, list_quick_findings
 from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
-from pyspar.tables.inputs import DataAccount, Fit, Inputs
-from pyspar.tables.load import load_files
-from pyspar.tables.request import (
-    PREDICTIONS_ONLY,
-    Method,
-    Request,
-    Writing,
-    check_outputs,
-    report_write_errors,
-    write_files,
-)
+from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
+from pyspar.tables.load import is_streamed, load_files
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing, check_outputs, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
@@ -44,6 +36,8 @@ METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols":
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 _REMOVED_SHARE = 0.995
 """A direction counts as removed if this share of its weight is removed, which prints as 100 %."""
+_DEFAULT_ALPHA = 0.999
+"""The confidence of the paper's rule."""
 _MIN_LABELS = 3
 """As :class:`pyspar.TargetCorrection` requires."""
 
@@ -123,14 +117,14 @@ def adapt_files(
 
     With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
     """
-    request.check()
+    alpha = check_confidence(request.alpha)
     if use_target_labels:
         check_correction(request, method)
     check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, writing=writing)
     inputs = load_files(request, progress, method=method, output=output)
     progress.start("fit", "fitting and adapting")
     with collect_warnings() as plain_notes:
-        plain = inputs.fit(SpARRegressor(alpha=request.confidence))
+        plain = inputs.fit(SpARRegressor(alpha=alpha))
         target = inputs.target.moments()
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
@@ -149,7 +143,7 @@ def adapt_files(
         data=inputs.data,
         judgement=_judge(method, expected, target, inputs.data, errors),
         method=method,
-        alpha=request.confidence,
+        alpha=alpha,
         rank=plain.rank_,
         expected=expected,
         chosen=chosen,
@@ -209,6 +203,16 @@ def _fit_model(
     return (adapted if method == "spar" else plain), None
 
 
+def check_confidence(alpha: float | None) -> float:
+    """Return the confidence of the paper's rule, with its default for None; raise InputError if it is not in [0, 1]."""
+    confidence = _DEFAULT_ALPHA if alpha is None else alpha
+    try:
+        check_alpha(confidence)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return confidence
+
+
 def make_bayes(request: Request) -> BayesSpARRegressor:
     """Return the recommended regressor, with the paper's rule if the request has a confidence."""
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
@@ -266,7 +270,7 @@ def check_correction(request: Request, method: Method) -> None:
     """Raise InputError if the labels of the target cannot be used."""
     if method not in ("bayes", "spar"):
         raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
-    if request.is_streamed:
+    if is_streamed(request):
         raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
 
 

@@ -14,12 +14,13 @@ from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
 from pyspar.sources.files.header import check_column, describe_file
-from pyspar.tables.columns import as_numbers, check_features
-from pyspar.tables.inputs import DataAccount
+from pyspar.tables.columns import check_features
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.label_file import add_labels, write_rows_to_label
-from pyspar.tables.load import load_tables, read_groups
+from pyspar.tables.load import is_streamed, load_tables, read_groups
 from pyspar.tables.predict import find_formats_of, find_label_of, load_rows_for
-from pyspar.tables.request import Request, check_path, report_write_errors, write_files
+from pyspar.tables.write import check_path, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
 
@@ -64,12 +65,11 @@ def label_files(
 
     The source of the request may be a saved model.
     """
-    request.check()
     if output is not None:
         check_path(output, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target))
     if n < 1:
         raise InputError(f"--rows must be at least 1, got {n}")
-    if request.is_streamed:
+    if is_streamed(request):
         raise InputError("spar label needs the rows in memory; pass files of rows that fit, without --stream")
     is_model = request.source.suffix.lower() == ".skops"
     target = _load_for_model(request) if is_model else _load_and_fit(request, progress)

@@ -12,9 +12,10 @@ import pandas as pd
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import as_numbers
-from pyspar.tables.read import check_formats, load_table, read_cells
-from pyspar.tables.request import make_table_safe
+from pyspar.tables.columns import check_formats
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.read import load_table, read_cells
+from pyspar.tables.write import make_table_safe
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""

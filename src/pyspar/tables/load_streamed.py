@@ -8,7 +8,7 @@ are standardised, as tables in memory are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,21 +23,22 @@ from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.rows import RowFile
 from pyspar.sources.stream import read_ahead
-from pyspar.tables.batch_writer import prediction_file
 from pyspar.tables.columns import (
     DROPPED,
     Ignored,
     check_drop,
     check_features,
+    check_formats,
     check_identity,
     find_label,
     is_named_like_id,
     list_extra_columns,
+    list_imputed,
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.inputs import DataAccount, Imputed, Inputs
-from pyspar.tables.read import check_formats, describe_separator
+from pyspar.tables.inputs import DataAccount, Inputs, Method, Request
+from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
     Scale,
@@ -52,7 +53,7 @@ from pyspar.tables.reduce import (
     standardise,
     start_reading,
 )
-from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of
+from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, prediction_file
 from pyspar.terminal import Progress
 
 
@@ -143,7 +144,11 @@ def load_streamed(
     z = standardise(target_read.moments, scale)
 
     extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
-    imputed = _list_imputed(dict(zip(features, read.n_missing)), target_read.n_missing, scale)
+    imputed = list_imputed(
+        {name: f"the source mean {mean:.4g}" for name, mean in zip(varying, scale.mean)},
+        dict(zip(features, read.n_missing)),
+        dict(zip(varying, target_read.n_missing)),
+    )
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
         n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
@@ -161,15 +166,6 @@ def load_streamed(
             single=bool((x.eps > np.finfo(np.float64).eps).all()),
             formats={name: style for name, style in source.formats.items() if name in (*scale.names, label)},
         ),
-    )
-
-
-def _list_imputed(in_source: Mapping[str, int], in_target: Iterable[int], scale: Scale) -> tuple[Imputed, ...]:
-    counts = zip(scale.names, in_target, scale.mean)
-    return tuple(
-        Imputed(name, int(in_source[name]), int(missing), f"the source mean {mean:.4g}")
-        for name, missing, mean in counts
-        if in_source[name] or missing
     )
 
 

@@ -18,9 +18,11 @@ from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
 from pyspar.sources.files.header import check_column, describe_file
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import TableEncoder, as_numbers
-from pyspar.tables.read import Table, check_formats, check_input, load_table
-from pyspar.tables.request import BadCells, Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.columns import check_formats
+from pyspar.tables.encode import TableEncoder, as_numbers
+from pyspar.tables.inputs import BadCells
+from pyspar.tables.read import Table, check_input, load_table
+from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
 from pyspar.terminal import SILENT, Progress
 
 

@@ -15,15 +15,15 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.io.moments import ColumnFormat, read_moments_file
+from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches, read_ahead
-from pyspar.tables.columns import Ignored, Selection, as_numbers, build_encoder
+from pyspar.tables.encode import as_numbers, build_encoder
+from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import Table, load_table
-from pyspar.tables.request import BadCells, contains_moments
 from pyspar.terminal import Progress
 
 _ROUNDING = 64.0 * EPS64
@@ -163,7 +163,7 @@ def load_rows(path: Path, role: str) -> LoadedFile:
 
 def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
-    if contains_moments(path):
+    if is_moments_file(path):
         return InputFile(path, role, *read_moments_file(path))
     if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
         return InputFile(path, role, load_rows(path, role))
@@ -293,7 +293,7 @@ def build_fitted_encoder(
     dtype = np.float32 if single else np.float64
     two = np.vstack([scale.mean - scale.spread, scale.mean + scale.spread])
     frame = pd.DataFrame(two.astype(dtype), columns=list(scale.names))
-    encoder = build_encoder(frame, Selection(scale.names, (), (), ())).fit(frame)
+    encoder = build_encoder(frame, scale.names).fit(frame)
     steps = encoder.named_transformers_["numeric"]
     steps["fill"].statistics_ = scale.mean.astype(dtype)
     scaler = steps["scale"]

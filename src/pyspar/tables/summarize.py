@@ -10,10 +10,11 @@ from pyspar.errors import InputError
 from pyspar.io.moments import write_moments
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.columns import Ignored, check_drop, find_label
+from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.load_streamed import choose_features, describe_number_text
 from pyspar.tables.reduce import open_input, store_formats
-from pyspar.tables.request import BadCells, check_path, report_write_errors
+from pyspar.tables.write import check_path, report_write_errors
 from pyspar.terminal import SILENT, Progress
 
 
