@@ -25,7 +25,6 @@ from pyspar.sources.files.rows import RowFile
 from pyspar.sources.stream import read_ahead
 from pyspar.tables.columns import (
     DROPPED,
-    Ignored,
     check_drop,
     check_features,
     check_formats,
@@ -37,7 +36,7 @@ from pyspar.tables.columns import (
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.inputs import DataAccount, Inputs, Method, Request
+from pyspar.tables.inputs import DataAccount, Ignored, Inputs, Method, Request
 from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
