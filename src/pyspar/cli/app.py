@@ -119,9 +119,8 @@ def adapt(
 
     def work(tables: Any, progress: Progress) -> Any:
         return tables.adapt_files(
-            _make_request(tables, options), method=method, output=output, save=save,
-            use_target_labels=use_target_labels, writing=tables.Writing(level if intervals else None, safe_csv),
-            progress=progress,
+            _make_request(tables, options), method=method, save=save, use_target_labels=use_target_labels,
+            output=tables.Output(output, level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
     _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
@@ -290,8 +289,8 @@ def predict(
 
     def work(tables: Any, progress: Progress) -> Any:
         return tables.predict_file(
-            model, file, output, label=label, identity=identity, bad_cells=bad_cells,
-            writing=tables.Writing(level if intervals else None, safe_csv), progress=progress,
+            model, file, tables.Output(output, level if intervals else None, safe_csv), label=label,
+            identity=identity, bad_cells=bad_cells, progress=progress,
         )  # fmt: skip
 
     _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)

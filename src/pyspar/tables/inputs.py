@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.estimators.unseen_categories import UnseenRows
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing
+from pyspar.tables.write import Output
 from pyspar.terminal import Progress
 
 Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
@@ -101,12 +101,12 @@ class Target(Protocol):
         """Return the Moments of the encoded features."""
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
         """Predict with linear models, and return the errors of each if the target has labels.
 
-        The predictions of the last model are written to ``output``, with intervals if ``writing`` has a level and the
-        model has intervals.
+        The predictions of the last model are written to ``output``, with intervals if it has a level and the model has
+        intervals.
         """
 
 

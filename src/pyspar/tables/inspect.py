@@ -17,7 +17,7 @@ from pyspar.reporting import Report
 from pyspar.tables.adapt import check_confidence, make_bayes
 from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.load import load_files
-from pyspar.tables.write import check_reports, report_write_errors, write_files
+from pyspar.tables.write import NO_OUTPUT, check_reports, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import describe_new_categories
 
@@ -56,7 +56,7 @@ def inspect_files(
     models = compare_weights(estimator, target, has_model=False)
     progress.finish("fit")
     linear_models = [_make_linear_model(*weights) for weights in models.candidates.values()]
-    errors = inputs.target.predict_and_score(linear_models, None, progress) or ()
+    errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
         models,
         inputs.target.features,

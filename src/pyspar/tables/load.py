@@ -50,7 +50,7 @@ from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.load_streamed import load_streamed
 from pyspar.tables.read import Table, check_input, has_names, load_table
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, write_predictions
+from pyspar.tables.write import Output, intervals_of, write_predictions
 from pyspar.terminal import Progress
 
 
@@ -68,15 +68,15 @@ class MemoryTarget:
         return Moments.of(self.features)
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
-        if output is None and self.labels is None:
+        if output.path is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
-        if output is not None:
-            suffix = output.suffix.lower()
-            ends = () if suffix == ".npy" else intervals_of(models[-1], self.features, writing.level)
-            write_predictions((predictions[-1], *ends), self.ids, output, safe_csv=writing.safe_csv)
+        if output.path is not None:
+            is_array = output.path.suffix.lower() == ".npy"
+            ends = () if is_array else intervals_of(models[-1], self.features, output.level)
+            write_predictions((predictions[-1], *ends), self.ids, output.path, safe_csv=output.safe_csv)
         if self.labels is None:
             return None
         return tuple(SquaredErrors.of(values - self.labels) for values in predictions)

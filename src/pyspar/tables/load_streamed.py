@@ -52,7 +52,7 @@ from pyspar.tables.reduce import (
     standardise,
     start_reading,
 )
-from pyspar.tables.write import PREDICTIONS_ONLY, Writing, intervals_of, prediction_file
+from pyspar.tables.write import Output, intervals_of, prediction_file
 from pyspar.terminal import Progress
 
 
@@ -71,7 +71,7 @@ class MomentsTarget:
         return self.z.without_outputs()
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
@@ -91,12 +91,12 @@ class StreamedTarget(MomentsTarget):
     has_rows: ClassVar[bool] = True
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
-        if output is None:
+        if output.path is None:
             return None if self.label is None else self._predict_batches(models, None, progress, None)
-        with prediction_file(output, self.identity, safe_csv=writing.safe_csv) as write:
-            return self._predict_batches(models, write, progress, writing.level)
+        with prediction_file(output.path, self.identity, safe_csv=output.safe_csv) as write:
+            return self._predict_batches(models, write, progress, output.level)
 
     def _predict_batches(
         self, models: Sequence[Any], write: Any, progress: Progress, level: float | None

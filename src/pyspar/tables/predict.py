@@ -22,7 +22,7 @@ from pyspar.tables.columns import check_formats
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
 from pyspar.tables.read import Table, check_input, load_table
-from pyspar.tables.write import Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
 from pyspar.terminal import SILENT, Progress
 
 
@@ -40,16 +40,15 @@ class PredictAccount:
 def predict_file(
     model_path: Path,
     path: Path,
-    output: Path,
+    output: Output,
     *,
     label: str | None = None,
     identity: str | None = None,
     bad_cells: BadCells = "stop",
-    writing: Writing,
     progress: Progress = SILENT,
 ) -> PredictAccount:
     """Predict the rows of a file with a model that ``spar adapt --save`` or ``pyspar.save`` wrote."""
-    check_outputs(output, None, inputs=(model_path, path), identity=identity, writing=writing)
+    check_outputs(output, None, inputs=(model_path, path), identity=identity)
     check_input(path, "file")
     if model_path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
@@ -67,18 +66,18 @@ def predict_file(
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
         notes += describe_unseen(model, rows)
         with collect_warnings() as warnings:
-            ends, level = _predict_ends(model, rows, writing.level)
+            ends, level = _predict_ends(model, rows, output.level)
         notes += tuple(text for text in warnings if text not in notes)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{model_path} cannot predict {path}: {error}") from error
     if prediction.ndim != 1:
         raise InputError(f"{model_path} predicts {prediction.shape[1]} labels for each row; spar predict supports one")
     ids = None if identity is None else frame[identity]
-    with write_files(output) as (temporary,), report_write_errors(output):
-        write_predictions((prediction, *ends), ids, temporary, safe_csv=writing.safe_csv)
+    with write_files(output.path) as (temporary,), report_write_errors(output.path):
+        write_predictions((prediction, *ends), ids, temporary, safe_csv=output.safe_csv)
     progress.finish("write")
     errors = None if label is None else _score(prediction, frame[label])
-    return PredictAccount(len(prediction), level, errors, notes, output)
+    return PredictAccount(len(prediction), level, errors, notes, output.path)
 
 
 def _describe_missing(rows: pd.DataFrame) -> tuple[str, ...]:

@@ -25,30 +25,29 @@ OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
 
 @dataclass(frozen=True)
-class Writing:
-    """How predictions are written: the level of their intervals or None, and whether text must not be a formula."""
+class Output:
+    """The file of predictions or None, the level of their intervals or None, and whether text must not be a formula."""
 
+    path: Path | None = None
     level: float | None = None
     safe_csv: bool = False
 
 
-PREDICTIONS_ONLY = Writing()
-"""No intervals, and text as it is."""
+NO_OUTPUT = Output()
 
 
-def check_outputs(
-    output: Path | None, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None, writing: Writing
-) -> None:
+def check_outputs(output: Output, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
     """Raise InputError for predictions and models that cannot be written."""
-    if writing.level is not None and not 0.0 < writing.level < 1.0:
-        raise InputError(f"--level must be in (0, 1), got {writing.level:g}; try 0.9")
-    if writing.safe_csv and (output is None or output.suffix.lower() not in (".csv", ".tsv")):
+    suffix = "" if output.path is None else output.path.suffix.lower()
+    if output.level is not None and not 0.0 < output.level < 1.0:
+        raise InputError(f"--level must be in (0, 1), got {output.level:g}; try 0.9")
+    if output.safe_csv and suffix not in (".csv", ".tsv"):
         raise InputError("--safe-csv needs an output that ends in .csv or .tsv; add -o predictions.csv")
-    if output is not None:
-        check_path(output, "--output", OUTPUT_SUFFIXES, inputs)
-        if output.suffix.lower() == ".npy" and identity is not None:
+    if output.path is not None:
+        check_path(output.path, "--output", OUTPUT_SUFFIXES, inputs)
+        if suffix == ".npy" and identity is not None:
             raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
-        if output.suffix.lower() == ".parquet":
+        if suffix == ".parquet":
             need("pyarrow", "cli")
     if save is not None:
         check_path(save, "--save", (".skops",), inputs)
