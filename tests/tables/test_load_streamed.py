@@ -19,7 +19,7 @@ from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
 from pyspar.tables.summarize import summarize_file
 from pyspar.tables.write import Output
-from pyspar.terminal import Silent
+from pyspar.terminal import Progress
 
 NUMBERS = ["area", "garden", "lift", "price"]
 
@@ -70,7 +70,7 @@ def test_adapt_and_inspect_give_the_same_forecast_of_a_stream(files, small_batch
 
 
 def test_progress_has_the_rows_and_bytes_of_each_file(files, source, target, small_batches, tmp_path):
-    class Recorder(Silent):
+    class Recorder(Progress):
         def start(self, key, title, *, total=None, unit=""):
             if unit == "bytes":
                 reports.append((title, total, []))
@@ -253,7 +253,7 @@ def test_constant_labels_and_features_are_refused(adapt, source, target):
 
 
 def test_a_target_without_features_is_refused_before_the_source_is_read(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(reduce, "read_ahead", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr("pyspar.sources.files.rows.read_ahead", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(InputError, match=r"target\.csv' lacks .*'garden'"):
         adapt(source, target.drop(columns="garden"), stream=True)
     with pytest.raises(InputError, match=r"target\.csv', column 'area': .*string"):

@@ -22,7 +22,6 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.rows import RowFile
-from pyspar.sources.stream import read_ahead
 from pyspar.tables.columns import (
     DROPPED,
     check_drop,
@@ -47,10 +46,10 @@ from pyspar.tables.reduce import (
     measure_scale,
     measure_spread,
     open_input,
+    read_rows,
     root_mean_square_error,
     select_moments,
     standardise,
-    start_reading,
 )
 from pyspar.tables.write import Output, intervals_of, prediction_file
 from pyspar.terminal import Progress
@@ -101,22 +100,19 @@ class StreamedTarget(MomentsTarget):
     def _predict_batches(
         self, models: Sequence[Any], write: Any, progress: Progress, level: float | None
     ) -> tuple[SquaredErrors, ...] | None:
-        report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
         errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
-        batches = self.rows.read(
-            self.scale.names, label=self.label, identity=identity, missing_labels=True, missing_features=self.impute
-        )
-        for batch in read_ahead(batches):
+        for batch in read_rows(
+            self.rows, "predicting the target", progress, self.scale.names,
+            label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
+        ):  # fmt: skip
             X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
             predictions = [self.scale.predict(X, model.coef_, model.intercept_) for model in models]
             if write is not None:
                 write(batch.ids, predictions[-1], *intervals_of(models[-1], self.scale.standardise(X), level))
             if batch.y is not None:
                 errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
-            report(batch.rows, batch.n_bytes)
-        progress.finish("rows")
         return tuple(errors) if errors[0].n else None
 
 

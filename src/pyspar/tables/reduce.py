@@ -19,8 +19,8 @@ from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
-from pyspar.sources.stream import moments_of_batches, read_ahead
+from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
+from pyspar.sources.stream import moments_of_batches
 from pyspar.tables.encode import as_numbers, build_encoder
 from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import Table, load_table
@@ -74,11 +74,15 @@ class InputFile:
     def where(self) -> str:
         return describe_file(self.role, self.path)
 
+    @property
+    def _title(self) -> str:
+        return f"reading the {self.role}"
+
     def measure_means(self, features: Sequence[str], progress: Progress) -> tuple[list[str], Vector, list[Ignored]]:
         """Read the rows once, and return the features with values, their means, and the features without values."""
         assert isinstance(self.content, RowFile)
         total, count = np.zeros(len(features)), np.zeros(len(features))
-        for batch in _read_rows(self.content, features, None, progress, missing_features=True):
+        for batch in read_rows(self.content, self._title, progress, features, missing_features=True):
             known = ~np.isnan(batch.X)
             total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
@@ -108,9 +112,10 @@ class InputFile:
 
         def clean_batches() -> Generator[Any]:
             nonlocal n_missing, n_bad, n_dropped
-            for batch in _read_rows(
-                rows, features, label, progress, missing_features=means is not None, missing_labels=drop_unlabelled
-            ):
+            for batch in read_rows(
+                rows, self._title, progress, features,
+                label=label, missing_features=means is not None, missing_labels=drop_unlabelled,
+            ):  # fmt: skip
                 X, y = batch.X, batch.y
                 if means is not None:
                     X, missing = fill_missing(X, means)
@@ -203,21 +208,14 @@ def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
     return np.where(missing, means.astype(X.dtype), X), missing.sum(axis=0)
 
 
-def start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
-    """Start the progress of reading a file, and return the function that reports rows and bytes."""
+def read_rows(
+    rows: RowFile, title: str, progress: Progress, features: Sequence[str], **options: Any
+) -> Generator[RowBatch]:
+    """Yield the batches of a file, and report the progress."""
     progress.start("rows", title, total=rows.n_bytes, unit="bytes")
-    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
-
-
-def _read_rows(
-    rows: RowFile, features: Sequence[str], label: str | None, progress: Progress, **options: Any
-) -> Iterator[RowBatch]:
-    """Yield the batches of a file. A thread reads ahead, and the progress is reported."""
-    report = start_reading(progress, f"reading the {rows.role}", rows)
-    with closing(read_ahead(rows.read(features, label=label, **options))) as batches:  # stops the thread on errors
-        for batch in batches:
-            yield batch
-            report(batch.rows, batch.n_bytes)
+    yield from rows.read(
+        features, progress=lambda n, n_bytes: progress.advance("rows", n_bytes, rows=f"{n:,}"), **options
+    )
     progress.finish("rows")
 
 
