@@ -90,9 +90,10 @@ def _add_labels(lines: Lines, account: AdaptAccount) -> None:
         after, show = correction.expected, "show" if correction.p_value < 0.05 else "do not show"
         lines.add(
             "corrected",
-            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
-            f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; the labels "
-            f"{show} that the relation of features and label has changed ({format_p_value(correction.p_value)})",
+            f"{format_number(after.rmse_uncorrected)} ({account.method}) → {format_number(after.rmse)} (corrected; "
+            f"95 %: {format_interval(after.interval95)}) RMSE expected on the target, given its "
+            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation of features and label "
+            f"has changed ({format_p_value(correction.p_value)})",
         )
 
 
@@ -291,7 +292,7 @@ def _add_expected(lines: Lines, account: AdaptAccount) -> None:
     lines.add(
         "expected",
         f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
-        f"{format_number(account.judgement.home)} at home",
+        f"{format_number(account.judgement.home)} at home" + "; without the target's labels" * bool(account.correction),
     )
     included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
