@@ -20,10 +20,11 @@ from pyspar.tables.columns import (
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.inputs import Request
 
 
 def select(table, **options):
-    return select_features(table, **{"label": "price", "identity": None, "features": "all", **options})
+    return select_features(table, "price", Request(Path("s.csv"), Path("t.csv"), "price", **options))
 
 
 def reasons(selection):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,10 +23,11 @@ from pyspar.tables.encode import (
     build_encoder,
     list_raw_columns,
 )
+from pyspar.tables.inputs import Request
 
 
 def select(table, **options):
-    return select_features(table, **{"label": "price", "identity": None, "features": "all", **options})
+    return select_features(table, "price", Request(Path("s.csv"), Path("t.csv"), "price", **options))
 
 
 def test_encoded_features_have_raw_columns(source):

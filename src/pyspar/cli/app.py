@@ -234,7 +234,7 @@ def label(
 
     def work(tables: Any, progress: Progress) -> Any:
         request = _make_request(tables, options)
-        return tables.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+        return tables.label_files(request, n=rows, output=tables.Output(output, None, safe_csv), progress=progress)
 
     _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 

@@ -113,7 +113,7 @@ def adapt_files(
     """
     alpha = check_confidence(request.alpha)
     if use_target_labels:
-        check_correction(request, method)
+        _check_correction(request, method)
     check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
     inputs = load_files(request, progress, method=method, output=output.path)
     progress.start("fit", "fitting and adapting")
@@ -124,7 +124,7 @@ def adapt_files(
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     judgement = _judge(METHOD_NAMES[method], target, inputs.data, plain, adapted.adaptation_, model)
-    corrected = correct_model(model, inputs.target, request) if use_target_labels else None
+    corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
@@ -148,7 +148,7 @@ def adapt_files(
         save=save,
         findings=list_quick_findings(plain, target, inputs.columns, predictions, name),
         has_rows=inputs.target.has_rows,
-        correction=None if corrected is None else describe_correction(corrected, inputs.target),
+        correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
 
 
@@ -242,7 +242,7 @@ def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
     return Directions(adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum()))
 
 
-def check_correction(request: Request, method: Method) -> None:
+def _check_correction(request: Request, method: Method) -> None:
     """Raise InputError if the labels of the target cannot be used."""
     if method not in ("bayes", "spar"):
         raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
@@ -250,7 +250,7 @@ def check_correction(request: Request, method: Method) -> None:
         raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
 
 
-def correct_model(model: Any, target: Any, request: Request) -> Any:
+def _correct_model(model: Any, target: Any, request: Request) -> Any:
     """Return the model adapted to the target and corrected with its labels."""
     n_known = 0 if target.labels is None else int((~np.isnan(target.labels)).sum())
     if n_known < _MIN_LABELS:
@@ -261,7 +261,7 @@ def correct_model(model: Any, target: Any, request: Request) -> Any:
     return model.adapted(target.features, target.labels)
 
 
-def describe_correction(model: Any, target: Any) -> Correction:
+def _describe_correction(model: Any, target: Any) -> Correction:
     """Return what the labels of the target changed."""
     forecast = model.expected_rmse(target.features)
     return Correction(int((~np.isnan(target.labels)).sum()), forecast, float(model.drift_.p_value))

@@ -21,7 +21,7 @@ from pyspar.sources.files.header import describe_file, suggest_column, suggest_d
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words
-from pyspar.tables.inputs import Features, Ignored, Imputed
+from pyspar.tables.inputs import Features, Ignored, Imputed, Request
 from pyspar.tables.read import has_names
 from pyspar.wording import list_some
 
@@ -107,33 +107,36 @@ def check_features(names: Collection[str], features: Sequence[str], where: str) 
         )
 
 
+def name_array_columns(target: Sequence[str], source: Sequence[str], label: str) -> list[str]:
+    """Return the names of the columns of a target array, those of the source if it only lacks the label.
+
+    Arrays have no column names, and the label may be at any position in the source.
+    """
+    expected = [name for name in source if name != label]
+    numbered = all(re.fullmatch(r"x\d+", name) for name in [*expected, *target])
+    return expected if numbered and len(expected) == len(target) else list(target)
+
+
 def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
     """Return an InputError for a source without features, with the reasons."""
     reasons = "; ".join(f"{c.column!r}: {c.reason}" for c in ignored[:6]) or "the label is its only column"
     return InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
 
 
-def select_features(
-    source: pd.DataFrame,
-    *,
-    label: str,
-    identity: str | None,
-    features: Features,
-    drop: Collection[str] = (),
-    categories: Collection[str] = (),
-    others: Collection[str | None] = (),
-) -> Selection:
-    """Choose the feature columns of a source, and determine their kinds.
-
-    ``categories`` are never numbers or dates. ``others`` are columns with another purpose, which are not listed.
-    """
-    check_drop(categories, source.columns, label=label, identity=identity, option="--category")
+def select_features(source: pd.DataFrame, label: str, request: Request) -> Selection:
+    """Choose the feature columns of a source, and determine their kinds."""
+    categories = request.categories
+    check_drop(categories, source.columns, label=label, identity=request.identity, option="--category")
     by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
+    kind: str
+    reason: str | None
     for name in source.columns:
-        if name in (label, identity, *others):
+        if name in (label, request.identity, request.groups, request.cost):
             continue
-        kind, reason = _classify(source[name], features, categories) if name not in drop else ("", DROPPED)
+        kind, reason = (
+            _classify(source[name], request.features, categories) if name not in request.drop else ("", DROPPED)
+        )
         if reason is None:
             by_kind[kind].append(name)
         else:

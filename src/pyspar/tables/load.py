@@ -5,7 +5,6 @@ This module loads tables in memory; ``load_streamed`` reads files in batches.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +41,7 @@ from pyspar.tables.columns import (
     find_label,
     list_extra_columns,
     list_imputed,
+    name_array_columns,
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
@@ -104,13 +104,9 @@ def load_files(request: Request, progress: Progress, *, method: Method = "bayes"
 def is_streamed(request: Request) -> bool:
     """Return whether files are read in batches: on request, for folders, large files and files of Moments."""
     paths = (request.source, request.target)
-    if request.stream or any(path.is_dir() or _contains_moments(path) for path in paths):
+    if request.stream or any(path.is_dir() or (suffix_of(path) == ".npz" and is_moments_file(path)) for path in paths):
         return True
     return any(map(exceeds_memory, paths)) and all(suffix_of(path) in STREAM_SUFFIXES for path in paths)
-
-
-def _contains_moments(path: Path) -> bool:
-    return suffix_of(path) == ".npz" and is_moments_file(path)
 
 
 def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
@@ -165,10 +161,7 @@ def _load_source(request: Request) -> _Source:
     )
     check_identity(request.identity, label)
     frame, y = _source_labels(read, label, request)
-    selection = select_features(
-        frame, label=label, identity=request.identity, features=request.features, drop=request.drop,
-        categories=request.categories, others=(request.groups, request.cost),
-    )  # fmt: skip
+    selection = select_features(frame, label, request)
     notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
     _check_numbers(frame, selection.numeric, request.source, "source")
     formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
@@ -179,7 +172,9 @@ def _load_target(request: Request, source: _Source) -> tuple[pd.DataFrame, Any, 
     """Read the target and compare it with the source; return its rows, its labels, and notes about each."""
     path, label, selection, formats = request.target, source.label, source.selection, source.formats
     read = _load(request, path, "target", selection.categorical, formats)
-    target = _rename_arrays(read.frame, path, source.frame, request.source, label)
+    target = read.frame
+    if not (has_names(path) or has_names(request.source)):
+        target = target.set_axis(name_array_columns(list(target.columns), list(source.frame.columns), label), axis=1)
     check_drop(request.drop, (*source.frame.columns, *target.columns), label=label, identity=request.identity)
     _check_target(target, path, selection, source.frame, identity=request.identity)
     notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
@@ -296,23 +291,6 @@ def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, t
         return None, (f"the predictions are not scored: {error}",)
     _check_magnitude(values, describe_file("target", path, label), path)
     return values, ()
-
-
-def _rename_arrays(
-    target: pd.DataFrame, target_path: Path, source: pd.DataFrame, source_path: Path, label: str
-) -> pd.DataFrame:
-    """Return the target with the column names of the source.
-
-    Arrays have no column names. A target array with one column less than the source lacks the label, which may be at
-    any position in the source.
-    """
-    if has_names(target_path) or has_names(source_path):
-        return target
-    expected = [name for name in source.columns if name != label]
-    numbered = all(re.fullmatch(r"x\d+", name) for name in [*expected, *target.columns])
-    if numbered and len(target.columns) == len(expected):
-        return target.set_axis(expected, axis=1)
-    return target
 
 
 def _check_target(

@@ -32,6 +32,7 @@ from pyspar.tables.columns import (
     is_named_like_id,
     list_extra_columns,
     list_imputed,
+    name_array_columns,
     no_features_error,
     suggest_id,
 )
@@ -122,15 +123,14 @@ def load_streamed(
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = open_input(request.source, "source"), open_input(request.target, "target")
     label = _find_label(source, target, request.label)
-    target = _rename_arrays(target, source, label)
+    if isinstance(target.content, ArrayFile) and isinstance(source.content, ArrayFile):
+        names = name_array_columns(target.names, source.names, label)
+        target = replace(target, content=target.content.rename(names))
     features, ignored = _check_columns(request, source, target, label)
     _check_request(request, target, method, output)
 
-    impute, means = request.bad_cells == "impute", None
-    if impute and source.rows is not None:
-        features, means, empty = source.measure_means(features, progress)
-        ignored += empty
-    read = source.reduce(features, label, progress, means=means, drop_unlabelled=request.drop_unlabelled)
+    impute = request.bad_cells == "impute"
+    read = source.reduce_source(features, label, progress, impute=impute, drop_unlabelled=request.drop_unlabelled)
     varying, constant = _split_constant(source, label, read.moments)
     x = select_moments(read.moments, varying)
     scale = measure_scale(x)
@@ -141,17 +141,22 @@ def load_streamed(
     extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
     imputed = list_imputed(
         {name: f"the source mean {mean:.4g}" for name, mean in zip(varying, scale.mean)},
-        dict(zip(features, read.n_missing)),
+        dict(zip(feature_names(read.moments), read.n_missing)),
         dict(zip(varying, target_read.n_missing)),
     )
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
-        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
+        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *read.empty, *constant, *extra),
+        unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
     standard = standardise(x, scale)
+    encoded_target = MomentsTarget(z)
+    if target.rows is not None:
+        scored = label if label in target.rows.numeric else None
+        encoded_target = StreamedTarget(z, target.rows, scale, scored, request.identity, impute)
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        _make_target(target, z, scale, label, request.identity, impute),
+        encoded_target,
         scale.names,
         account,
         (*_list_notes(request, source, target, label, varying), *read.notes, *target_read.notes),
@@ -193,14 +198,6 @@ def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str
     if not varying:
         raise no_features_error(source.where, ignored)
     return varying, ignored
-
-
-def _make_target(
-    target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None, impute: bool
-) -> MomentsTarget:
-    if target.rows is None:
-        return MomentsTarget(z)
-    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity, impute)
 
 
 def choose_features(
@@ -261,16 +258,6 @@ def _check_source(source: InputFile, label: str, x: Moments, constant: bool) -> 
     if constant:
         where = describe_file(source.role, source.path, label)
         raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
-
-
-def _rename_arrays(target: InputFile, source: InputFile, label: str) -> InputFile:
-    """Return a target array with the column names of the source if it only lacks the label."""
-    if not isinstance(target.content, ArrayFile) or not isinstance(source.content, ArrayFile):
-        return target
-    expected = [name for name in source.names if name != label]
-    if len(expected) != len(target.names):
-        return target
-    return replace(target, content=target.content.rename(expected))
 
 
 def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> str | None:

@@ -25,6 +25,8 @@ from pyspar.tables.read import Table, check_input, load_table
 from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
 from pyspar.terminal import SILENT, Progress
 
+_SCORE_FIX = "correct the values to score the predictions"
+
 
 @dataclass(frozen=True)
 class PredictAccount:
@@ -34,7 +36,7 @@ class PredictAccount:
     level: float | None
     errors: SquaredErrors | None
     notes: tuple[str, ...]
-    output: Path
+    output: Path | None
 
 
 def predict_file(
@@ -76,7 +78,8 @@ def predict_file(
     with write_files(output.path) as (temporary,), report_write_errors(output.path):
         write_predictions((prediction, *ends), ids, temporary, safe_csv=output.safe_csv)
     progress.finish("write")
-    errors = None if label is None else _score(prediction, frame[label])
+    labels = np.full(len(frame), np.nan) if label is None else as_numbers(frame[label], _SCORE_FIX).astype(np.float64)
+    errors = None if np.isnan(labels).all() else SquaredErrors.of(prediction - labels)
     return PredictAccount(len(prediction), level, errors, notes, output.path)
 
 
@@ -153,8 +156,3 @@ def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any
         return predict_interval(model, rows, level), level
     except TypeError:  # a regressor of another library
         return (), None
-
-
-def _score(prediction: Any, labels: pd.Series[Any]) -> SquaredErrors | None:
-    values = as_numbers(labels, "correct the values to score the predictions").astype(np.float64)
-    return None if np.isnan(values).all() else SquaredErrors.of(prediction - values)

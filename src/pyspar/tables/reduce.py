@@ -32,11 +32,12 @@ _ROUNDING = 64.0 * EPS64
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """The Moments of some rows, the number of imputed values of each feature, and notes."""
+    """The Moments of some rows, the number of imputed values of each feature, notes, and features without values."""
 
     moments: Moments
     n_missing: NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    empty: tuple[Ignored, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +79,21 @@ class InputFile:
     def _title(self) -> str:
         return f"reading the {self.role}"
 
-    def measure_means(self, features: Sequence[str], progress: Progress) -> tuple[list[str], Vector, list[Ignored]]:
-        """Read the rows once, and return the features with values, their means, and the features without values."""
-        assert isinstance(self.content, RowFile)
+    def reduce_source(
+        self, features: Sequence[str], label: str | None, progress: Progress, *, impute: bool, drop_unlabelled: bool
+    ) -> Reduced:
+        """Return the Moments of a source. With ``impute`` its rows are read once more before, for their means."""
+        if not impute or not isinstance(self.content, RowFile):
+            return self.reduce(features, label, progress, drop_unlabelled=drop_unlabelled)
         total, count = np.zeros(len(features)), np.zeros(len(features))
         for batch in read_rows(self.content, self._title, progress, features, missing_features=True):
             known = ~np.isnan(batch.X)
             total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
-        empty = [Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0]
-        known = count > 0
-        return [name for name, n in zip(features, count) if n > 0], total[known] / count[known], empty
+        empty = tuple(Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0)
+        used, means = [name for name, n in zip(features, count) if n > 0], total[count > 0] / count[count > 0]
+        reduced = self.reduce(used, label, progress, means=means, drop_unlabelled=drop_unlabelled)
+        return replace(reduced, empty=empty)
 
     def reduce(
         self,

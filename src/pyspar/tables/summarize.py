@@ -57,22 +57,20 @@ def summarize_file(
     names, ignored = choose_features(source, label=label, drop=drop)
     if features:
         names, ignored = _split_names(features, rows, label), []
-    means = None
-    if bad_cells == "impute":
-        names, means, empty = source.measure_means(names, progress)
-        ignored += empty
-    read = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled)
+    impute = bad_cells == "impute"
+    read = source.reduce_source(names, label, progress, impute=impute, drop_unlabelled=drop_unlabelled)
     moments, outputs = read.moments, () if label is None else (label,)
+    columns = [*moments.names, *outputs]
     with report_write_errors(output):
-        write_moments(moments, output, outputs, store_formats(source, [*names, *outputs]))
+        write_moments(moments, output, outputs, store_formats(source, columns))
     return SummaryAccount(
         rows=moments.rows,
         features=moments.n_features,
         label=label,
         n_bytes_in=rows.n_bytes,
         n_bytes_out=output.stat().st_size,
-        ignored=tuple(ignored),
-        notes=(*describe_number_text(source, [*names, *outputs]), *read.notes),
+        ignored=(*ignored, *read.empty),
+        notes=(*describe_number_text(source, columns), *read.notes),
         output=output,
     )
 

@@ -130,25 +130,24 @@ def write_predictions(
 
     The first column is the id or the number of the row, counted from 0.
     """
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         array = io.BytesIO()  # np.save reports a full disk without its reason
         np.save(array, np.asarray(columns[0], dtype="<f8"))
         path.write_bytes(array.getvalue())
         return
     key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), ids.to_numpy())
-    table = pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))})
+    write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
+
+
+def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
+    """Write a table as Parquet or as text; with ``safe_csv`` a spreadsheet reads no text or name as a formula."""
+    suffix = path.suffix.lower()
     if suffix == ".parquet":
         table.to_parquet(path, index=False, write_page_checksum=True)
-    else:
-        table = make_table_safe(table) if safe_csv else table
-        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-
-
-def make_table_safe(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose text and column names a spreadsheet does not read as formulas."""
-    table = table.rename(columns=make_safe)
-    return table.map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)
+        return
+    if safe_csv:
+        table = table.rename(columns=make_safe).map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)
+    table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
 
 
 def make_safe(text: str) -> str:
