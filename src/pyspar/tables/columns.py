@@ -21,7 +21,7 @@ from pyspar.sources.files.header import describe_file, suggest_column, suggest_d
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words
-from pyspar.tables.inputs import Features, Ignored, Imputed, Request
+from pyspar.tables.inputs import Ignored, Imputed, Request
 from pyspar.tables.read import has_names
 from pyspar.wording import list_some
 
@@ -125,18 +125,13 @@ def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
 
 def select_features(source: pd.DataFrame, label: str, request: Request) -> Selection:
     """Choose the feature columns of a source, and determine their kinds."""
-    categories = request.categories
-    check_drop(categories, source.columns, label=label, identity=request.identity, option="--category")
+    check_drop(request.categories, source.columns, label=label, identity=request.identity, option="--category")
     by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
-    kind: str
-    reason: str | None
     for name in source.columns:
         if name in (label, request.identity, request.groups, request.cost):
             continue
-        kind, reason = (
-            _classify(source[name], request.features, categories) if name not in request.drop else ("", DROPPED)
-        )
+        kind, reason = _classify(source[name], request)
         if reason is None:
             by_kind[kind].append(name)
         else:
@@ -163,16 +158,18 @@ def suggest_id(name: str) -> str:
     return f"if it is an id, pass --id {shlex.quote(name)} or --drop {shlex.quote(name)}"
 
 
-def _classify(column: pd.Series[Any], features: Features, categories: Collection[str]) -> tuple[str, str | None]:
+def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None]:
     """Return the kind of a column, and the reason to ignore it or None."""
+    if column.name in request.drop:
+        return "", DROPPED
     if str(column.name).startswith("Unnamed: "):  # the name that pandas gives to an empty header
         return "", "no name; assumed to be a row index"
     if column.isna().all():
         return "", "no values in the source"
-    kind = "categorical" if column.name in categories else infer_kind(column)
+    kind = "categorical" if column.name in request.categories else infer_kind(column)
     if kind not in get_args(Kind):
         return "", kind
-    if features == "num" and kind != "numeric":
+    if request.features == "num" and kind != "numeric":
         return kind, "not numeric, excluded by --features num"
     if kind == "numeric":
         numbers = as_numbers(column)
