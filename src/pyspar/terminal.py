@@ -1,6 +1,6 @@
 """What long work and every command need: progress, exit codes for interrupts and errors, and safe text.
 
-Progress has one protocol and three ways to report it: silent, lines of text, and bars on a terminal.
+Progress is reported in three ways: not at all, in lines of text, or with bars on a terminal.
 
 Ctrl-C and SIGTERM end a command with exit code 130. While a command runs, both raise an exception, so that temporary
 files are removed. While Python imports modules or exits, no temporary file exists, and both end the process at once.
@@ -19,7 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from pyspar.errors import InputError, MissingExtraError, need
 
@@ -169,14 +169,17 @@ DELAY = 2.0
 """Seconds after which a bar appears. Shorter work shows none."""
 
 
-class Progress(Protocol):
-    """What long work calls to report its progress. A key identifies a task; several can be active."""
+class Progress:
+    """What long work calls to report its progress. This class reports nothing.
+
+    A key identifies a task; several can be active.
+    """
 
     def start(self, key: str, title: str, *, total: float | None = None, unit: str = "") -> None:
         """Begin a task of ``total`` units, such as bytes or epochs; None if the total is unknown."""
 
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
-        """Report that ``done`` units are finished. ``details`` such as ``loss="0.12"`` are shown beside the bar."""
+        """Report that ``done`` units are finished. ``details`` such as ``loss="0.12"`` are shown after the bar."""
 
     def note(self, text: str) -> None:
         """Show a message."""
@@ -185,26 +188,10 @@ class Progress(Protocol):
         """End a task."""
 
 
-class Silent:
-    """Report nothing."""
-
-    def start(self, key: str, title: str, *, total: float | None = None, unit: str = "") -> None:
-        """Do nothing."""
-
-    def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
-        """Do nothing."""
-
-    def note(self, text: str) -> None:
-        """Do nothing."""
-
-    def finish(self, key: str, outcome: str = "") -> None:
-        """Do nothing."""
+SILENT = Progress()
 
 
-SILENT = Silent()
-
-
-class Lines:
+class Lines(Progress):
     """Report in lines of text, for logs and pipes.
 
     A task prints a line when it starts, about ``lines`` lines while it advances, and a line with its outcome.
@@ -244,7 +231,7 @@ class Lines:
             self._print(f"{task.title}: {outcome}")
 
 
-class Bars:
+class Bars(Progress):
     """Report with bars on a terminal. They appear after ``delay`` seconds and are removed at the end."""
 
     def __init__(self, *, delay: float = DELAY) -> None:

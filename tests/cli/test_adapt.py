@@ -11,7 +11,7 @@ import pytest
 
 import pyspar
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 
 LABEL = ("--label", "price")
 
@@ -101,21 +101,21 @@ def test_the_account_prints_the_expected_and_true_errors(spar, files, source, ta
         account = adapt_files(Request(*map(Path, paths), "price"), method=method)
         out = spar("adapt", *paths, *LABEL, "--method", method).stdout
         expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "measured", "noise"))
-        low, high = account.expected.after.interval95
-        assert f"{account.expected.after.rmse:.4g} ({method}; 95 %: {low:.4g} to {high:.4g})" in expected
+        low, high = account.after.interval95
+        assert f"{account.after.rmse:.4g} ({method}; 95 %: {low:.4g} to {high:.4g})" in expected
         assert f"{account.scored.model.rmse:.4g} ({method})" in true
         assert f" {account.scored.model.n} " in true
         for text, rmse in (
-            (expected, account.expected.before.rmse),
+            (expected, account.before.rmse),
             (true, account.scored.least_squares.rmse),
         ):
             assert (f"{rmse:.4g} (least squares) →" in text) == (method != "ols")
-        assert noise.startswith(f"{np.sqrt(account.expected.after.noise):.4g} ")
-        assert 20 < np.sqrt(account.expected.after.noise) < 40  # the labels have noise of 30
+        assert noise.startswith(f"{np.sqrt(account.after.noise):.4g} ")
+        assert 20 < np.sqrt(account.after.noise) < 40  # the labels have noise of 30
         if method == "bayes":
             (line,) = lines_of(out, "method")
-            assert f"{account.chosen}: {account.expected.removed} of {account.expected.directions} " in line
-            assert f"{account.expected.shrunk} " in line
+            assert f"{account.chosen}: {account.directions.removed} of {account.directions.total} " in line
+            assert f"{account.directions.shrunk} " in line
 
 
 def test_labels_of_the_target_only_score_the_predictions(spar, files, source, target, tmp_path):
@@ -207,8 +207,8 @@ def test_the_share_of_the_target_outside_the_source_is_printed(spar, files, sour
     paths = files(source[columns], target[columns].assign(town="Trier"))
     account = adapt_files(Request(*map(Path, paths), "price"))
     (line,) = lines_of(spar("adapt", *paths, *LABEL).stdout, "outside")
-    assert account.expected.outside > 0.01
-    assert line.startswith(f"{100 * account.expected.outside:.1f} %")
+    assert account.judgement.outside > 0.01
+    assert line.startswith(f"{100 * account.judgement.outside:.1f} %")
 
 
 def test_text_instead_of_target_labels_is_a_note(spar, files, source, target):

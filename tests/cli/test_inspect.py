@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
-from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 

@@ -9,8 +9,8 @@ from sklearn.linear_model import LinearRegression
 
 import pyspar
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.label import label_files
-from pyspar.tables.request import Request
 
 LABEL = ("--label", "price")
 
@@ -103,6 +103,11 @@ def test_target_labels_only_score_by_default(spar, files, source, drifted, tmp_p
     assert account.correction.n_labels == account.scored.model.n == 10
     assert account.correction.expected.rmse < account.correction.expected.rmse_uncorrected
     assert account.correction.p_value < 0.01
+    lines = spar("adapt", *files(source, known), *LABEL, "--use-target-labels").stdout.splitlines()
+    expected, corrected = (next(line for line in lines if line.startswith(word)) for word in ("expected", "corrected"))
+    assert f"{account.after.rmse:.4g} (bayes; " in expected
+    assert f"{account.correction.expected.rmse_uncorrected:.4g} (bayes) " in corrected
+    assert f"{account.correction.expected.rmse:.4g} (corrected; " in corrected
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import zipfile
 
 import joblib
 import numpy as np
@@ -148,3 +149,13 @@ def test_a_correction_of_trees_is_refused_with_the_type_and_the_cure(tmp_path):
     with pytest.raises(InputError, match=r"sklearn\.tree\._tree\.Tree.*skops\.io\.dump"):
         pyspar.save(model, tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_another_version_is_refused_with_the_types_that_moved(shift, tmp_path):
+    pyspar.save(SpARRegressor().fit(shift.X, shift.y), tmp_path / "new.skops")
+    with zipfile.ZipFile(tmp_path / "new.skops") as new, zipfile.ZipFile(tmp_path / "old.skops", "w") as old:
+        for name in new.namelist():
+            old.writestr(name, new.read(name).replace(b'"pyspar.core.belief"', b'"pyspar.core.prior"'))
+    with pytest.raises(InputError, match=r"pyspar\.core\.prior\.\w+.* version") as error:
+        pyspar.load(tmp_path / "old.skops")
+    assert "trusted" not in str(error.value)  # skops cannot read it either

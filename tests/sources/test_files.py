@@ -18,7 +18,7 @@ from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
 from pyspar.sources.files import moments_of_file, open_rows
 from pyspar.sources.files import rows as rows_module
-from pyspar.tables.batch_writer import prediction_file
+from pyspar.tables.write import prediction_file
 
 KINDS = ["parquet", "folder", "csv", "tsv.gz", "npy", "fortran.npy"]
 
@@ -92,8 +92,9 @@ def test_columns_and_size_are_known_before_rows_are_read(table, write):
 def test_only_float32_columns_make_float32_batches(table, write):
     path = write(table.astype({"a": "float32", "b": "float32"}), "parquet")
     rows = open_rows(path)
-    assert next(rows.batches(["a", "b"])).dtype == np.float32
-    X, y = next(rows.batches(["a", "b", "d"], label="y"))
+    assert next(rows.read(["a", "b"])).X.dtype == np.float32
+    batch = next(rows.read(["a", "b", "d"], label="y"))
+    X, y = batch.X, batch.y
     assert X.dtype == y.dtype == np.float64
     eps32 = np.finfo(np.float32).eps
     np.testing.assert_array_equal(moments_of_file(path, features=["a", "d"]).eps, [eps32, np.finfo(float).eps])
@@ -103,13 +104,13 @@ def test_columns_have_the_requested_order(table, write):
     for kind in KINDS:
         rows = open_rows(write(table, kind))
         first, second = rows.names[3], rows.names[0]
-        X = np.concatenate(list(rows.batches([first, second])))
+        X = np.concatenate([batch.X for batch in rows.read([first, second])])
         np.testing.assert_allclose(X, table[["d", "a"]].to_numpy(), rtol=1e-15)
 
 
 def test_batches_have_about_the_requested_size(rng, tmp_path):
     np.save(tmp_path / "x.npy", rng.normal(size=(1000, 4)))
-    sizes = [X.nbytes for X in open_rows(tmp_path / "x.npy", batch_bytes=8000).batches(["x0", "x1", "x2", "x3"])]
+    sizes = [batch.X.nbytes for batch in open_rows(tmp_path / "x.npy", batch_bytes=8000).read(["x0", "x1", "x2", "x3"])]
     assert max(sizes) <= 8000
     assert len(sizes) < 8
 
@@ -118,7 +119,7 @@ def test_whole_numbers_in_one_file_and_fractions_in_another_are_widened(table, t
     table[["a", "y"]].round().astype(int).to_parquet(tmp_path / "0.parquet")
     table[["a", "y"]].astype({"a": "float32"}).to_parquet(tmp_path / "1.parquet")
     table[["a", "y"]].to_parquet(tmp_path / "2.parquet")
-    X = np.concatenate(list(open_rows(tmp_path).batches(["a"])))
+    X = np.concatenate([batch.X for batch in open_rows(tmp_path).read(["a"])])
     assert X.dtype == np.float64
     np.testing.assert_array_equal(X[-len(table) :, 0], table["a"])
     assert moments_of_file(tmp_path, features=["a"]).eps[0] == np.finfo(np.float32).eps  # the coarsest of the three
@@ -127,14 +128,14 @@ def test_whole_numbers_in_one_file_and_fractions_in_another_are_widened(table, t
 def test_a_fraction_after_a_block_of_whole_numbers_is_read(tmp_path):
     path = tmp_path / "late.csv"
     path.write_text("a,y\n" + "1,2\n" * 100 + "1.5,2.5\n")
-    X = np.concatenate(list(open_rows(path, batch_bytes=64).batches(["a"])))
+    X = np.concatenate([batch.X for batch in open_rows(path, batch_bytes=64).read(["a"])])
     assert X[-1, 0] == 1.5
 
 
 def test_semicolons_and_decimal_commas_are_read(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("a;b\n1,5;2\n-2,25;3\n")
-    np.testing.assert_array_equal(next(open_rows(path).batches(["a", "b"])), [[1.5, 2.0], [-2.25, 3.0]])
+    np.testing.assert_array_equal(next(open_rows(path).read(["a", "b"])).X, [[1.5, 2.0], [-2.25, 3.0]])
 
 
 def write_predictions(est, rows, features, output, identity=None):
@@ -319,7 +320,7 @@ def test_arrays_that_are_not_tables_of_numbers_are_refused(tmp_path):
 
 
 def test_closing_the_iterator_stops_the_reader_and_closes_the_file(table, write):
-    batches = open_rows(write(table, "csv"), batch_bytes=200).batches(["a"])
+    batches = open_rows(write(table, "csv"), batch_bytes=200).read(["a"])
     next(batches)
     batches.close()
     assert list(batches) == []

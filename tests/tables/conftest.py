@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
+from pyspar.tables.write import Output
 
 
 @pytest.fixture
@@ -14,6 +15,6 @@ def adapt(files):
 
     def run(source, target, *, method="bayes", output=None, save=None, **options):
         request = Request(*map(Path, files(source, target)), "price", **options)
-        return adapt_files(request, method=method, output=output, save=save)
+        return adapt_files(request, method=method, output=Output(output), save=save)
 
     return run

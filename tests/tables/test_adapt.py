@@ -15,9 +15,10 @@ import pyspar
 from pyspar import BayesSpARRegressor
 from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
-from pyspar.tables.request import Request
 from pyspar.tables.summarize import summarize_file
+from pyspar.tables.write import Output
 from pyspar.terminal import Lines
 
 COLUMNS = ["area", "garden"]
@@ -48,23 +49,21 @@ def test_both_pipelines_give_the_same_account(files, source, target, small_batch
     accounts, predictions = [], []
     for stream in (False, True):
         out = tmp_path / f"{stream}.npy"
-        account = adapt_files(Request(*paths, "price", alpha=alpha, stream=stream), method=method, output=out)
+        account = adapt_files(Request(*paths, "price", alpha=alpha, stream=stream), method=method, output=Output(out))
         accounts.append(replace(account, output=None))
         predictions.append(np.load(out))
     np.testing.assert_allclose(predictions[1], predictions[0], rtol=1e-10)
     in_memory, from_stream = accounts
-    numbers = {"expected", "judgement", "scored", "findings"}
+    numbers = {"judgement", "scored", "findings"}
     found = tuple(finding for finding in in_memory.findings if finding.code != "SPAR018")  # needs all predictions
     assert found == from_stream.findings
     assert in_memory.judgement.verdict == from_stream.judgement.verdict
     for field in fields(in_memory):
         if field.name not in numbers:
             assert getattr(in_memory, field.name) == getattr(from_stream, field.name), field.name
-    for name in ("directions", "removed", "shrunk"):
-        assert getattr(in_memory.expected, name) == getattr(from_stream.expected, name)
-    assert in_memory.expected.outside == pytest.approx(from_stream.expected.outside, abs=1e-12)
+    assert in_memory.judgement.outside == pytest.approx(from_stream.judgement.outside, abs=1e-12)
     for name in ("before", "after"):
-        one, other = getattr(in_memory.expected, name), getattr(from_stream.expected, name)
+        one, other = getattr(in_memory, name), getattr(from_stream, name)
         assert one.rmse == pytest.approx(other.rmse, rel=1e-10)
         assert one.interval95 == pytest.approx(other.interval95, rel=1e-10)
     assert (in_memory.scored is not None) == labelled == (from_stream.scored is not None)
@@ -88,30 +87,30 @@ def test_both_pipelines_give_the_same_inspection(files, source, target, small_ba
 
 
 def test_bayes_is_the_default_and_predicts_like_the_regressor(paths, source, target, tmp_path):
-    account = adapt_files(Request(*paths, "price"), output=tmp_path / "p.npy")
+    account = adapt_files(Request(*paths, "price"), output=Output(tmp_path / "p.npy"))
     assert account.method == "bayes"
     X, Z = standardised(source, target)
     est = BayesSpARRegressor().fit(X, source["price"]).adapt(Z)
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-10)
-    assert account.expected.after.rmse == pytest.approx(est.expected_rmse(Z).rmse, rel=1e-10)
+    assert account.after.rmse == pytest.approx(est.expected_rmse(Z).rmse, rel=1e-10)
     assert f"noise {np.sqrt(est.sigma2_):.3g} " in account.chosen
     assert "rule" not in account.chosen
 
 
 def test_with_a_confidence_bayes_uses_the_rule_of_the_paper(paths, source, target, tmp_path):
-    account = adapt_files(Request(*paths, "price", alpha=0.9), output=tmp_path / "p.npy")
+    account = adapt_files(Request(*paths, "price", alpha=0.9), output=Output(tmp_path / "p.npy"))
     X, Z = standardised(source, target)
     est = BayesSpARRegressor(rule="chi2", alpha=0.9).fit(X, source["price"]).adapt(Z)
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-10)
     assert "0.9" in account.chosen
-    assert account.expected.removed == est.adaptation_.removed.sum() > 0
+    assert account.directions.removed == est.adaptation_.removed.sum() > 0
 
 
 @pytest.mark.parametrize("alpha", [None, 0.9])
 def test_a_summary_of_the_source_predicts_like_its_rows(paths, tmp_path, alpha):
-    adapt_files(Request(*paths, "price", alpha=alpha), output=tmp_path / "memory.npy")
+    adapt_files(Request(*paths, "price", alpha=alpha), output=Output(tmp_path / "memory.npy"))
     summarize_file(paths[0], tmp_path / "s.npz", label="price")
-    adapt_files(Request(tmp_path / "s.npz", paths[1], None, alpha=alpha), output=tmp_path / "p.npy")
+    adapt_files(Request(tmp_path / "s.npz", paths[1], None, alpha=alpha), output=Output(tmp_path / "p.npy"))
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), np.load(tmp_path / "memory.npy"), rtol=1e-10)
 
 
@@ -120,16 +119,16 @@ def test_the_expected_error_of_spar_is_the_forecast_of_the_regressor(paths, sour
     X, Z = standardised(source, target)
     plain = pyspar.SpARRegressor().fit(X, source["price"])
     adapted = plain.adapted(Z)
-    assert account.expected.removed == int(adapted.adaptation_.removed.sum()) == 1
-    for forecast, est in ((account.expected.before, plain), (account.expected.after, adapted)):
+    assert account.directions.removed == int(adapted.adaptation_.removed.sum()) == 1
+    for forecast, est in ((account.before, plain), (account.after, adapted)):
         own = est.expected_rmse(Z)
         assert forecast.rmse == pytest.approx(own.rmse, rel=1e-6)
         assert forecast.interval95 == pytest.approx(own.interval95, rel=1e-6)
-    assert account.expected.after.rmse < account.expected.before.rmse
+    assert account.after.rmse < account.before.rmse
 
 
 def test_the_true_errors_are_those_of_least_squares_and_of_the_predictions(paths, source, target, tmp_path):
-    account = adapt_files(Request(*paths, "price"), output=tmp_path / "p.npy")
+    account = adapt_files(Request(*paths, "price"), output=Output(tmp_path / "p.npy"))
     plain = LinearRegression().fit(source[COLUMNS], source["price"]).predict(target[COLUMNS])
     assert account.scored.least_squares.rmse == pytest.approx(rmse(plain, target["price"]), rel=1e-6)
     assert account.scored.model.rmse == pytest.approx(rmse(np.load(tmp_path / "p.npy"), target["price"]), rel=1e-9)
@@ -143,7 +142,7 @@ def test_target_rows_without_a_label_do_not_count_in_the_score(adapt, source, ta
 
 
 def test_ols_is_least_squares_on_the_encoded_columns(paths, source, target, tmp_path):
-    adapt_files(Request(*paths, "price"), method="ols", output=tmp_path / "p.npy")
+    adapt_files(Request(*paths, "price"), method="ols", output=Output(tmp_path / "p.npy"))
     plain = LinearRegression().fit(source[COLUMNS], source["price"]).predict(target[COLUMNS])
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), plain, rtol=1e-6)
 
@@ -152,29 +151,29 @@ def test_ols_is_least_squares_on_the_encoded_columns(paths, source, target, tmp_
 def test_a_source_that_is_fitted_exactly_has_a_forecast(adapt, source, target, rows):
     account = adapt(source[:rows], target, method="spar")
     assert account.rank + 1 == rows
-    low, high = account.expected.after.interval95
+    low, high = account.after.interval95
     assert 0.0 < low < high < np.inf
 
 
 @pytest.mark.parametrize("alpha", [None, 0.9])
 def test_adapt_and_inspect_give_the_same_forecasts(files, source, target, alpha):
     request = Request(*map(Path, files(source, target)), "price", alpha=alpha)
-    expected = adapt_files(request).expected
+    expected = adapt_files(request)
     inspection = inspect_files(request).inspection
     output = inspection.outputs[0]
     for one, other in ((expected.before, output.forecast("OLS")), (expected.after, output.forecast("Bayes-SpAR"))):
         # The weights differ by rounding, and the draws have the same seed.
         assert one.rmse == pytest.approx(other.rmse, rel=1e-9)
         assert one.interval95 == pytest.approx(other.interval95, rel=1e-9)
-    assert expected.outside == pytest.approx(inspection.outside_energy, rel=1e-9)
+    assert expected.judgement.outside == pytest.approx(inspection.outside_energy, rel=1e-9)
 
 
 def test_inspect_forecasts_the_method_of_the_paper(files, source, target):
     request = Request(*map(Path, files(source, target)), "price")
-    expected = adapt_files(request, method="spar").expected
+    expected = adapt_files(request, method="spar")
     output = inspect_files(request).inspection.outputs[0]
-    assert sum(direction.goes for direction in output.directions) == expected.removed > 0
-    assert len(output.directions) == expected.directions
+    assert sum(direction.goes for direction in output.directions) == expected.directions.removed > 0
+    assert len(output.directions) == expected.directions.total
     assert output.forecast("SpAR").rmse == pytest.approx(expected.after.rmse, rel=1e-9)
 
 
@@ -190,7 +189,7 @@ def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, targ
 def test_progress_reports_every_stage_and_ends_it(paths, stream, tmp_path):
     lines = []
     log = Lines(lines.append)
-    adapt_files(Request(*paths, "price", stream=stream), output=tmp_path / "p.csv", progress=log)
+    adapt_files(Request(*paths, "price", stream=stream), output=Output(tmp_path / "p.csv"), progress=log)
     inspect_files(Request(*paths, "price", stream=stream), reports=[tmp_path / "r.json"], progress=log)
     summarize_file(paths[0], tmp_path / "s.npz", progress=log)
     for stage in ("reading the source", "reading the target", "fitting and adapting", "writing the report"):

@@ -9,7 +9,7 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.io.models import load
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 from pyspar.tables.summarize import summarize_file
 
 NUMBERS = ["area", "garden", "price"]
@@ -106,7 +106,7 @@ def test_a_bad_cell_after_the_first_block_is_found_when_streaming(adapt, numbers
         adapt(text, target, stream=True)
     missing = put(source, "garden", {110: ""})
     accounts = [adapt(table, target, stream=True, bad_cells="impute") for table in (text, missing)]
-    assert accounts[0].expected.after.rmse == accounts[1].expected.after.rmse
+    assert accounts[0].after.rmse == accounts[1].after.rmse
     assert accounts[0].data.imputed == accounts[1].data.imputed
 
 
@@ -169,7 +169,7 @@ def test_a_workbook_is_read_and_its_bad_cells_are_named(source, target, tmp_path
         adapt_files(Request(tmp_path / name, tmp_path / "t.csv", "price", identity="home"))
         for name in ("s.csv", "s.xlsx")
     )
-    assert account.expected.after.rmse == pytest.approx(expected.expected.after.rmse, rel=1e-12)
+    assert account.after.rmse == pytest.approx(expected.after.rmse, rel=1e-12)
     put(source, "area", {5: "n/a?"}).to_excel(tmp_path / "s.xlsx", index=False)
     with pytest.raises(InputError, match=r"s\.xlsx': 1 bad cell .*'n/a\?' in column 'area', row 7 "):
         adapt_files(Request(tmp_path / "s.xlsx", tmp_path / "t.csv", "price"))

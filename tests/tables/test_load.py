@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from pyspar.errors import InputError
+from pyspar.tables.inputs import Request
 from pyspar.tables.load import load_files
-from pyspar.tables.request import Request
 from pyspar.terminal import SILENT
 
 FORMATS = ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"]

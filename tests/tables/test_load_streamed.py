@@ -12,12 +12,14 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.errors import InputError
-from pyspar.tables import reduce, request
+from pyspar.sources.files import header
+from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
-from pyspar.tables.request import Request
 from pyspar.tables.summarize import summarize_file
-from pyspar.terminal import Silent
+from pyspar.tables.write import Output
+from pyspar.terminal import Progress
 
 NUMBERS = ["area", "garden", "lift", "price"]
 
@@ -62,13 +64,13 @@ def test_adapt_and_inspect_give_the_same_forecast_of_a_stream(files, small_batch
     tables = files(make_towns(600, 0, later=False), make_towns(200, 1, later=True))
     stream = Request(*map(Path, tables), "price", stream=True)
     forecast = inspect_files(stream).inspection.outputs[0].forecast("Bayes-SpAR")
-    expected = adapt_files(stream).expected.after
+    expected = adapt_files(stream).after
     assert forecast.rmse == pytest.approx(expected.rmse, rel=1e-9)
     assert forecast.interval95 == pytest.approx(expected.interval95, rel=1e-9)
 
 
 def test_progress_has_the_rows_and_bytes_of_each_file(files, source, target, small_batches, tmp_path):
-    class Recorder(Silent):
+    class Recorder(Progress):
         def start(self, key, title, *, total=None, unit=""):
             if unit == "bytes":
                 reports.append((title, total, []))
@@ -78,7 +80,7 @@ def test_progress_has_the_rows_and_bytes_of_each_file(files, source, target, sma
 
     reports = []
     paths = tuple(map(Path, files(source[NUMBERS], target[NUMBERS])))
-    adapt_files(Request(*paths, "price", stream=True), output=tmp_path / "p.csv", progress=Recorder())
+    adapt_files(Request(*paths, "price", stream=True), output=Output(tmp_path / "p.csv"), progress=Recorder())
     sizes = [path.stat().st_size for path in (paths[0], paths[1], paths[1])]
     assert [(total, advances[-1]) for _, total, advances in reports] == [
         (size, (size, rows)) for size, rows in zip(sizes, ("120", "80", "80"))
@@ -120,7 +122,7 @@ def test_float32_columns_keep_their_precision(source, target, tmp_path):
     for table, name in ((source, "s.parquet"), (target, "t.parquet")):
         table[NUMBERS].astype({"area": "float32", "garden": "float32"}).to_parquet(tmp_path / name)
     stream = Request(tmp_path / "s.parquet", tmp_path / "t.parquet", "price", stream=True)
-    adapt_files(stream, output=tmp_path / "p.npy", save=tmp_path / "m.skops")
+    adapt_files(stream, output=Output(tmp_path / "p.npy"), save=tmp_path / "m.skops")
     again = pyspar.load(tmp_path / "m.skops").predict(pd.read_parquet(tmp_path / "t.parquet"))
     np.testing.assert_allclose(again, np.load(tmp_path / "p.npy"), rtol=1e-5)
 
@@ -151,7 +153,7 @@ def test_a_folder_of_parquet_files_is_a_source(source, target, tmp_path):
         (tmp_path / role).mkdir()
         for k in range(3):
             table[NUMBERS].iloc[k::3].to_parquet(tmp_path / role / f"{k}.parquet", index=False)
-    account = adapt_files(Request(tmp_path / "source", tmp_path / "target", "price"), output=tmp_path / "p.csv")
+    account = adapt_files(Request(tmp_path / "source", tmp_path / "target", "price"), output=Output(tmp_path / "p.csv"))
     assert (account.data.n_source, account.data.n_target) == (120, 80)
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
 
@@ -165,7 +167,7 @@ def test_arrays_are_streamed_by_position(source, target, tmp_path, place, label)
     predictions = []
     for stream in (False, True):
         output = tmp_path / "p.npy"
-        adapt_files(Request(tmp_path / "s.npy", tmp_path / "t.npy", label, stream=stream), output=output)
+        adapt_files(Request(tmp_path / "s.npy", tmp_path / "t.npy", label, stream=stream), output=Output(output))
         predictions.append(np.load(output))
     np.testing.assert_allclose(predictions[1], predictions[0], rtol=1e-10)
 
@@ -195,7 +197,7 @@ def test_an_id_is_noted_by_its_name(adapt, source, target):
 
 
 def test_a_file_that_is_streamed_because_of_its_size_is_noted(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(request, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(header, "free_memory", lambda: 10_000)
     assert len(adapt(source[NUMBERS], target[NUMBERS]).notes) == 1
     assert adapt(source[NUMBERS], target[NUMBERS], stream=True).notes == ()
 
@@ -251,7 +253,7 @@ def test_constant_labels_and_features_are_refused(adapt, source, target):
 
 
 def test_a_target_without_features_is_refused_before_the_source_is_read(adapt, source, target, monkeypatch):
-    monkeypatch.setattr(reduce, "read_ahead", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr("pyspar.sources.files.rows.read_ahead", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(InputError, match=r"target\.csv' lacks .*'garden'"):
         adapt(source, target.drop(columns="garden"), stream=True)
     with pytest.raises(InputError, match=r"target\.csv', column 'area': .*string"):
@@ -262,8 +264,8 @@ def test_arrays_are_a_target_of_a_summary_and_can_be_summarised(source, target, 
     for name, table in (("s", source), ("t", target)):
         np.savez(tmp_path / f"{name}.npz", X=table[["area", "garden"]], price=table["price"])
     summarize_file(tmp_path / "s.npz", tmp_path / "m.npz", label="price")
-    rows = adapt_files(Request(tmp_path / "s.npz", tmp_path / "t.npz", "price"), output=tmp_path / "a.npy")
-    summary = adapt_files(Request(tmp_path / "m.npz", tmp_path / "t.npz", None), output=tmp_path / "b.npy")
+    rows = adapt_files(Request(tmp_path / "s.npz", tmp_path / "t.npz", "price"), output=Output(tmp_path / "a.npy"))
+    summary = adapt_files(Request(tmp_path / "m.npz", tmp_path / "t.npz", None), output=Output(tmp_path / "b.npy"))
     np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-9)
     assert summary.scored.model.rmse == pytest.approx(rows.scored.model.rmse, rel=1e-9)
     with pytest.raises(InputError, match=r"m\.npz' is a summary"):
@@ -287,22 +289,21 @@ def test_files_of_moments_give_the_results_of_their_rows(summarised, method, nam
     for one, other in ((source_moments, target), (source, target_moments), (source_moments, target_moments)):
         drop = ("home",) if one == source else ()
         account = adapt_files(Request(one, other, "price", drop=drop), method=method)
-        expected = account.expected
-        assert expected.removed == rows.expected.removed
-        assert expected.before.rmse == pytest.approx(rows.expected.before.rmse, rel=1e-10)
-        assert expected.after.rmse == pytest.approx(rows.expected.after.rmse, rel=1e-10)
+        assert account.directions.removed == rows.directions.removed
+        assert account.before.rmse == pytest.approx(rows.before.rmse, rel=1e-10)
+        assert account.after.rmse == pytest.approx(rows.after.rmse, rel=1e-10)
         assert account.scored.model.n == 80
         assert account.scored.model.rmse == pytest.approx(rows.scored.model.rmse, rel=1e-10)
         assert account.has_rows == (other == target)
         output = inspect_files(Request(one, other, "price", drop=drop)).inspection.outputs[0]
-        assert output.forecast("OLS").rmse == pytest.approx(expected.before.rmse, rel=1e-10)
-        assert output.forecast(name).rmse == pytest.approx(expected.after.rmse, rel=1e-10)
+        assert output.forecast("OLS").rmse == pytest.approx(account.before.rmse, rel=1e-10)
+        assert output.forecast(name).rmse == pytest.approx(account.after.rmse, rel=1e-10)
 
 
 def test_a_model_can_be_saved_without_any_rows(summarised, target, tmp_path):
     _, rows_of_target, source, target_moments = summarised
     adapt_files(Request(source, target_moments, None), save=tmp_path / "m.skops")
-    adapt_files(Request(source, rows_of_target, "price"), output=tmp_path / "p.npy")
+    adapt_files(Request(source, rows_of_target, "price"), output=Output(tmp_path / "p.npy"))
     np.testing.assert_allclose(
         pyspar.load(tmp_path / "m.skops").predict(target), np.load(tmp_path / "p.npy"), rtol=1e-9
     )
@@ -323,7 +324,7 @@ def test_saved_moments_are_a_source(files, source, target, tmp_path):
 def test_requests_that_need_rows_are_refused_for_moments(summarised, tmp_path):
     source, target, source_moments, target_moments = summarised
     with pytest.raises(InputError, match=r"target\.npz' .*--save"):
-        adapt_files(Request(source, target_moments, "price", drop=("home",)), output=tmp_path / "p.csv")
+        adapt_files(Request(source, target_moments, "price", drop=("home",)), output=Output(tmp_path / "p.csv"))
     with pytest.raises(InputError, match="ridge"):
         adapt_files(Request(source_moments, target, "price"), method="ridge")
     with pytest.raises(InputError, match=r"source\.npz': .*'price', got --label rent"):

@@ -13,10 +13,11 @@ from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
 from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.predict import predict_file
-from pyspar.tables.request import Request, Writing
 from pyspar.tables.summarize import summarize_file
 from pyspar.tables.watch import WatchRequest, watch_files
+from pyspar.tables.write import Output
 
 STREAM = pytest.mark.parametrize("stream", [False, True])
 
@@ -43,7 +44,7 @@ def write(table, path, *, comma=False, form="{:.3f}", sign=""):
 
 
 def predict(model, path, tmp_path, **options):
-    predict_file(model, path, tmp_path / "p.npy", writing=Writing(), **options)
+    predict_file(model, path, Output(tmp_path / "p.npy"), **options)
     return np.load(tmp_path / "p.npy")
 
 
@@ -51,7 +52,7 @@ def predict(model, path, tmp_path, **options):
 def test_predict_and_watch_compare_percent_signs_with_the_source(tables, tmp_path, stream):
     source, target = write(tables[0], tmp_path / "s.csv", sign="%"), write(tables[1], tmp_path / "t.csv", sign="%")
     plain, model = write(tables[1], tmp_path / "plain.csv"), tmp_path / "m.skops"
-    adapt_files(Request(source, target, "y", stream=stream), output=tmp_path / "a.npy", save=model)
+    adapt_files(Request(source, target, "y", stream=stream), output=Output(tmp_path / "a.npy"), save=model)
     np.testing.assert_allclose(predict(model, target, tmp_path), np.load(tmp_path / "a.npy"), rtol=1e-9)
     with pytest.raises(InputError, match=r"column 'a'.*percent"):
         predict(model, plain, tmp_path)
@@ -86,11 +87,11 @@ def test_an_ambiguous_decimal_mark_is_that_of_the_source(tables, tmp_path):
     source = write(big[0], tmp_path / "s.csv", comma=True, form="{:,.1f}")
     target = write(big[1], tmp_path / "t.csv", comma=True, form="{:,.0f}")
     assert all("." in cell and "," not in cell for cell in pd.read_csv(target, sep=";", dtype=str)["a"])
-    adapt_files(Request(source, target, "y"), output=tmp_path / "a.npy", save=tmp_path / "m.skops")
+    adapt_files(Request(source, target, "y"), output=Output(tmp_path / "a.npy"), save=tmp_path / "m.skops")
     paths = tmp_path / "s2.csv", tmp_path / "t2.csv"
     for table, path in zip(big, paths):
         table.to_csv(path, index=False)
-    adapt_files(Request(*paths, "y"), output=tmp_path / "b.npy")
+    adapt_files(Request(*paths, "y"), output=Output(tmp_path / "b.npy"))
     np.testing.assert_allclose(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"), rtol=1e-9)
     np.testing.assert_allclose(predict(tmp_path / "m.skops", target, tmp_path), np.load(tmp_path / "b.npy"), rtol=1e-9)
 
@@ -143,7 +144,7 @@ def test_decimal_commas_after_whole_numbers_are_read_alike_by_stream_and_memory(
     cells = [str(row % 9) for row in range(150)] + [f"{row % 9},{row:03}" for row in range(50)]
     paths = [write_lines(tmp_path / name, cells, ";") for name in ("s.csv", "t.csv")]
     for stream in (False, True):
-        adapt_files(Request(*paths, "y", stream=stream), output=tmp_path / f"{stream}.npy")
+        adapt_files(Request(*paths, "y", stream=stream), output=Output(tmp_path / f"{stream}.npy"))
     np.testing.assert_allclose(np.load(tmp_path / "True.npy"), np.load(tmp_path / "False.npy"), rtol=1e-9)
 
 
@@ -218,8 +219,8 @@ def test_a_summary_stores_the_formats_and_saves_them_with_the_model(tables, tmp_
     same, model = write(tables[1], tmp_path / "same.csv", **source), tmp_path / "m.skops"
     account = summarize_file(rows, tmp_path / "s.npz", label="y")
     assert [note.split(": ")[1] for note in account.notes] == (["a"] if "sign" in source else [])
-    adapt_files(Request(rows, same, "y", stream=True), output=tmp_path / "a.npy")
-    adapt_files(Request(tmp_path / "s.npz", same, None), output=tmp_path / "b.npy", save=model)
+    adapt_files(Request(rows, same, "y", stream=True), output=Output(tmp_path / "a.npy"))
+    adapt_files(Request(tmp_path / "s.npz", same, None), output=Output(tmp_path / "b.npy"), save=model)
     np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-9)
     summarize_file(other, tmp_path / "t.npz", label="y")
     for file in (other, tmp_path / "t.npz"):

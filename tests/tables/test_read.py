@@ -12,14 +12,15 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.tables.adapt import adapt_files
+from pyspar.tables.inputs import Request
 from pyspar.tables.read import check_input, convert_text_columns, describe_separator, read_table
-from pyspar.tables.request import Request
+from pyspar.tables.write import Output
 
 NUMBERS = ["area", "garden"]
 
 
 def predictions(source, target, tmp_path, *, label="price"):
-    adapt_files(Request(Path(source), Path(target), label), output=tmp_path / "p.npy")
+    adapt_files(Request(Path(source), Path(target), label), output=Output(tmp_path / "p.npy"))
     return np.load(tmp_path / "p.npy")
 
 
@@ -298,7 +299,7 @@ def test_a_damaged_description_of_the_columns_is_refused(source, tmp_path):
 
 def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(source, target, files, tmp_path):
     path = tmp_path / "p.parquet"
-    adapt_files(Request(*map(Path, files(source, target)), "price"), output=path)
+    adapt_files(Request(*map(Path, files(source, target)), "price"), output=Output(path))
     values = read(path)["prediction"].to_numpy()
     content = bytearray(path.read_bytes())
     place = content.index(values[40].tobytes()) if values[40].tobytes() in content else 400

@@ -11,7 +11,7 @@ import pytest
 from pyspar import InputError
 from pyspar.tables import watch
 from pyspar.tables.adapt import adapt_files
-from pyspar.tables.request import Request
+from pyspar.tables.inputs import Request
 from pyspar.tables.watch import WatchRequest, list_files, watch_files
 
 

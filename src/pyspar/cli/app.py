@@ -32,6 +32,7 @@ from pyspar.cli.options import (
     LabelFile,
     Level,
     Method,
+    ModelOrSource,
     SafeCsv,
     Source,
     Stream,
@@ -84,13 +85,9 @@ def adapt(
     ] = Method.bayes,
     alpha: Alpha = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids)."),
+        Path | None, typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids).")
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(help="The fitted pipeline as .skops; read it with pyspar.load."),
-    ] = None,
+    save: Annotated[Path | None, typer.Option(help="The fitted pipeline as .skops; read it with pyspar.load.")] = None,
     features: Columns = Features.all,
     identity: Identity = None,
     drop: Drop = None,
@@ -119,9 +116,8 @@ def adapt(
 
     def work(tables: Any, progress: Progress) -> Any:
         return tables.adapt_files(
-            _make_request(tables, options), method=method, output=output, save=save,
-            use_target_labels=use_target_labels, writing=tables.Writing(level if intervals else None, safe_csv),
-            progress=progress,
+            _make_request(tables, options), method=method, save=save, use_target_labels=use_target_labels,
+            output=tables.Output(output, level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
     _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
@@ -140,12 +136,9 @@ def inspect(
     top: Annotated[int, typer.Option(min=1, help="The number of directions to print.")] = 10,
     report: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated.",
-            show_default=False,
-        ),
+        typer.Option(help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the report.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
     alpha: Alpha = None,
     features: Columns = Features.all,
     identity: Identity = None,
@@ -177,15 +170,12 @@ def inspect(
     epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
 )
 def summarize(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Rows.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The summary as .npz.", show_default=False)],
-    label: Annotated[str | None, typer.Option(help="The label column.", show_default=False)] = None,
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Rows.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The summary as .npz.")],
+    label: Annotated[str | None, typer.Option(help="The label column.")] = None,
     features: Annotated[
         list[str] | None,
-        typer.Option(
-            help="The columns to use, separated by commas or repeated. The default is all numeric columns.",
-            show_default=False,
-        ),
+        typer.Option(help="The columns to use, separated by commas or repeated. The default is all numeric columns."),
     ] = None,
     drop: Drop = None,
     bad_cells: Cells = BadCells.stop,
@@ -211,29 +201,21 @@ def summarize(
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL_OR_SOURCE", help="A .skops file of spar adapt --save, or labelled rows.", show_default=False
-        ),
-    ],
+    source: ModelOrSource,
     target: Target,
     label: Label = None,
     rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The rows to label: .csv, .tsv or .parquet.", show_default=False),
+        Path | None, typer.Option("--output", "-o", help="The rows to label: .csv, .tsv or .parquet.")
     ] = None,
     groups: Annotated[
-        str | None,
-        typer.Option(help="A column of TARGET with groups, over which the rows are spread.", show_default=False),
+        str | None, typer.Option(help="A column of TARGET with groups, over which the rows are spread.")
     ] = None,
     cost: Annotated[
         str | None,
         typer.Option(
             help="A column of TARGET with the cost of each label. Cheaper rows are preferred, rows without a cost are "
-            "not chosen.",
-            show_default=False,
+            "not chosen."
         ),
     ] = None,
     labels: LabelFile = None,
@@ -252,7 +234,7 @@ def label(
 
     def work(tables: Any, progress: Progress) -> Any:
         request = _make_request(tables, options)
-        return tables.label_files(request, n=rows, output=output, safe_csv=safe_csv, progress=progress)
+        return tables.label_files(request, n=rows, output=tables.Output(output, None, safe_csv), progress=progress)
 
     _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
 
@@ -262,22 +244,13 @@ def label(
     epilog="Example: spar predict model.skops homes-2025.csv --id listing -o predictions.csv",
 )
 def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save.", show_default=False)
-    ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows to predict.", show_default=False)],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows to predict.")],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Predictions: .csv, .tsv, .parquet, or .npy (without ids and intervals).",
-            show_default=False,
-        ),
+        typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids and intervals)."),
     ],
-    label: Annotated[
-        str | None, typer.Option(help="A column with labels to score the predictions.", show_default=False)
-    ] = None,
+    label: Annotated[str | None, typer.Option(help="A column with labels to score the predictions.")] = None,
     identity: Identity = None,
     bad_cells: Cells = BadCells.stop,
     level: Level = 0.9,
@@ -290,8 +263,8 @@ def predict(
 
     def work(tables: Any, progress: Progress) -> Any:
         return tables.predict_file(
-            model, file, output, label=label, identity=identity, bad_cells=bad_cells,
-            writing=tables.Writing(level if intervals else None, safe_csv), progress=progress,
+            model, file, tables.Output(output, level if intervals else None, safe_csv), label=label,
+            identity=identity, bad_cells=bad_cells, progress=progress,
         )  # fmt: skip
 
     _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
     """Return the result of ``spar adapt``."""
-    expected, judgement, scored, correction = account.expected, account.judgement, account.scored, account.correction
+    judgement, scored, correction = account.judgement, account.scored, account.correction
     return _finish(
         "adapt",
         {
@@ -31,18 +31,18 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
             "severity": judgement.severity,
             "headline": judgement.headline,
             "next_step": choose_next_step(account),
-            "home": expected.home,
+            "home": judgement.home,
             "expected": {
-                "least_squares": _describe_forecast(expected.before),
-                "model": _describe_forecast(expected.after),
+                "least_squares": _describe_forecast(account.before),
+                "model": _describe_forecast(account.after),
             },
-            "noise": expected.after.noise**0.5,
-            "separation": {"auc": expected.separation.auc, "p_value": expected.separation.p_value},
+            "noise": account.after.noise**0.5,
+            "separation": {"auc": judgement.separation.auc, "p_value": judgement.separation.p_value},
             "directions": {
-                "target": expected.directions,
-                "removed": expected.removed,
-                "shrunk": expected.shrunk,
-                "outside_share": expected.outside,
+                "target": account.directions.total,
+                "removed": account.directions.removed,
+                "shrunk": account.directions.shrunk,
+                "outside_share": judgement.outside,
             },
             "true": None
             if scored is None

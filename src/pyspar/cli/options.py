@@ -6,7 +6,7 @@ import csv
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,52 +66,41 @@ def _list_column_names(path: Path) -> list[str]:
         return []
 
 
-Source = Annotated[
-    Path,
-    typer.Argument(metavar="SOURCE", help="Labelled rows, or their summary.", show_default=False),
-]
+_COMPLETED: Any = {"autocompletion": complete_columns}
+"""The settings of an option that names a column of the first file."""
+
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows, or their summary.")]
 Target = Annotated[
+    Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels, or their summary.")
+]
+ModelOrSource = Annotated[
     Path,
-    typer.Argument(
-        metavar="TARGET",
-        help="Rows to predict, which need no labels, or their summary.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="MODEL_OR_SOURCE", help="A .skops file of spar adapt --save, or labelled rows."),
 ]
 Label = Annotated[
     str | None,
     typer.Option(
         help="The label column; for .npy and .npz also its number, such as -1. Required unless SOURCE is a summary.",
-        show_default=False,
-        autocompletion=complete_columns,
+        **_COMPLETED,
     ),
 ]
 Alpha = Annotated[
     float | None,
     typer.Option(
         help="Confidence of the paper's rule in [0, 1]: 0 removes no target direction, 1 removes all. The default is "
-        "0.999 for spar; bayes uses the rule only with this option.",
-        show_default=False,
+        "0.999 for spar; bayes uses the rule only with this option."
     ),
 ]
 Columns = Annotated[Features, typer.Option(help="Use all columns, or only numeric columns.")]
 Identity = Annotated[
     str | None,
-    typer.Option(
-        "--id", help="A column with the ids of the rows. It is not used as a feature.", autocompletion=complete_columns
-    ),
+    typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature.", **_COMPLETED),
 ]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="A column to ignore; may be repeated.", show_default=False, autocompletion=complete_columns),
-]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.", **_COMPLETED)]
 Category = Annotated[
     list[str] | None,
     typer.Option(
-        "--category",
-        help="A column of categories, even if it contains numbers; may be repeated.",
-        show_default=False,
-        autocompletion=complete_columns,
+        "--category", help="A column of categories, even if it contains numbers; may be repeated.", **_COMPLETED
     ),
 ]
 Cells = Annotated[
@@ -142,14 +131,10 @@ Groups = Annotated[
     typer.Option(
         help="A column with the groups of the rows, such as patients or shops. It is not used as a feature. The error "
         "at home is that of new groups.",
-        show_default=False,
-        autocompletion=complete_columns,
+        **_COMPLETED,
     ),
 ]
-LabelFile = Annotated[
-    Path | None,
-    typer.Option(help="Labels of TARGET rows: the file of spar label, filled in.", show_default=False),
-]
+LabelFile = Annotated[Path | None, typer.Option(help="Labels of TARGET rows: the file of spar label, filled in.")]
 Level = Annotated[
     float, typer.Option(help="The probability that the interval of a row contains its label (columns low and high).")
 ]

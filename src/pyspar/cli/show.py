@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
-    from pyspar.tables.adapt import AdaptAccount, Expected
+    from pyspar.tables.adapt import AdaptAccount
     from pyspar.tables.inputs import DataAccount
     from pyspar.tables.inspect import InspectAccount
     from pyspar.tables.label import LabelAccount
@@ -53,12 +53,12 @@ def print_adapt(account: AdaptAccount) -> None:
     _add_data(lines, account.data, account.rank)
     lines.add("method", _describe_method(account))
     _add_judgement(lines, account.judgement, choose_next_step(account))
-    _add_expected(lines, account.expected, account.method, scored=account.scored is not None)
+    _add_expected(lines, account)
     _add_labels(lines, account)
-    if account.expected.outside >= _MIN_OUTSIDE:
+    if account.judgement.outside >= _MIN_OUTSIDE:
         lines.add(
             "outside",
-            f"{format_percent(account.expected.outside)} of the target's variation is in directions that never occur "
+            f"{format_percent(account.judgement.outside)} of the target's variation is in directions that never occur "
             "in the source, so the labels carry no information about them",
         )
     lines.add_all("findings", [_describe_finding(finding) for finding in account.findings])
@@ -90,9 +90,10 @@ def _add_labels(lines: Lines, account: AdaptAccount) -> None:
         after, show = correction.expected, "show" if correction.p_value < 0.05 else "do not show"
         lines.add(
             "corrected",
-            f"{format_number(after.rmse_uncorrected)} → {format_number(after.rmse)} expected RMSE (95 %: "
-            f"{format_interval(after.interval95)}) with {_count_noun(correction.n_labels, 'target label')}; the labels "
-            f"{show} that the relation of features and label has changed ({format_p_value(correction.p_value)})",
+            f"{format_number(after.rmse_uncorrected)} ({account.method}) → {format_number(after.rmse)} (corrected; "
+            f"95 %: {format_interval(after.interval95)}) RMSE expected on the target, given its "
+            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation of features and label "
+            f"has changed ({format_p_value(correction.p_value)})",
         )
 
 
@@ -270,19 +271,19 @@ def _add_data(lines: Lines, data: DataAccount, rank: int) -> None:
 
 
 def _describe_method(account: AdaptAccount) -> str:
-    expected = account.expected
-    removed = f"{expected.removed:,} of {_count_noun(expected.directions, 'target direction')} removed"
+    directions = account.directions
+    removed = f"{directions.removed:,} of {_count_noun(directions.total, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
-        return f"bayes, {account.chosen}: {removed}, {expected.shrunk:,} shrunk"
+        return f"bayes, {account.chosen}: {removed}, {directions.shrunk:,} shrunk"
     names = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
     return names[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool) -> None:
+def _add_expected(lines: Lines, account: AdaptAccount) -> None:
     """Add the expected errors of least squares and of the weights that predict, on noisy labels."""
-    before, after = expected.before, expected.after
+    before, after, method = account.before, account.after, account.method
     if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
         lines.add("expected", "unknown; the error is too large to compute")
         return
@@ -291,9 +292,9 @@ def _add_expected(lines: Lines, expected: Expected, method: str, *, scored: bool
     lines.add(
         "expected",
         f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
-        f"{format_number(expected.home)} at home",
+        f"{format_number(account.judgement.home)} at home" + "; without the target's labels" * bool(account.correction),
     )
-    included = "'expected' and 'measured' include it" if scored else "'expected' includes it"
+    included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
 
 

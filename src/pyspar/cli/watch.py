@@ -31,23 +31,17 @@ def watch(
         typer.Argument(
             metavar="MODEL_OR_SOURCE",
             help="A .skops file of spar adapt --save, saved without --use-target-labels, or labelled rows.",
-            show_default=False,
         ),
     ],
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="FOLDER_OR_FILES", help="The target: each file is one batch.", show_default=False),
-    ],
+    paths: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILES", help="The target: each file is one batch.")],
     label: Annotated[
         str | None,
         typer.Option(
-            help="The label column of the source, and of batches with labels. The default is the label of the model.",
-            show_default=False,
+            help="The label column of the source, and of batches with labels. The default is the label of the model."
         ),
     ] = None,
     limit: Annotated[
-        float | None,
-        typer.Option(help="The largest tolerable RMSE. The default is the error at home.", show_default=False),
+        float | None, typer.Option(help="The largest tolerable RMSE. The default is the error at home.")
     ] = None,
     window: Annotated[int, typer.Option(help="The number of recent batches that are judged together.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="Read the files that exist, and stop.")] = False,

@@ -8,8 +8,8 @@ of users may be compressed; the size that a compressed entry can have is limited
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -17,16 +17,12 @@ import numpy as np
 
 from pyspar.errors import InputError
 
-_PREFIX = 10  # bytes before the header of an .npy file: magic string, version, length of the header
 _ENCRYPTED = 0x1
 _MAX_DEFLATE_RATIO = 1032
 """The largest ratio of original and compressed size that the format deflate can express."""
 _HEADER_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-_HEADER = re.compile(
-    r"\{'descr': '(?P<dtype>[<>|=][biufcSUmM]\d{1,9}(\[\w{1,9}\])?)', 'fortran_order': (True|False), "
-    r"'shape': \((?P<shape>(\d{1,18}(, \d{1,18})*,?)?)\), \} *\n"
-)
-"""The header that numpy writes for plain dtypes. Object and structured dtypes do not match."""
+_PLAIN_KINDS = "biufcSUmM"
+"""The kinds of dtype in files of pyspar: numbers, text and dates. Objects and structures are rejected."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ def read_npy_header(file: IO[bytes], size: int) -> ArrayHeader:
     header = ArrayHeader(shape, dtype, by_columns, file.tell())
     if dtype.hasobject:
         raise ValueError("object arrays are not read")
-    if any(length < 0 for length in shape) or header.n_bytes != size - header.offset:
+    if min(shape, default=0) < 0 or dtype.itemsize == 0 or header.n_bytes != size - header.offset:
         raise ValueError(
             f"{size - header.offset} bytes of data, but the header describes the shape {shape} and the dtype {dtype}"
         )
@@ -94,28 +90,16 @@ def read_entry(archive: ZipFile, info: ZipInfo) -> Any:
         return array
 
 
-def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Return the shape and dtype of an .npy entry; raise InputError if its size contradicts them."""
-    with archive.open(info) as file:
-        prefix = file.read(_PREFIX)
-        is_npy = len(prefix) == _PREFIX and prefix[:8] == b"\x93NUMPY\x01\x00"
-        length = int.from_bytes(prefix[8:], "little")
-        header = file.read(length).decode("latin1") if is_npy else repr(prefix)
-    match = _HEADER.fullmatch(header)
-    if match is None:
-        raise InputError(
-            f"{where}: {info.filename!r} must be an array of numbers or text in format 1.0 of numpy, got the header "
-            f"{header[:80]!r}; write the file again"
-        )
+def read_array_header(archive: ZipFile, info: ZipInfo, where: str) -> ArrayHeader:
+    """Return the header of an .npy entry; raise InputError if it is damaged or contradicts the size of the entry."""
     try:
-        dtype = np.dtype(match["dtype"])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: {info.filename!r} has the unknown dtype {match['dtype']!r}") from error
-    shape = tuple(int(length) for length in match["shape"].split(",") if length)
-    stored = info.file_size - _PREFIX - length
-    if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != stored:
+        with archive.open(info) as file:
+            header = read_npy_header(file, info.file_size)
+        if header.dtype.kind not in _PLAIN_KINDS:
+            raise ValueError(f"arrays of dtype {header.dtype} are not read")
+    except (ValueError, TypeError, SyntaxError, TokenError, RecursionError, EOFError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{where}: {info.filename!r} has {stored} bytes, but its header describes the shape {shape} and the dtype "
-            f"{dtype}; write the file again"
-        )
-    return shape, dtype
+            f"{where}: {info.filename!r} is not an array of numbers or text ({reason}); write it again"
+        ) from error
+    return header

@@ -52,10 +52,10 @@ TRUSTED = frozenset(
         "pyspar.estimators.target_labels.DriftPart",
         "pyspar.estimators.target_labels.TargetDrift",
         "pyspar.sources.files.number_text.NumberFormat",
-        "pyspar.tables.dates.DateParts",
-        "pyspar.tables.columns.Numbers",
-        "pyspar.tables.columns.TableEncoder",
-        "pyspar.tables.columns.Words",
+        "pyspar.tables.encode.DateParts",
+        "pyspar.tables.encode.Numbers",
+        "pyspar.tables.encode.TableEncoder",
+        "pyspar.tables.encode.Words",
         "sklearn.compose._column_transformer.make_column_selector",
     }
 )

@@ -73,9 +73,15 @@ def _list_trusted_names(skops: ModuleType, data: bytes, where: str) -> list[str]
     rejected = check_model(data, where)
     untrusted = set() if rejected else set(skops.get_untrusted_types(data=data))
     rejected |= untrusted - TRUSTED - COLUMN_TYPES - {DTYPE}
+    names = ", ".join(sorted(rejected))
+    if rejected and all(name.startswith("pyspar.") for name in rejected):
+        raise InputError(
+            f"{where} contains types that this version of pyspar does not read: {names}; the file was written by "
+            "another version: fit and save the model again"
+        )
     if rejected:
         raise InputError(
-            f"{where} contains types that are not on pyspar's list of types in files: {', '.join(sorted(rejected))}; "
+            f"{where} contains types that are not on pyspar's list of types in files: {names}; "
             "tree models and your own functions are not on it; for your own files, use skops.io.dump(model, path) and "
             "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )

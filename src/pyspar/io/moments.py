@@ -94,7 +94,7 @@ def is_moments_file(path: str | os.PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             where, info = repr(str(path)), archive.getinfo("format.npy")
             check_entries(archive, Path(path).stat().st_size, where)
-            return read_array_header(archive, info, where)[0] == () and str(read_entry(archive, info)) == FORMAT
+            return read_array_header(archive, info, where).shape == () and str(read_entry(archive, info)) == FORMAT
     except Exception:  # noqa: BLE001 - a file that cannot be read is not a file of Moments
         return False
 
@@ -133,7 +133,8 @@ def _check_arrays(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]
     if unknown := [name for name in stored if name.removesuffix(".npy") not in _FIELDS]:  # perhaps a damaged name
         raise InputError(f"{where}: the entry {unknown[0]!r} does not belong in a file of Moments; remove it")
     for key, info in entries.items():
-        (kinds, dimensions), (shape, dtype) = _FIELDS[key], read_array_header(archive, info, where)
+        (kinds, dimensions), header = _FIELDS[key], read_array_header(archive, info, where)
+        shape, dtype = header.shape, header.dtype
         if dtype.kind not in kinds or (dtype.kind == "f" and dtype.itemsize != 8) or len(shape) != dimensions:
             raise InputError(
                 f"{where}: {key} must have {dimensions} dimensions and a dtype of kind {kinds!r}, got {dtype} and the "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,27 +15,18 @@ from pyspar.core.adapt import Adaptation, removed_shares
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.core.separation import Separation
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.validation import weights_of
+from pyspar.estimators.validation import check_alpha, weights_of
 from pyspar.inspection.findings import Finding, list_quick_findings
 from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
-from pyspar.tables.inputs import DataAccount, Fit, Inputs
-from pyspar.tables.load import load_files
-from pyspar.tables.request import (
-    PREDICTIONS_ONLY,
-    Method,
-    Request,
-    Writing,
-    check_outputs,
-    report_write_errors,
-    write_files,
-)
+from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
+from pyspar.tables.load import is_streamed, load_files
+from pyspar.tables.write import NO_OUTPUT, Output, check_outputs, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
@@ -44,29 +34,18 @@ METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols":
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 _REMOVED_SHARE = 0.995
 """A direction counts as removed if this share of its weight is removed, which prints as 100 %."""
+_DEFAULT_ALPHA = 0.999
+"""The confidence of the paper's rule."""
 _MIN_LABELS = 3
 """As :class:`pyspar.TargetCorrection` requires."""
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The expected error on the target, with the same posterior for all weights.
+class Directions(NamedTuple):
+    """The number of target directions, of those that were removed, and of those whose weight became smaller."""
 
-    ``directions``, ``removed`` and ``shrunk`` count the target directions, those that were removed, and those whose
-    weight became smaller. ``before`` and ``after`` are the forecasts for least squares and for the weights that
-    predict, on noisy labels. ``outside`` is the share of the target's variation in directions that never occur in the
-    source. ``home`` is the expected error on rows like those of the source before adapting, and ``separation`` is how
-    well the rows of source and target can be told apart.
-    """
-
-    directions: int
+    total: int
     removed: int
     shrunk: int
-    before: Forecast
-    after: Forecast
-    outside: float
-    home: float
-    separation: Separation
 
 
 class Scored(NamedTuple):
@@ -98,7 +77,7 @@ class AdaptAccount:
     method: str
     alpha: float
     rank: int
-    expected: Expected
+    directions: Directions
     chosen: str | None
     scored: Scored | None
     notes: tuple[str, ...]
@@ -108,82 +87,85 @@ class AdaptAccount:
     has_rows: bool = True
     correction: Correction | None = None
 
+    @property
+    def before(self) -> Forecast:
+        """The forecast of least squares on the target, on noisy labels."""
+        return self.judgement.forecasts[0]
+
+    @property
+    def after(self) -> Forecast:
+        """The forecast of the weights that predict, with the same posterior; without a correction by labels."""
+        return self.judgement.forecasts[1]
+
 
 def adapt_files(
     request: Request,
     *,
     method: Method = "bayes",
-    output: Path | None = None,
+    output: Output = NO_OUTPUT,
     save: Path | None = None,
     use_target_labels: bool = False,
-    writing: Writing = PREDICTIONS_ONLY,
     progress: Progress = SILENT,
 ) -> AdaptAccount:
     """Fit on the source, adapt to the target, predict its rows, and write predictions and model.
 
     With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
     """
-    request.check()
+    alpha = check_confidence(request.alpha)
     if use_target_labels:
-        check_correction(request, method)
-    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity, writing=writing)
-    inputs = load_files(request, progress, method=method, output=output)
+        _check_correction(request, method)
+    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
+    inputs = load_files(request, progress, method=method, output=output.path)
     progress.start("fit", "fitting and adapting")
     with collect_warnings() as plain_notes:
-        plain = inputs.fit(SpARRegressor(alpha=request.confidence))
+        plain = inputs.fit(SpARRegressor(alpha=alpha))
         target = inputs.target.moments()
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
-    expected = _forecast(target, plain, adapted.adaptation_, model)
-    corrected = correct_model(model, inputs.target, request) if use_target_labels else None
+    judgement = _judge(METHOD_NAMES[method], target, inputs.data, plain, adapted.adaptation_, model)
+    corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    errors = _write_results(inputs, (plain, model), corrected, output, save, writing, progress)
+    errors = _write_results(inputs, (plain, model), corrected, output, save, progress)
     progress.finish("write")
     rows = inputs.target.features
     predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
     name = METHOD_NAMES[method] if corrected is None else "the corrected model"
+    evidence = weigh_evidence(dict(zip((judgement.before, judgement.adapted), errors or ())), judgement.home)
     return AdaptAccount(
         data=inputs.data,
-        judgement=_judge(method, expected, target, inputs.data, errors),
+        judgement=replace(judgement, evidence=evidence),
         method=method,
-        alpha=request.confidence,
+        alpha=alpha,
         rank=plain.rank_,
-        expected=expected,
+        directions=_count_directions(adapted.adaptation_, model),
         chosen=chosen,
         scored=None if errors is None else Scored(*errors),
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
-        output=output,
+        output=output.path,
         save=save,
         findings=list_quick_findings(plain, target, inputs.columns, predictions, name),
         has_rows=inputs.target.has_rows,
-        correction=None if corrected is None else describe_correction(corrected, inputs.target),
+        correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
 
 
 def _write_results(
-    inputs: Inputs,
-    models: tuple[Any, Any],
-    corrected: Any,
-    output: Path | None,
-    save: Path | None,
-    writing: Writing,
-    progress: Progress,
+    inputs: Inputs, models: tuple[Any, Any], corrected: Any, output: Output, save: Path | None, progress: Progress
 ) -> tuple[SquaredErrors, ...] | None:
     """Write predictions and model, and return the errors of the models if the target has labels.
 
     The corrected model predicts if there is one. Its labels cannot score it.
     """
     target = inputs.target
-    with write_files(output, save) as (predictions_file, model_file):
-        with report_write_errors(output):
-            errors = target.predict_and_score(
-                models, predictions_file if corrected is None else None, progress, writing=writing
-            )
+    with write_files(output.path, save) as (predictions_file, model_file):
+        temporary = replace(output, path=predictions_file)
+        with report_write_errors(output.path):
+            errors = target.predict_and_score(models, NO_OUTPUT if corrected else temporary, progress)
             if corrected is not None:
-                target.predict_and_score((corrected,), predictions_file, progress, writing=writing)
+                target.predict_and_score((corrected,), temporary, progress)
         if model_file is not None:
             pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
             with report_write_errors(save):
@@ -209,68 +191,66 @@ def _fit_model(
     return (adapted if method == "spar" else plain), None
 
 
+def check_confidence(alpha: float | None) -> float:
+    """Return the confidence of the paper's rule, with its default for None; raise InputError if it is not in [0, 1]."""
+    confidence = _DEFAULT_ALPHA if alpha is None else alpha
+    try:
+        check_alpha(confidence)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return confidence
+
+
 def make_bayes(request: Request) -> BayesSpARRegressor:
     """Return the recommended regressor, with the paper's rule if the request has a confidence."""
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def _forecast(target: Moments, plain: SpARRegressor, adaptation: Adaptation, model: Any) -> Expected:
-    """Forecast the errors of least squares and of the weights that predict, with the same posterior."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = plain._model.forecaster(target)
-        before, after = (
-            forecaster.forecast(name, *weights_of(fitted)) for name, fitted in (("OLS", plain), ("model", model))
-        )
-        home = float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse())
-    directions, removed, shrunk = _count_directions(adaptation, model)
-    outside = getattr(model, "adaptation_", adaptation).outside_energy
-    return Expected(directions, removed, shrunk, before, after, outside, home, forecaster.separation)
-
-
 def _judge(
-    method: Method, expected: Expected, target: Moments, data: DataAccount, errors: Sequence[SquaredErrors] | None
+    name: str, target: Moments, data: DataAccount, plain: SpARRegressor, adaptation: Adaptation, model: Any
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
-    name, home = METHOD_NAMES[method], expected.home
-    return Judgement(
-        forecasts=(expected.before, replace(expected.after, name=name)),
-        home=home,
-        before="OLS",
-        adapted=name,
-        separation=expected.separation,
-        n_target=target.rows,
-        outside=expected.outside,
-        unseen=data.unseen,
-        evidence=weigh_evidence(dict(zip(("OLS", name), errors or ())), home),
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
+        forecaster = plain._model.forecaster(target)
+        fitted = (("OLS", plain), (name, model))
+        return Judgement(
+            forecasts=tuple(forecaster.forecast(each, *weights_of(regressor)) for each, regressor in fitted),
+            home=float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse()),
+            before="OLS",
+            adapted=name,
+            separation=forecaster.separation,
+            n_target=target.rows,
+            outside=getattr(model, "adaptation_", adaptation).outside_energy,
+            unseen=data.unseen,
+        )
 
 
-def _count_directions(adaptation: Adaptation, model: Any) -> tuple[int, int, int]:
-    """Return the number of target directions, and how many of them the model removes and shrinks.
+def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
+    """Count the target directions, and those that the model removes and shrinks.
 
     A rule that removes directions counts its own set. With rule "keep" the weights before and after adapting are
     compared along the directions of least squares.
     """
     own: Adaptation | None = getattr(model, "adaptation_", None)
     if own is None:
-        return adaptation.z.rank, 0, 0
+        return Directions(adaptation.z.rank, 0, 0)
     if getattr(model, "rule", "chi2") != "keep":
-        return own.z.rank, int(own.removed.sum()), 0
+        return Directions(own.z.rank, int(own.removed.sum()), 0)
     directions = adaptation.z.V
     shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])
     shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
-    return adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum())
+    return Directions(adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum()))
 
 
-def check_correction(request: Request, method: Method) -> None:
+def _check_correction(request: Request, method: Method) -> None:
     """Raise InputError if the labels of the target cannot be used."""
     if method not in ("bayes", "spar"):
         raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
-    if request.is_streamed:
+    if is_streamed(request):
         raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
 
 
-def correct_model(model: Any, target: Any, request: Request) -> Any:
+def _correct_model(model: Any, target: Any, request: Request) -> Any:
     """Return the model adapted to the target and corrected with its labels."""
     n_known = 0 if target.labels is None else int((~np.isnan(target.labels)).sum())
     if n_known < _MIN_LABELS:
@@ -281,7 +261,7 @@ def correct_model(model: Any, target: Any, request: Request) -> Any:
     return model.adapted(target.features, target.labels)
 
 
-def describe_correction(model: Any, target: Any) -> Correction:
+def _describe_correction(model: Any, target: Any) -> Correction:
     """Return what the labels of the target changed."""
     forecast = model.expected_rmse(target.features)
     return Correction(int((~np.isnan(target.labels)).sum()), forecast, float(model.drift_.p_value))

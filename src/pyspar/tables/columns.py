@@ -1,54 +1,36 @@
-"""Columns of a table: the label, the features and their kinds, and the preprocessing that encodes them.
+"""Columns of a table: the label, the features and their kinds.
 
 Only the source determines features, kinds and preprocessing. The target is encoded in the same way: a value of another
-kind raises an InputError and never becomes a missing value. ``build_encoder`` imputes, scales and one-hot encodes. The
-state of its transformers is numpy arrays, strings and numbers, which skops can save, and they accept raw data frames.
+kind raises an InputError and never becomes a missing value.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.dates import ISO, DateParts, as_days, date_format, date_like_form, value_error
-from pyspar.tables.read import has_names, read_number_cells
-from pyspar.tables.request import Features
+from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.encode import as_numbers, as_words
+from pyspar.tables.inputs import Ignored, Imputed, Request
+from pyspar.tables.read import has_names
 from pyspar.wording import list_some
 
 Kind = Literal["numeric", "categorical", "date"]
-MISSING_CATEGORY = "(missing)"
-"""The category of rows without a value, if the source has such rows."""
-MAX_CATEGORIES = 50
-"""Per column. The rarest other categories share one feature, and so do categories that only the target has."""
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
 _MIN_ID_ROWS = 10
 """With fewer rows, consecutive whole numbers are as often a count or a year."""
 DROPPED = "dropped with --drop"
 _DATE_HINT = f"the values look like dates; write them as {ISO}"
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """A column that is not used, and the reason."""
-
-    column: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +42,11 @@ class Selection:
     date: tuple[str, ...]
     ignored: tuple[Ignored, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[tuple[str, ...], ...]:
+        """The numeric, categorical and date columns."""
+        return self.numeric, self.categorical, self.date
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,33 +107,31 @@ def check_features(names: Collection[str], features: Sequence[str], where: str) 
         )
 
 
+def name_array_columns(target: Sequence[str], source: Sequence[str], label: str) -> list[str]:
+    """Return the names of the columns of a target array, those of the source if it only lacks the label.
+
+    Arrays have no column names, and the label may be at any position in the source.
+    """
+    expected = [name for name in source if name != label]
+    numbered = all(re.fullmatch(r"x\d+", name) for name in [*expected, *target])
+    return expected if numbered and len(expected) == len(target) else list(target)
+
+
 def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
     """Return an InputError for a source without features, with the reasons."""
     reasons = "; ".join(f"{c.column!r}: {c.reason}" for c in ignored[:6]) or "the label is its only column"
     return InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
 
 
-def select_features(
-    source: pd.DataFrame,
-    *,
-    label: str,
-    identity: str | None,
-    features: Features,
-    drop: Collection[str] = (),
-    categories: Collection[str] = (),
-    others: Collection[str | None] = (),
-) -> Selection:
-    """Choose the feature columns of a source, and determine their kinds.
-
-    ``categories`` are never numbers or dates. ``others`` are columns with another purpose, which are not listed.
-    """
-    check_drop(categories, source.columns, label=label, identity=identity, option="--category")
+def select_features(source: pd.DataFrame, label: str, request: Request) -> Selection:
+    """Choose the feature columns of a source, and determine their kinds."""
+    check_drop(request.categories, source.columns, label=label, identity=request.identity, option="--category")
     by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
     ignored = []
     for name in source.columns:
-        if name in (label, identity, *others):
+        if name in (label, request.identity, request.groups, request.cost):
             continue
-        kind, reason = _classify(source[name], features, categories) if name not in drop else ("", DROPPED)
+        kind, reason = _classify(source[name], request)
         if reason is None:
             by_kind[kind].append(name)
         else:
@@ -157,39 +142,6 @@ def select_features(
     dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if date_like_form(source[name])]
     ids = [note for name in numeric if (note := _describe_id(source[name])) is not None]
     return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
-
-
-def build_encoder(source: pd.DataFrame, selection: Selection) -> ColumnTransformer:
-    """Return the unfitted preprocessing: impute and scale numbers, one-hot encode categories, split dates.
-
-    Categories and dates have one transformer per column, so that each encoded feature has one raw column.
-    """
-    # float32 only if all numbers have that precision, so that a float32 column does not round the other columns.
-    single = bool(selection.numeric) and all(is_single(source[name]) for name in selection.numeric)
-    dtype = "float32" if single else "float64"
-    steps: list[tuple[str, Any, list[str]]] = []
-    if selection.numeric:
-        steps.append(("numeric", _impute_and_scale(Numbers(dtype)), list(selection.numeric)))
-    for j, name in enumerate(selection.categorical):
-        encoder = OneHotEncoder(
-            handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False,
-            dtype=np.float32 if single else np.float64,
-        )  # fmt: skip
-        steps.append((f"category{j}", Pipeline([("read", Words()), ("encode", encoder)]), [name]))
-    for j, name in enumerate(selection.date):
-        steps.append((f"date{j}", _impute_and_scale(DateParts(dtype)), [name]))
-    return TableEncoder(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
-
-
-def list_raw_columns(encoder: ColumnTransformer) -> list[str]:
-    """Return the raw column of each encoded feature."""
-    names: list[str] = []
-    for step, _, columns in encoder.transformers_:
-        if step == "remainder":
-            continue
-        width = encoder.output_indices_[step].stop - encoder.output_indices_[step].start
-        names += list(columns) if width == len(columns) else [columns[0]] * width
-    return names
 
 
 def is_named_like_id(name: str) -> bool:
@@ -206,20 +158,18 @@ def suggest_id(name: str) -> str:
     return f"if it is an id, pass --id {shlex.quote(name)} or --drop {shlex.quote(name)}"
 
 
-def _impute_and_scale(first: Any) -> Pipeline:
-    return Pipeline([("read", first), ("fill", SimpleImputer(strategy="mean")), ("scale", StandardScaler())])
-
-
-def _classify(column: pd.Series[Any], features: Features, categories: Collection[str]) -> tuple[str, str | None]:
+def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None]:
     """Return the kind of a column, and the reason to ignore it or None."""
+    if column.name in request.drop:
+        return "", DROPPED
     if str(column.name).startswith("Unnamed: "):  # the name that pandas gives to an empty header
         return "", "no name; assumed to be a row index"
     if column.isna().all():
         return "", "no values in the source"
-    kind = "categorical" if column.name in categories else infer_kind(column)
+    kind = "categorical" if column.name in request.categories else infer_kind(column)
     if kind not in get_args(Kind):
         return "", kind
-    if features == "num" and kind != "numeric":
+    if request.features == "num" and kind != "numeric":
         return kind, "not numeric, excluded by --features num"
     if kind == "numeric":
         numbers = as_numbers(column)
@@ -278,121 +228,59 @@ def infer_kind(column: pd.Series[Any]) -> Kind | str:
     return f"contains {value_type} values"
 
 
-def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
-    """Return a column as floats, with NaN for missing values. float32 stays float32.
+def check_formats(
+    source: Mapping[str, NumberFormat],
+    target: Mapping[str, NumberFormat],
+    names: Iterable[str],
+    path: Path,
+    role: str = "target",
+    label: str | None = None,
+) -> None:
+    """Raise InputError if the numbers of a column cannot be compared with those of the source.
 
-    ``fix`` replaces the end of the error message.
+    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
+    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
     """
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(object)
-    if pd.api.types.is_timedelta64_dtype(column.dtype):
-        return np.asarray(column.dt.total_seconds(), dtype=np.float64) / 86400.0
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        raise value_error(column, column.notna().to_numpy(), "a number", fix)
-    try:
-        numbers = pd.to_numeric(column, errors="coerce")
-    except OverflowError as error:  # pandas keeps integers of more than 308 digits as objects
-        invalid = column.map(lambda value: isinstance(value, int) and abs(value) > 10**308).to_numpy()
-        raise value_error(column, invalid, "a number below 1e308", fix) from error
-    invalid = (numbers.isna() & column.notna()).to_numpy()
-    if invalid.any():
-        cells = read_number_cells(column)
-        if not cells.bad:
-            return np.asarray(cells.values)
-        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
-    return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
-
-
-def is_single(column: pd.Series[Any]) -> bool:
-    """Return whether the values of a column have the precision of float32 or less."""
-    return str(column.dtype).lower() in ("float32", "float16")
-
-
-def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
-    """Return a column as strings, with None for missing values. Whole numbers have no decimal point."""
-    values = column.astype(object).to_numpy()
-    missing = column.isna().to_numpy()
-    words = np.empty(len(values), dtype=object)
-    words[:] = [None if is_missing else _as_word(value) for value, is_missing in zip(values, missing)]
-    return words
-
-
-class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
-    """The preprocessing of a table. A table without some of its columns raises an InputError that names them.
-
-    ``formats_`` are the formats in which the numbers of the source's file are written, including those of the label.
-    """
-
-    formats_: dict[str, NumberFormat]
-
-    def transform(self, X: Any, **params: Any) -> Any:
-        """Encode the rows of a data frame."""
-        if not hasattr(X, "columns"):
+    for name in names:
+        if name not in source or name not in target:
+            continue
+        ours, theirs = source[name], target[name]
+        where, fix = describe_file(role, path, name), "write the column in the same way in both files"
+        fix += _suggest_ignoring(name, role, label)
+        if ours.percent != theirs.percent:
+            place = f"the {role}" if theirs.percent else "the source"
+            raise InputError(f"{where}: only {place} has percent signs; {fix}")
+        if ours.currency and theirs.currency and ours.currency != theirs.currency:
+            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
+        if (ours.ambiguous or theirs.ambiguous) and _may_differ(ours, theirs):
             raise InputError(
-                f"X must be a data frame with the columns {list_some(self.feature_names_in_)}, got {type(X).__name__}; "
-                "pass pandas.DataFrame(rows, columns=...)"
+                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
+                f"be wrong by a factor of 1,000; {fix}"
             )
-        missing = [name for name in self.feature_names_in_ if name not in set(X.columns)]
-        if missing:
-            raise InputError(
-                f"X lacks {len(missing)} of {len(self.feature_names_in_)} columns of the fit: {list_some(missing)}; "
-                f"{suggest_column(missing[0], map(str, X.columns))}"
-            )
-        return super().transform(X, **params)
 
 
-class _Columns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A transformer that returns one feature for each column."""
-
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        self.n_features_in_ = X.shape[1]
-        self.feature_names_in_ = np.asarray([str(c) for c in X.columns], dtype=object)
-        return self
+def _may_differ(ours: NumberFormat, theirs: NumberFormat) -> bool:
+    """Return whether the decimal mark of one of two formats is a guess that does not fit the other."""
+    if ours.decimal_comma != theirs.decimal_comma:
+        return bool(ours.is_unproven and (theirs.proof or theirs.ambiguous)) or bool(theirs.is_unproven and ours.proof)
+    return ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
 
 
-class Numbers(_Columns):
-    """Convert numbers, booleans, decimals and durations (in days) to floats of one precision.
-
-    ``dtype`` is "float32" if all columns have that precision, so that rounding errors are recognised as such.
-    """
-
-    def __init__(self, dtype: str = "float64") -> None:
-        self.dtype = dtype
-
-    def transform(self, X: pd.DataFrame) -> Any:
-        if all(dtype in (np.float64, np.float32) for dtype in set(X.dtypes)):
-            return X.to_numpy(dtype=self.dtype)
-        return np.column_stack([as_numbers(X.iloc[:, j]) for j in range(X.shape[1])]).astype(self.dtype)
+def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
+    """Return how the command that reads a file of this role can ignore a column, or '' if it cannot."""
+    if name == label:
+        return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
+    return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
 
 
-class Words(_Columns):
-    """Convert categories to strings.
-
-    A missing value becomes a category of its own if the source has missing values, otherwise the most frequent one.
-    """
-
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        super().fit(X)
-        self.fill_ = [_fill_value(as_words(X.iloc[:, j])) for j in range(X.shape[1])]
-        return self
-
-    def transform(self, X: pd.DataFrame) -> Any:
-        words = np.empty(X.shape, dtype=object)
-        for j, fill in enumerate(self.fill_):
-            column = as_words(X.iloc[:, j])
-            column[pd.isna(column)] = fill
-            words[:, j] = column
-        return words
+def _describe_mark(style: NumberFormat) -> str:
+    reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
+    return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"
 
 
-def _fill_value(words: Any) -> str:
-    if pd.isna(words).any():
-        return MISSING_CATEGORY
-    values, counts = np.unique(words.astype(str), return_counts=True)
-    return str(values[counts.argmax()])
-
-
-def _as_word(value: Any) -> str:
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
+def list_imputed(
+    fills: Mapping[str, str], in_source: Mapping[str, int], in_target: Mapping[str, int]
+) -> tuple[Imputed, ...]:
+    """Return the columns with missing values. ``fills`` has the replacement of each column."""
+    counts = {name: (int(in_source[name]), int(in_target[name])) for name in fills}
+    return tuple(Imputed(name, *counts[name], fills[name]) for name in fills if any(counts[name]))

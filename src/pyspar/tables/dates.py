@@ -1,14 +1,13 @@
-"""Dates of a table: the formats that are read, and dates as days and as parts of the year, week and day."""
+"""Dates of a table: the formats that are read, and dates as days."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from pyspar.errors import InputError
 
@@ -25,8 +24,6 @@ _DATE_LIKE = (
     rf"\d{{1,2}}[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})([ T].*)?"
 )
 _MICROSECONDS_PER_DAY = 86_400_000_000.0
-_DAYS_PER_YEAR = 365.2425
-_DATE_PARTS = ("days", "year_sin", "year_cos", "weekday_sin", "weekday_cos", "hour_sin", "hour_cos")
 
 
 def as_days(column: pd.Series[Any], layout: str | None = None, fix: str | None = None) -> NDArray[np.float64]:
@@ -84,43 +81,6 @@ def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[n
             valid = column.notna() & _parse_dates(column, layout).notna()
             return column.where(valid, None), np.flatnonzero((~valid & column.notna()).to_numpy())
     return None
-
-
-class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """Split one date column into days since the mean date of the source, and sine and cosine of year, week and day.
-
-    Parts that are constant in the source are omitted. A missing date is NaN in every part.
-    """
-
-    def __init__(self, dtype: str = "float64") -> None:
-        self.dtype = dtype
-
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        self.n_features_in_ = 1
-        self.name_ = str(X.columns[0])
-        self.form_ = date_format(X.iloc[:, 0]) or ""  # empty if the file stores dates as dates
-        days = as_days(X.iloc[:, 0], self.form_)
-        self.origin_ = float(np.nanmean(days))
-        parts = _split_dates(days, self.origin_)
-        # A smaller range than 1e-9 is the rounding error of an angle.
-        self.parts_ = [part for part in _DATE_PARTS if np.nanmax(parts[part]) - np.nanmin(parts[part]) > 1e-9]
-        return self
-
-    def transform(self, X: pd.DataFrame) -> Any:
-        parts = _split_dates(as_days(X.iloc[:, 0], self.form_), self.origin_)
-        return np.column_stack([parts[part] for part in self.parts_]).astype(self.dtype)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        return np.asarray([f"{self.name_}_{part}" for part in self.parts_], dtype=object)
-
-
-def _split_dates(days: Any, origin: float) -> dict[str, Any]:
-    # Day 0 of 1970 was a Thursday; this only shifts the phase.
-    angles = {"year": days / _DAYS_PER_YEAR, "weekday": np.floor(days) / 7.0, "hour": days - np.floor(days)}
-    parts = {"days": days - origin}
-    for name, turns in angles.items():
-        parts[f"{name}_sin"], parts[f"{name}_cos"] = np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)
-    return parts
 
 
 def _text_values(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,23 +1,63 @@
-"""Both files of a command as it computes with them: the encoded source and target, and an account of their columns."""
+"""The inputs of a command: the request that names two files, and both files as the command computes with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sklearn.compose import ColumnTransformer
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.estimators.unseen_categories import UnseenRows
-from pyspar.tables.columns import Ignored
-from pyspar.tables.request import PREDICTIONS_ONLY, Writing
+from pyspar.tables.write import Output
 from pyspar.terminal import Progress
 
+Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
+Features = Literal["all", "num"]
+BadCells = Literal["stop", "impute"]
 Fit = Callable[[Any], Any]
 """Fits an estimator to the encoded source, and returns it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Two files and how to read them.
+
+    ``source`` and ``target`` contain rows or Moments. ``label`` may be None if the source contains Moments. ``alpha``
+    is the confidence of the paper's rule, by default 0.999; if it is set, ``bayes`` uses that rule as well.
+    ``identity`` is the column with the ids of the rows, ``drop`` are columns to ignore, and ``categories`` are columns
+    that are categories even if they contain numbers. ``stream`` reads the files in batches even if they fit into
+    memory. ``bad_cells`` says what to do with text among numbers, and ``drop_unlabelled`` ignores source rows without
+    a label. ``groups`` is the column with the groups of the rows, which is no feature. ``labels`` is a file with labels
+    of target rows, as ``spar label`` writes it and a person fills it in. ``cost`` is the column with the cost of each
+    label, which is no feature either.
+    """
+
+    source: Path
+    target: Path
+    label: str | None
+    alpha: float | None = None
+    features: Features = "all"
+    identity: str | None = None
+    drop: tuple[str, ...] = ()
+    stream: bool = False
+    categories: tuple[str, ...] = ()
+    bad_cells: BadCells = "stop"
+    drop_unlabelled: bool = False
+    groups: str | None = None
+    labels: Path | None = None
+    cost: str | None = None
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A column that is not used, and the reason."""
+
+    column: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -61,12 +101,12 @@ class Target(Protocol):
         """Return the Moments of the encoded features."""
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
         """Predict with linear models, and return the errors of each if the target has labels.
 
-        The predictions of the last model are written to ``output``, with intervals if ``writing`` has a level and the
-        model has intervals.
+        The predictions of the last model are written to ``output``, with intervals if it has a level and the model has
+        intervals.
         """
 
 

@@ -14,10 +14,10 @@ from pyspar.errors import collect_warnings
 from pyspar.inspection import Inspection, build_inspection
 from pyspar.inspection.compare import compare_weights
 from pyspar.reporting import Report
-from pyspar.tables.adapt import make_bayes
-from pyspar.tables.inputs import DataAccount
+from pyspar.tables.adapt import check_confidence, make_bayes
+from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.load import load_files
-from pyspar.tables.request import Request, check_reports, report_write_errors, write_files
+from pyspar.tables.write import NO_OUTPUT, check_reports, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import describe_new_categories
 
@@ -46,7 +46,7 @@ def inspect_files(
     progress: Progress = SILENT,
 ) -> InspectAccount:
     """Inspect a fit on the source at the target, and write the reports, each in the format of its suffix."""
-    request.check()
+    check_confidence(request.alpha)
     check_reports(reports, inputs=(request.source, request.target))
     inputs = load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
@@ -56,7 +56,7 @@ def inspect_files(
     models = compare_weights(estimator, target, has_model=False)
     progress.finish("fit")
     linear_models = [_make_linear_model(*weights) for weights in models.candidates.values()]
-    errors = inputs.target.predict_and_score(linear_models, None, progress) or ()
+    errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
         models,
         inputs.target.features,

@@ -13,13 +13,15 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.header import check_column, describe_file
-from pyspar.tables.columns import as_numbers, check_features
-from pyspar.tables.inputs import DataAccount
-from pyspar.tables.label_file import add_labels, write_rows_to_label
-from pyspar.tables.load import load_tables, read_groups
+from pyspar.sources.files.header import check_column, describe_file, suffix_of
+from pyspar.tables.columns import check_features
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.inputs import DataAccount, Request
+from pyspar.tables.label_file import REASON, ROW, add_labels
+from pyspar.tables.load import is_streamed, load_tables, read_groups
 from pyspar.tables.predict import find_formats_of, find_label_of, load_rows_for
-from pyspar.tables.request import Request, check_path, report_write_errors, write_files
+from pyspar.tables.read import read_cells
+from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, write_files, write_table
 from pyspar.terminal import SILENT, Progress
 
 
@@ -56,20 +58,18 @@ def label_files(
     request: Request,
     *,
     n: int = 10,
-    output: Path | None = None,
-    safe_csv: bool = False,
+    output: Output = NO_OUTPUT,
     progress: Progress = SILENT,
 ) -> LabelAccount:
     """Choose rows of the target that cover the range of the predictions, and write them with an empty label column.
 
     The source of the request may be a saved model.
     """
-    request.check()
-    if output is not None:
-        check_path(output, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target))
+    if output.path is not None:
+        check_path(output.path, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target))
     if n < 1:
         raise InputError(f"--rows must be at least 1, got {n}")
-    if request.is_streamed:
+    if is_streamed(request):
         raise InputError("spar label needs the rows in memory; pass files of rows that fit, without --stream")
     is_model = request.source.suffix.lower() == ".skops"
     target = _load_for_model(request) if is_model else _load_and_fit(request, progress)
@@ -83,12 +83,26 @@ def label_files(
         raise InputError(f"--rows must be at most {n_free}, the target rows that can be labelled, got {n}")
     choice = rows_to_label(target.model, target.rows, n, groups=groups, cost=costs, exclude=known)
     progress.finish("fit")
-    if output is not None:
-        with write_files(output) as (temporary,), report_write_errors(output):
-            write_rows_to_label(
-                request.target, target.table, choice.rows, choice.reasons, target.label, temporary, safe_csv=safe_csv
-            )
-    return LabelAccount(target.label, n_rows, target.data, choice, len(known), target.notes, output)
+    if output.path is not None:
+        with write_files(output.path) as (temporary,), report_write_errors(output.path):
+            _write_rows(target, choice, request.target, temporary, safe_csv=output.safe_csv)
+    return LabelAccount(target.label, n_rows, target.data, choice, len(known), target.notes, output.path)
+
+
+def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, output: Path, *, safe_csv: bool) -> None:
+    """Write the chosen rows of a target with an empty label column, their positions, and the reasons."""
+    table, label = candidates.table, candidates.label
+    if label in (ROW, REASON):
+        raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
+    if suffix_of(target) in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):  # the cells as they are in the file
+        table = read_cells(target, table.columns)
+    chosen = table.iloc[list(choice.rows)].reset_index(drop=True)
+    others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
+    first = pd.DataFrame({ROW: np.asarray(choice.rows, dtype=np.int64), label: "", REASON: list(choice.reasons)})
+    written = pd.concat([first, others], axis=1)
+    if output.suffix.lower() == ".parquet":
+        written[label] = np.nan
+    write_table(written, output, safe_csv=safe_csv)
 
 
 def _load_and_fit(request: Request, progress: Progress) -> _Candidates:

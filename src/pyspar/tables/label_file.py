@@ -1,4 +1,4 @@
-"""Files of rows to label: ``spar label`` writes them, a person fills in the labels, and ``spar adapt`` reads them."""
+"""Read the labels of target rows from the file that ``spar label`` wrote and a person filled in."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, describe_rows, suffix_of
+from pyspar.sources.files.header import describe_file, describe_rows
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import as_numbers
-from pyspar.tables.read import check_formats, load_table, read_cells
-from pyspar.tables.request import make_table_safe
+from pyspar.tables.columns import check_formats
+from pyspar.tables.encode import as_numbers
+from pyspar.tables.read import load_table
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
@@ -78,22 +78,3 @@ def _check_same_rows(frame: pd.DataFrame, target: pd.DataFrame, places: Any, pat
             f"{describe_file('labels', path, ROW)}: {describe_rows([int(wrong[0])], path)} refers to row "
             f"{places[wrong[0]]} of the target, whose values differ; pass the target file that was used with spar label"
         )
-
-
-def write_rows_to_label(
-    target: Path, table: pd.DataFrame, rows: Any, reasons: Any, label: str, output: Path, *, safe_csv: bool
-) -> None:
-    """Write the chosen rows of a target with an empty label column, their positions, and the reasons."""
-    if label in (ROW, REASON):
-        raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
-    if suffix_of(target) in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):  # the cells as they are in the file
-        table = read_cells(target, table.columns)
-    chosen = table.iloc[list(rows)].reset_index(drop=True)
-    others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
-    first = pd.DataFrame({ROW: np.asarray(rows, dtype=np.int64), label: "", REASON: list(reasons)})
-    written = pd.concat([first, others], axis=1)
-    if output.suffix.lower() == ".parquet":
-        written.assign(**{label: pd.Series(np.nan, written.index)}).to_parquet(output, index=False)
-        return
-    written = make_table_safe(written) if safe_csv else written
-    written.to_csv(output, index=False, sep="\t" if output.suffix.lower() == ".tsv" else ",")

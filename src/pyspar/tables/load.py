@@ -5,7 +5,6 @@ This module loads tables in memory; ``load_streamed`` reads files in batches.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,30 +20,37 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
-from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import check_column, describe_file, describe_rows, suggest_drop
+from pyspar.io.moments import is_moments_file
+from pyspar.sources.files import STREAM_SUFFIXES, open_rows
+from pyspar.sources.files.header import (
+    check_column,
+    describe_file,
+    describe_rows,
+    exceeds_memory,
+    suffix_of,
+    suggest_drop,
+)
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.columns import (
-    MISSING_CATEGORY,
     Selection,
-    as_numbers,
-    as_words,
-    build_encoder,
     check_drop,
     check_features,
+    check_formats,
     check_identity,
     find_label,
     list_extra_columns,
-    list_raw_columns,
+    list_imputed,
+    name_array_columns,
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
-from pyspar.tables.inputs import DataAccount, Fit, Imputed, Inputs
+from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
+from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.load_streamed import load_streamed
-from pyspar.tables.read import Table, check_formats, check_input, has_names, load_table
-from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of, write_predictions
+from pyspar.tables.read import Table, check_input, has_names, load_table
+from pyspar.tables.write import Output, intervals_of, write_predictions
 from pyspar.terminal import Progress
 
 
@@ -62,15 +68,15 @@ class MemoryTarget:
         return Moments.of(self.features)
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
-        if output is None and self.labels is None:
+        if output.path is None and self.labels is None:
             return None
         predictions = [model.predict(self.features) for model in models]
-        if output is not None:
-            suffix = output.suffix.lower()
-            ends = () if suffix == ".npy" else intervals_of(models[-1], self.features, writing.level)
-            write_predictions((predictions[-1], *ends), self.ids, output, safe_csv=writing.safe_csv)
+        if output.path is not None:
+            is_array = output.path.suffix.lower() == ".npy"
+            ends = () if is_array else intervals_of(models[-1], self.features, output.level)
+            write_predictions((predictions[-1], *ends), self.ids, output.path, safe_csv=output.safe_csv)
         if self.labels is None:
             return None
         return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
@@ -90,9 +96,17 @@ class _Source:
 
 def load_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
     """Read and encode both files: in memory, or in batches if they are too large or are Moments."""
-    if request.is_streamed:
+    if is_streamed(request):
         return load_streamed(request, progress, method=method, output=output)
     return load_tables(request, progress)
+
+
+def is_streamed(request: Request) -> bool:
+    """Return whether files are read in batches: on request, for folders, large files and files of Moments."""
+    paths = (request.source, request.target)
+    if request.stream or any(path.is_dir() or (suffix_of(path) == ".npz" and is_moments_file(path)) for path in paths):
+        return True
+    return any(map(exceeds_memory, paths)) and all(suffix_of(path) in STREAM_SUFFIXES for path in paths)
 
 
 def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
@@ -110,7 +124,7 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
     used = list(source.selection.names)
     encoder, X = _fit_encoder(source)
     columns = list_raw_columns(encoder)
-    Z = _encode(encoder, target[used], "target")
+    Z = encode(encoder, target[used], "target")
     account = _describe_columns(request, source, target, encoder, X.shape[1])
     progress.finish("encode")
     empty = [
@@ -147,10 +161,7 @@ def _load_source(request: Request) -> _Source:
     )
     check_identity(request.identity, label)
     frame, y = _source_labels(read, label, request)
-    selection = select_features(
-        frame, label=label, identity=request.identity, features=request.features, drop=request.drop,
-        categories=request.categories, others=(request.groups, request.cost),
-    )  # fmt: skip
+    selection = select_features(frame, label, request)
     notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
     _check_numbers(frame, selection.numeric, request.source, "source")
     formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
@@ -161,7 +172,9 @@ def _load_target(request: Request, source: _Source) -> tuple[pd.DataFrame, Any, 
     """Read the target and compare it with the source; return its rows, its labels, and notes about each."""
     path, label, selection, formats = request.target, source.label, source.selection, source.formats
     read = _load(request, path, "target", selection.categorical, formats)
-    target = _rename_arrays(read.frame, path, source.frame, request.source, label)
+    target = read.frame
+    if not (has_names(path) or has_names(request.source)):
+        target = target.set_axis(name_array_columns(list(target.columns), list(source.frame.columns), label), axis=1)
     check_drop(request.drop, (*source.frame.columns, *target.columns), label=label, identity=request.identity)
     _check_target(target, path, selection, source.frame, identity=request.identity)
     notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
@@ -176,6 +189,7 @@ def _describe_columns(
     request: Request, source: _Source, target: pd.DataFrame, encoder: ColumnTransformer, n_encoded: int
 ) -> DataAccount:
     selection = source.selection
+    used = list(selection.names)
     known = {*source.frame.columns, source.label, request.identity, request.groups, request.cost, *request.drop}
     return DataAccount(
         label=source.label,
@@ -185,9 +199,9 @@ def _describe_columns(
         n_categorical=len(selection.categorical),
         n_date=len(selection.date),
         n_encoded=n_encoded,
-        imputed=_list_imputed(encoder, selection, source.frame, target),
+        imputed=list_imputed(describe_fills(encoder), source.frame[used].isna().sum(), target[used].isna().sum()),
         ignored=selection.ignored + list_extra_columns(target.columns, known),
-        unseen=find_unseen(encoder, target[list(selection.names)]) if selection.categorical else NO_UNSEEN_ROWS,
+        unseen=find_unseen(encoder, target[used]) if selection.categorical else NO_UNSEEN_ROWS,
     )
 
 
@@ -279,23 +293,6 @@ def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, t
     return values, ()
 
 
-def _rename_arrays(
-    target: pd.DataFrame, target_path: Path, source: pd.DataFrame, source_path: Path, label: str
-) -> pd.DataFrame:
-    """Return the target with the column names of the source.
-
-    Arrays have no column names. A target array with one column less than the source lacks the label, which may be at
-    any position in the source.
-    """
-    if has_names(target_path) or has_names(source_path):
-        return target
-    expected = [name for name in source.columns if name != label]
-    numbered = all(re.fullmatch(r"x\d+", name) for name in [*expected, *target.columns])
-    if numbered and len(target.columns) == len(expected):
-        return target.set_axis(expected, axis=1)
-    return target
-
-
 def _check_target(
     target: pd.DataFrame, path: Path, selection: Selection, source: pd.DataFrame, *, identity: str | None
 ) -> None:
@@ -351,37 +348,8 @@ def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct th
 
 def _fit_encoder(source: _Source) -> tuple[ColumnTransformer, Any]:
     """Return the preprocessing of the source, and its encoded features."""
-    rows = source.frame[list(source.selection.names)]
-    encoder = build_encoder(source.frame, source.selection).fit(rows)
+    selection = source.selection
+    rows = source.frame[list(selection.names)]
+    encoder = build_encoder(source.frame, *selection.kinds).fit(rows)
     encoder.formats_ = source.formats
-    return encoder, _encode(encoder, rows, "source")
-
-
-def _encode(encoder: ColumnTransformer, table: pd.DataFrame, role: str) -> Any:
-    with np.errstate(over="ignore", invalid="ignore"):
-        encoded = encoder.transform(table)
-    bad = np.flatnonzero(~np.isfinite(encoded).all(axis=0))
-    if bad.size:
-        raise InputError(
-            f"{role}, column {list_raw_columns(encoder)[int(bad[0])]!r}: the values are too large to standardise; "
-            "rescale the column"
-        )
-    return encoded
-
-
-def _list_imputed(
-    encoder: ColumnTransformer, selection: Selection, source: pd.DataFrame, target: pd.DataFrame
-) -> tuple[Imputed, ...]:
-    steps = encoder.named_transformers_
-    means = steps["numeric"]["fill"].statistics_ if selection.numeric else ()
-    values = {name: f"the source mean {mean:.4g}" for name, mean in zip(selection.numeric, means)}
-    for j, name in enumerate(selection.categorical):
-        fill = steps[f"category{j}"]["read"].fill_[0]
-        own = fill == MISSING_CATEGORY
-        values[name] = "a separate category" if own else f"the most frequent source value {fill!r}"
-    counts = {name: (int(source[name].isna().sum()), int(target[name].isna().sum())) for name in selection.names}
-    return tuple(
-        Imputed(name, *counts[name], values.get(name, "the source mean of each date part"))
-        for name in selection.names
-        if any(counts[name])
-    )
+    return encoder, encode(encoder, rows, "source")

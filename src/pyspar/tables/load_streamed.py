@@ -8,7 +8,7 @@ are standardised, as tables in memory are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,22 +22,22 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.rows import RowFile
-from pyspar.sources.stream import read_ahead
-from pyspar.tables.batch_writer import prediction_file
 from pyspar.tables.columns import (
     DROPPED,
-    Ignored,
     check_drop,
     check_features,
+    check_formats,
     check_identity,
     find_label,
     is_named_like_id,
     list_extra_columns,
+    list_imputed,
+    name_array_columns,
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.inputs import DataAccount, Imputed, Inputs
-from pyspar.tables.read import check_formats, describe_separator
+from pyspar.tables.inputs import DataAccount, Ignored, Inputs, Method, Request
+from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
     Scale,
@@ -47,12 +47,12 @@ from pyspar.tables.reduce import (
     measure_scale,
     measure_spread,
     open_input,
+    read_rows,
     root_mean_square_error,
     select_moments,
     standardise,
-    start_reading,
 )
-from pyspar.tables.request import PREDICTIONS_ONLY, Method, Request, Writing, intervals_of
+from pyspar.tables.write import Output, intervals_of, prediction_file
 from pyspar.terminal import Progress
 
 
@@ -71,7 +71,7 @@ class MomentsTarget:
         return self.z.without_outputs()
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
@@ -91,32 +91,29 @@ class StreamedTarget(MomentsTarget):
     has_rows: ClassVar[bool] = True
 
     def predict_and_score(
-        self, models: Sequence[Any], output: Path | None, progress: Progress, *, writing: Writing = PREDICTIONS_ONLY
+        self, models: Sequence[Any], output: Output, progress: Progress
     ) -> tuple[SquaredErrors, ...] | None:
-        if output is None:
+        if output.path is None:
             return None if self.label is None else self._predict_batches(models, None, progress, None)
-        with prediction_file(output, self.identity, safe_csv=writing.safe_csv) as write:
-            return self._predict_batches(models, write, progress, writing.level)
+        with prediction_file(output.path, self.identity, safe_csv=output.safe_csv) as write:
+            return self._predict_batches(models, write, progress, output.level)
 
     def _predict_batches(
         self, models: Sequence[Any], write: Any, progress: Progress, level: float | None
     ) -> tuple[SquaredErrors, ...] | None:
-        report = start_reading(progress, "predicting the target", self.rows)
         models = models if self.label is not None else models[-1:]
         errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
-        batches = self.rows.read(
-            self.scale.names, label=self.label, identity=identity, missing_labels=True, missing_features=self.impute
-        )
-        for batch in read_ahead(batches):
+        for batch in read_rows(
+            self.rows, "predicting the target", progress, self.scale.names,
+            label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
+        ):  # fmt: skip
             X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
             predictions = [self.scale.predict(X, model.coef_, model.intercept_) for model in models]
             if write is not None:
                 write(batch.ids, predictions[-1], *intervals_of(models[-1], self.scale.standardise(X), level))
             if batch.y is not None:
                 errors = [sums + SquaredErrors.of(values - batch.y) for sums, values in zip(errors, predictions)]
-            report(batch.rows, batch.n_bytes)
-        progress.finish("rows")
         return tuple(errors) if errors[0].n else None
 
 
@@ -126,15 +123,14 @@ def load_streamed(
     """Open both files, check everything that needs no rows, and read each file once."""
     source, target = open_input(request.source, "source"), open_input(request.target, "target")
     label = _find_label(source, target, request.label)
-    target = _rename_arrays(target, source, label)
+    if isinstance(target.content, ArrayFile) and isinstance(source.content, ArrayFile):
+        names = name_array_columns(target.names, source.names, label)
+        target = replace(target, content=target.content.rename(names))
     features, ignored = _check_columns(request, source, target, label)
     _check_request(request, target, method, output)
 
-    impute, means = request.bad_cells == "impute", None
-    if impute and source.rows is not None:
-        features, means, empty = source.measure_means(features, progress)
-        ignored += empty
-    read = source.reduce(features, label, progress, means=means, drop_unlabelled=request.drop_unlabelled)
+    impute = request.bad_cells == "impute"
+    read = source.reduce_source(features, label, progress, impute=impute, drop_unlabelled=request.drop_unlabelled)
     varying, constant = _split_constant(source, label, read.moments)
     x = select_moments(read.moments, varying)
     scale = measure_scale(x)
@@ -143,15 +139,24 @@ def load_streamed(
     z = standardise(target_read.moments, scale)
 
     extra = list_extra_columns(target.names, {*source.names, label, request.identity or label, *request.drop})
-    imputed = _list_imputed(dict(zip(features, read.n_missing)), target_read.n_missing, scale)
+    imputed = list_imputed(
+        {name: f"the source mean {mean:.4g}" for name, mean in zip(varying, scale.mean)},
+        dict(zip(feature_names(read.moments), read.n_missing)),
+        dict(zip(varying, target_read.n_missing)),
+    )
     account = DataAccount(
         label=label, n_source=x.rows, n_target=z.rows, n_numeric=len(varying), n_categorical=0, n_date=0,
-        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *constant, *extra), unseen=NO_UNSEEN_ROWS,
+        n_encoded=len(varying), imputed=imputed, ignored=(*ignored, *read.empty, *constant, *extra),
+        unseen=NO_UNSEEN_ROWS,
     )  # fmt: skip
     standard = standardise(x, scale)
+    encoded_target = MomentsTarget(z)
+    if target.rows is not None:
+        scored = label if label in target.rows.numeric else None
+        encoded_target = StreamedTarget(z, target.rows, scale, scored, request.identity, impute)
     return Inputs(
         lambda estimator: estimator.fit_moments(standard),
-        _make_target(target, z, scale, label, request.identity, impute),
+        encoded_target,
         scale.names,
         account,
         (*_list_notes(request, source, target, label, varying), *read.notes, *target_read.notes),
@@ -161,15 +166,6 @@ def load_streamed(
             single=bool((x.eps > np.finfo(np.float64).eps).all()),
             formats={name: style for name, style in source.formats.items() if name in (*scale.names, label)},
         ),
-    )
-
-
-def _list_imputed(in_source: Mapping[str, int], in_target: Iterable[int], scale: Scale) -> tuple[Imputed, ...]:
-    counts = zip(scale.names, in_target, scale.mean)
-    return tuple(
-        Imputed(name, int(in_source[name]), int(missing), f"the source mean {mean:.4g}")
-        for name, missing, mean in counts
-        if in_source[name] or missing
     )
 
 
@@ -202,14 +198,6 @@ def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str
     if not varying:
         raise no_features_error(source.where, ignored)
     return varying, ignored
-
-
-def _make_target(
-    target: InputFile, z: Moments, scale: Scale, label: str, identity: str | None, impute: bool
-) -> MomentsTarget:
-    if target.rows is None:
-        return MomentsTarget(z)
-    return StreamedTarget(z, target.rows, scale, label if label in target.rows.numeric else None, identity, impute)
 
 
 def choose_features(
@@ -270,16 +258,6 @@ def _check_source(source: InputFile, label: str, x: Moments, constant: bool) -> 
     if constant:
         where = describe_file(source.role, source.path, label)
         raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
-
-
-def _rename_arrays(target: InputFile, source: InputFile, label: str) -> InputFile:
-    """Return a target array with the column names of the source if it only lacks the label."""
-    if not isinstance(target.content, ArrayFile) or not isinstance(source.content, ArrayFile):
-        return target
-    expected = [name for name in source.names if name != label]
-    if len(expected) != len(target.names):
-        return target
-    return replace(target, content=target.content.rename(expected))
 
 
 def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> str | None:

@@ -20,11 +20,11 @@ from pyspar.sources.files.header import (
     MISSING_MARKS,
     check_names,
     describe_file,
+    free_memory,
     suffix_of,
     unreadable_file_error,
 )
 from pyspar.sources.files.npy import array_file_error
-from pyspar.tables.request import free_memory
 
 
 def read_parquet(path: Path, role: str) -> pd.DataFrame:

@@ -18,10 +18,14 @@ from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
 from pyspar.sources.files.header import check_column, describe_file
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import TableEncoder, as_numbers
-from pyspar.tables.read import Table, check_formats, check_input, load_table
-from pyspar.tables.request import BadCells, Writing, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.columns import check_formats
+from pyspar.tables.encode import TableEncoder, as_numbers
+from pyspar.tables.inputs import BadCells
+from pyspar.tables.read import Table, check_input, load_table
+from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
 from pyspar.terminal import SILENT, Progress
+
+_SCORE_FIX = "correct the values to score the predictions"
 
 
 @dataclass(frozen=True)
@@ -32,22 +36,21 @@ class PredictAccount:
     level: float | None
     errors: SquaredErrors | None
     notes: tuple[str, ...]
-    output: Path
+    output: Path | None
 
 
 def predict_file(
     model_path: Path,
     path: Path,
-    output: Path,
+    output: Output,
     *,
     label: str | None = None,
     identity: str | None = None,
     bad_cells: BadCells = "stop",
-    writing: Writing,
     progress: Progress = SILENT,
 ) -> PredictAccount:
     """Predict the rows of a file with a model that ``spar adapt --save`` or ``pyspar.save`` wrote."""
-    check_outputs(output, None, inputs=(model_path, path), identity=identity, writing=writing)
+    check_outputs(output, None, inputs=(model_path, path), identity=identity)
     check_input(path, "file")
     if model_path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
@@ -65,18 +68,19 @@ def predict_file(
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
         notes += describe_unseen(model, rows)
         with collect_warnings() as warnings:
-            ends, level = _predict_ends(model, rows, writing.level)
+            ends, level = _predict_ends(model, rows, output.level)
         notes += tuple(text for text in warnings if text not in notes)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{model_path} cannot predict {path}: {error}") from error
     if prediction.ndim != 1:
         raise InputError(f"{model_path} predicts {prediction.shape[1]} labels for each row; spar predict supports one")
     ids = None if identity is None else frame[identity]
-    with write_files(output) as (temporary,), report_write_errors(output):
-        write_predictions((prediction, *ends), ids, temporary, safe_csv=writing.safe_csv)
+    with write_files(output.path) as (temporary,), report_write_errors(output.path):
+        write_predictions((prediction, *ends), ids, temporary, safe_csv=output.safe_csv)
     progress.finish("write")
-    errors = None if label is None else _score(prediction, frame[label])
-    return PredictAccount(len(prediction), level, errors, notes, output)
+    labels = np.full(len(frame), np.nan) if label is None else as_numbers(frame[label], _SCORE_FIX).astype(np.float64)
+    errors = None if np.isnan(labels).all() else SquaredErrors.of(prediction - labels)
+    return PredictAccount(len(prediction), level, errors, notes, output.path)
 
 
 def _describe_missing(rows: pd.DataFrame) -> tuple[str, ...]:
@@ -152,8 +156,3 @@ def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any
         return predict_interval(model, rows, level), level
     except TypeError:  # a regressor of another library
         return (), None
-
-
-def _score(prediction: Any, labels: pd.Series[Any]) -> SquaredErrors | None:
-    values = as_numbers(labels, "correct the values to score the predictions").astype(np.float64)
-    return None if np.isnan(values).all() else SquaredErrors.of(prediction - values)

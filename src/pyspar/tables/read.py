@@ -10,7 +10,7 @@ import csv
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from pyspar.sources.files.header import (
     separator_of,
     shorten_error,
     suffix_of,
-    suggest_drop,
     unreadable_file_error,
 )
 from pyspar.sources.files.number_text import (
@@ -44,8 +43,8 @@ from pyspar.sources.files.number_text import (
     parse_number,
 )
 from pyspar.tables.dates import date_format, read_mostly_dates
+from pyspar.tables.inputs import BadCells
 from pyspar.tables.other_formats import join_arrays, read_arrays, read_parquet, read_workbook
-from pyspar.tables.request import BadCells
 from pyspar.wording import list_some
 
 INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
@@ -294,7 +293,7 @@ def convert_text_columns(
     for name, style in list(formats.items()):
         source = (expected or {}).get(name, PLAIN)
         comma = source.decimal_comma if source.proof else marks == {True} or style.decimal_comma
-        if style.is_unproven and comma != style.decimal_comma:
+        if comma != style.decimal_comma and style.is_unproven:
             texts = table[name] if name in converted else read_cells(path, [name])[name].replace("", None)
             converted[name] = read_number_cells(texts, decimal_comma=comma)
             formats[name] = converted[name].style or PLAIN
@@ -346,51 +345,6 @@ def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberF
 
 def _is_code(column: pd.Series[Any]) -> bool:
     return bool(column.dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all())
-
-
-def check_formats(
-    source: Mapping[str, NumberFormat],
-    target: Mapping[str, NumberFormat],
-    names: Iterable[str],
-    path: Path,
-    role: str = "target",
-    label: str | None = None,
-) -> None:
-    """Raise InputError if the numbers of a column cannot be compared with those of the source.
-
-    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
-    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
-    """
-    for name in names:
-        if name not in source or name not in target:
-            continue
-        ours, theirs = source[name], target[name]
-        where, fix = describe_file(role, path, name), "write the column in the same way in both files"
-        fix += _suggest_ignoring(name, role, label)
-        if ours.percent != theirs.percent:
-            place = f"the {role}" if theirs.percent else "the source"
-            raise InputError(f"{where}: only {place} has percent signs; {fix}")
-        if ours.currency and theirs.currency and ours.currency != theirs.currency:
-            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
-        has_guess = (ours.is_unproven and (theirs.proof or theirs.ambiguous)) or (theirs.is_unproven and ours.proof)
-        are_guesses = ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
-        if are_guesses or (ours.decimal_comma != theirs.decimal_comma and has_guess):
-            raise InputError(
-                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
-                f"be wrong by a factor of 1,000; {fix}"
-            )
-
-
-def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
-    """Return how the command that reads a file of this role can ignore a column, or '' if it cannot."""
-    if name == label:
-        return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
-    return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
-
-
-def _describe_mark(style: NumberFormat) -> str:
-    reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
-    return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"
 
 
 def _has_text(column: pd.Series[Any]) -> bool:

@@ -15,15 +15,15 @@ from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.io.moments import ColumnFormat, read_moments_file
+from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import describe_file, suffix_of
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import BATCH_BYTES, Column, ProgressCallback, ReadPlan, RowBatch, RowFile
-from pyspar.sources.stream import moments_of_batches, read_ahead
-from pyspar.tables.columns import Ignored, Selection, as_numbers, build_encoder
+from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
+from pyspar.sources.stream import moments_of_batches
+from pyspar.tables.encode import as_numbers, build_encoder
+from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import Table, load_table
-from pyspar.tables.request import BadCells, contains_moments
 from pyspar.terminal import Progress
 
 _ROUNDING = 64.0 * EPS64
@@ -32,11 +32,12 @@ _ROUNDING = 64.0 * EPS64
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """The Moments of some rows, the number of imputed values of each feature, and notes."""
+    """The Moments of some rows, the number of imputed values of each feature, notes, and features without values."""
 
     moments: Moments
     n_missing: NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    empty: tuple[Ignored, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +75,25 @@ class InputFile:
     def where(self) -> str:
         return describe_file(self.role, self.path)
 
-    def measure_means(self, features: Sequence[str], progress: Progress) -> tuple[list[str], Vector, list[Ignored]]:
-        """Read the rows once, and return the features with values, their means, and the features without values."""
-        assert isinstance(self.content, RowFile)
+    @property
+    def _title(self) -> str:
+        return f"reading the {self.role}"
+
+    def reduce_source(
+        self, features: Sequence[str], label: str | None, progress: Progress, *, impute: bool, drop_unlabelled: bool
+    ) -> Reduced:
+        """Return the Moments of a source. With ``impute`` its rows are read once more before, for their means."""
+        if not impute or not isinstance(self.content, RowFile):
+            return self.reduce(features, label, progress, drop_unlabelled=drop_unlabelled)
         total, count = np.zeros(len(features)), np.zeros(len(features))
-        for batch in _read_rows(self.content, features, None, progress, missing_features=True):
+        for batch in read_rows(self.content, self._title, progress, features, missing_features=True):
             known = ~np.isnan(batch.X)
             total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
-        empty = [Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0]
-        known = count > 0
-        return [name for name, n in zip(features, count) if n > 0], total[known] / count[known], empty
+        empty = tuple(Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0)
+        used, means = [name for name, n in zip(features, count) if n > 0], total[count > 0] / count[count > 0]
+        reduced = self.reduce(used, label, progress, means=means, drop_unlabelled=drop_unlabelled)
+        return replace(reduced, empty=empty)
 
     def reduce(
         self,
@@ -108,9 +117,10 @@ class InputFile:
 
         def clean_batches() -> Generator[Any]:
             nonlocal n_missing, n_bad, n_dropped
-            for batch in _read_rows(
-                rows, features, label, progress, missing_features=means is not None, missing_labels=drop_unlabelled
-            ):
+            for batch in read_rows(
+                rows, self._title, progress, features,
+                label=label, missing_features=means is not None, missing_labels=drop_unlabelled,
+            ):  # fmt: skip
                 X, y = batch.X, batch.y
                 if means is not None:
                     X, missing = fill_missing(X, means)
@@ -163,7 +173,7 @@ def load_rows(path: Path, role: str) -> LoadedFile:
 
 def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
-    if contains_moments(path):
+    if is_moments_file(path):
         return InputFile(path, role, *read_moments_file(path))
     if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
         return InputFile(path, role, load_rows(path, role))
@@ -203,21 +213,14 @@ def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
     return np.where(missing, means.astype(X.dtype), X), missing.sum(axis=0)
 
 
-def start_reading(progress: Progress, title: str, rows: RowFile) -> ProgressCallback:
-    """Start the progress of reading a file, and return the function that reports rows and bytes."""
+def read_rows(
+    rows: RowFile, title: str, progress: Progress, features: Sequence[str], **options: Any
+) -> Generator[RowBatch]:
+    """Yield the batches of a file, and report the progress."""
     progress.start("rows", title, total=rows.n_bytes, unit="bytes")
-    return lambda done, n_bytes: progress.advance("rows", n_bytes, rows=f"{done:,}")
-
-
-def _read_rows(
-    rows: RowFile, features: Sequence[str], label: str | None, progress: Progress, **options: Any
-) -> Iterator[RowBatch]:
-    """Yield the batches of a file. A thread reads ahead, and the progress is reported."""
-    report = start_reading(progress, f"reading the {rows.role}", rows)
-    with closing(read_ahead(rows.read(features, label=label, **options))) as batches:  # stops the thread on errors
-        for batch in batches:
-            yield batch
-            report(batch.rows, batch.n_bytes)
+    yield from rows.read(
+        features, progress=lambda n, n_bytes: progress.advance("rows", n_bytes, rows=f"{n:,}"), **options
+    )
     progress.finish("rows")
 
 
@@ -293,7 +296,7 @@ def build_fitted_encoder(
     dtype = np.float32 if single else np.float64
     two = np.vstack([scale.mean - scale.spread, scale.mean + scale.spread])
     frame = pd.DataFrame(two.astype(dtype), columns=list(scale.names))
-    encoder = build_encoder(frame, Selection(scale.names, (), (), ())).fit(frame)
+    encoder = build_encoder(frame, scale.names).fit(frame)
     steps = encoder.named_transformers_["numeric"]
     steps["fill"].statistics_ = scale.mean.astype(dtype)
     scaler = steps["scale"]

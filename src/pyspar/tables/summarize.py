@@ -10,10 +10,11 @@ from pyspar.errors import InputError
 from pyspar.io.moments import write_moments
 from pyspar.sources.files.header import check_names, suggest_column
 from pyspar.sources.files.rows import RowFile
-from pyspar.tables.columns import Ignored, check_drop, find_label
+from pyspar.tables.columns import check_drop, find_label
+from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.load_streamed import choose_features, describe_number_text
 from pyspar.tables.reduce import open_input, store_formats
-from pyspar.tables.request import BadCells, check_path, report_write_errors
+from pyspar.tables.write import check_path, report_write_errors
 from pyspar.terminal import SILENT, Progress
 
 
@@ -56,22 +57,20 @@ def summarize_file(
     names, ignored = choose_features(source, label=label, drop=drop)
     if features:
         names, ignored = _split_names(features, rows, label), []
-    means = None
-    if bad_cells == "impute":
-        names, means, empty = source.measure_means(names, progress)
-        ignored += empty
-    read = source.reduce(names, label, progress, means=means, drop_unlabelled=drop_unlabelled)
+    impute = bad_cells == "impute"
+    read = source.reduce_source(names, label, progress, impute=impute, drop_unlabelled=drop_unlabelled)
     moments, outputs = read.moments, () if label is None else (label,)
+    columns = [*moments.names, *outputs]
     with report_write_errors(output):
-        write_moments(moments, output, outputs, store_formats(source, [*names, *outputs]))
+        write_moments(moments, output, outputs, store_formats(source, columns))
     return SummaryAccount(
         rows=moments.rows,
         features=moments.n_features,
         label=label,
         n_bytes_in=rows.n_bytes,
         n_bytes_out=output.stat().st_size,
-        ignored=tuple(ignored),
-        notes=(*describe_number_text(source, [*names, *outputs]), *read.notes),
+        ignored=(*ignored, *read.empty),
+        notes=(*describe_number_text(source, columns), *read.notes),
         output=output,
     )
 

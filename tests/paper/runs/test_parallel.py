@@ -17,12 +17,12 @@ from pyspar.paper.runs import parallel
 from pyspar.paper.runs import run as run_module
 from pyspar.paper.runs.parallel import run_parallel
 from pyspar.paper.runs.store import RunFolder, hold_lock
-from pyspar.terminal import SILENT, Lines, Silent
+from pyspar.terminal import SILENT, Lines, Progress
 
 pytest.importorskip("torch")
 
 
-class Killer(Silent):
+class Killer(Progress):
     """Kills the process of a run as soon as it has started."""
 
     def start(self, key, title, *, total=None, unit=""):

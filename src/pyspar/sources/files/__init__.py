@@ -68,6 +68,7 @@ def moments_of_file(
     rows = path if isinstance(path, RowFile) else open_rows(path)
     label = rows.columns[label].name if isinstance(label, int) else label
     names = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
-    with closing(rows.batches(names, label, progress)) as batches:
-        moments = moments_of_batches(batches, labelled=label is not None, solver=solver)
+    with closing(rows.read(names, label=label, progress=progress)) as batches:
+        parts = (batch.X if label is None else (batch.X, batch.y) for batch in batches)
+        moments = moments_of_batches(parts, labelled=label is not None, solver=solver)
     return replace(moments, names=names, eps=np.array([rows.column(name).eps for name in names]))

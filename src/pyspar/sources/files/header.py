@@ -1,17 +1,23 @@
-"""File and column names: the format of a file, its field separator, unique column names, and suggested fixes."""
+"""What is known of a file before its rows are read: its format, its size in memory, its separator and column names.
+
+Messages about files, rows and columns, and the fixes that they suggest, are written here too.
+"""
 
 from __future__ import annotations
 
 import csv
 import errno
 import gzip
+import os
 import shlex
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from pyspar.errors import InputError
+from pyspar.errors import InputError, MissingExtraError, need
 from pyspar.wording import list_some, suggest_name
 
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
@@ -196,3 +202,115 @@ def unreadable_file_error(
         return InputError(f"cannot read {describe_file(role, path)}: {(error.strerror or 'permission denied').lower()}")
     reason = f"no array {error.args[0]!r}" if isinstance(error, KeyError) and error.args else shorten_error(error)
     return InputError(f"{describe_file(role, path)}: damaged or not a {format_name} file ({reason}); {cure}")
+
+
+_SAMPLE_BYTES = 1 << 20
+"""The compressed bytes from which the ratio of a gzip file is estimated."""
+
+
+_TEXT_BYTES = 50
+"""The bytes of a short Python string, at least, for each value of a text column."""
+
+
+_MEMORY_DIVISOR = 4
+"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
+
+
+def exceeds_memory(path: Path) -> bool:
+    """Return whether a file needs more than a quarter of the free memory."""
+    free = free_memory()
+    return free is not None and path.is_file() and decoded_size(path) > free // _MEMORY_DIVISOR
+
+
+def decoded_size(path: Path) -> int:
+    """Return about how many bytes a file has in memory: as its footer says, or from a sample of compressed text.
+
+    A file that cannot be read has the size on disk; reading it raises an error that names the reason.
+    """
+    suffix, size = suffix_of(path), path.stat().st_size
+    try:
+        if suffix == ".parquet":
+            return _parquet_size(path)
+        if suffix.endswith(".gz"):
+            return int(size * _compression_ratio(path))
+        if suffix in (".npz", ".xlsx"):
+            with zipfile.ZipFile(path) as archive:
+                return sum(entry.file_size for entry in archive.infolist())
+    except MissingExtraError:
+        raise
+    except Exception:  # noqa: BLE001 - damaged files raise errors of many types; the reader reports them
+        return size
+    return size
+
+
+def _parquet_size(path: Path) -> int:
+    parquet: Any = need("pyarrow.parquet", "cli")
+    with parquet.ParquetFile(path) as file:
+        schema, footer = file.schema_arrow, file.metadata
+        rows = int(footer.num_rows)
+        widths = 0
+        for field in schema:
+            try:
+                widths += max(1, field.type.bit_width // 8)
+            except ValueError:  # text, lists and other types of variable length
+                widths += _TEXT_BYTES
+        encoded = sum(int(footer.row_group(j).total_byte_size) for j in range(footer.num_row_groups))
+        return max(rows * widths, encoded)
+
+
+def _compression_ratio(path: Path) -> float:
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE_BYTES)
+    decoder = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    if not sample.startswith(b"\x1f\x8b"):
+        raise gzip.BadGzipFile
+    n_bytes = 0
+    data = sample
+    while data:  # in pieces, so that an extreme ratio does not fill the memory
+        n_bytes += len(decoder.decompress(data, _SAMPLE_BYTES))
+        data = decoder.unconsumed_tail
+    return n_bytes / len(sample)
+
+
+def free_memory() -> int | None:
+    """Return the free memory in bytes, or None if the system does not report it.
+
+    It is the least of the machine's free memory, the limit of the process, and the limit of its container.
+    """
+    known = [size for size in (_machine_memory(), _process_memory(), _container_memory()) if size is not None]
+    return min(known) if known else None
+
+
+def _machine_memory() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _process_memory() -> int | None:
+    """Return what the limit on the address space of this process leaves (``ulimit -v``)."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
+
+
+def _container_memory() -> int | None:
+    """Return what the limit of a control group leaves (version 2, as in containers)."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
+    except (OSError, ValueError):
+        return None

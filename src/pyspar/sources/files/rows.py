@@ -137,16 +137,6 @@ class RowFile(ABC):
                 return column
         raise InputError(f"{self._where}: no column {name!r}; {suggest_column(name, self.names)}")
 
-    def batches(
-        self, columns: Sequence[str], label: str | None = None, progress: ProgressCallback | None = None
-    ) -> Generator[Any]:
-        """Yield batches of the features ``X``, or of ``(X, y)`` with a label. A thread reads ahead."""
-        with closing(read_ahead(self.read(columns, label=label))) as ahead:  # stops the thread if the caller stops
-            for batch in ahead:
-                yield batch.X if label is None else (batch.X, batch.y)
-                if progress is not None:
-                    progress(batch.rows, batch.n_bytes)
-
     def read(
         self,
         columns: Sequence[str],
@@ -155,8 +145,9 @@ class RowFile(ABC):
         identity: str | None = None,
         missing_labels: bool = False,
         missing_features: bool = False,
-    ) -> Iterator[RowBatch]:
-        """Check the columns, and return an iterator of batches.
+        progress: ProgressCallback | None = None,
+    ) -> Generator[RowBatch]:
+        """Check the columns, and return a generator of batches. A thread reads ahead; closing the generator stops it.
 
         The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
         an error. With ``missing_features`` missing values and bad cells are NaN, in the label too.
@@ -178,7 +169,7 @@ class RowFile(ABC):
         formats = {name: column.style for name, column in numbers.items() if column.style is not None}
         plan = replace(plan, formats=formats)
         self._check_files(plan)
-        return self._read_finite(plan)
+        return self._read_ahead(plan, progress)
 
     @abstractmethod
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
@@ -186,6 +177,13 @@ class RowFile(ABC):
 
     def _check_files(self, plan: ReadPlan) -> None:  # noqa: B027 - only folders need it
         """Raise InputError if files of a folder differ in the chosen columns."""
+
+    def _read_ahead(self, plan: ReadPlan, progress: ProgressCallback | None) -> Generator[RowBatch]:
+        with closing(read_ahead(self._read_finite(plan))) as batches:
+            for batch in batches:
+                yield batch
+                if progress is not None:
+                    progress(batch.rows, batch.n_bytes)
 
     def _read_finite(self, plan: ReadPlan) -> Iterator[RowBatch]:
         rows = 0

@@ -1,0 +1,260 @@
+"""Write the files of a command: predictions at once or in batches, in the format of the suffix.
+
+Paths are checked before anything is read. Files are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyspar.errors import InputError, need
+from pyspar.io.atomic import whole_files
+from pyspar.sources.files.number_text import is_plain
+
+OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
+
+
+@dataclass(frozen=True)
+class Output:
+    """The file of predictions or None, the level of their intervals or None, and whether text must not be a formula."""
+
+    path: Path | None = None
+    level: float | None = None
+    safe_csv: bool = False
+
+
+NO_OUTPUT = Output()
+
+
+def check_outputs(output: Output, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
+    """Raise InputError for predictions and models that cannot be written."""
+    suffix = "" if output.path is None else output.path.suffix.lower()
+    if output.level is not None and not 0.0 < output.level < 1.0:
+        raise InputError(f"--level must be in (0, 1), got {output.level:g}; try 0.9")
+    if output.safe_csv and suffix not in (".csv", ".tsv"):
+        raise InputError("--safe-csv needs an output that ends in .csv or .tsv; add -o predictions.csv")
+    if output.path is not None:
+        check_path(output.path, "--output", OUTPUT_SUFFIXES, inputs)
+        if suffix == ".npy" and identity is not None:
+            raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
+        if suffix == ".parquet":
+            need("pyarrow", "cli")
+    if save is not None:
+        check_path(save, "--save", (".skops",), inputs)
+        need("skops.io", "cli")
+
+
+def check_reports(paths: Sequence[Path], *, inputs: tuple[Path, ...]) -> None:
+    """Raise InputError for reports of ``spar inspect`` that cannot be written."""
+    for number, path in enumerate(paths):
+        check_path(path, "--report", (".html", ".json"), inputs)
+        if any(_is_same_file(path, other) for other in paths[:number]):
+            raise InputError(f"--report {str(path)!r} is given twice; choose another name")
+        if path.suffix.lower() == ".html":
+            need("jinja2", "report")
+            need("matplotlib", "report")
+
+
+def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
+    """Raise InputError for a path that cannot be written, or that is an input file."""
+    where = f"{option} {str(path)!r}"
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{where}: unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"{where} is a folder; pass a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{where}: folder not found: {str(path.parent)!r}; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{where}: the folder {str(path.parent)!r} is read-only; choose another")
+    if any(_is_same_file(path, other) for other in inputs):
+        raise InputError(f"{where} is an input file, which would be overwritten; choose another name")
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
+
+
+@contextmanager
+def write_files(*paths: Path | None) -> Iterator[list[Any]]:
+    """Yield a temporary file for each path and None for None; in the end rename the files, or none if one fails."""
+    requested = [path for path in paths if path is not None]
+    try:
+        with whole_files(requested) as temporaries:
+            names = iter(temporaries)
+            yield [None if path is None else next(names) for path in paths]
+    except OSError as error:
+        if error.filename not in map(str, requested):
+            raise
+        raise _write_error(error.filename, error) from error
+
+
+@contextmanager
+def report_write_errors(path: Path | None) -> Iterator[None]:
+    """Raise InputError for an error of the operating system while ``path`` is written."""
+    try:
+        yield
+    except OSError as error:
+        if path is None:
+            raise
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else str(error)  # the text of pyarrow is longer
+    return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
+
+
+def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
+    """Return the two ends of the interval of each row, or nothing without a level or if the model has no intervals."""
+    if level is None or not hasattr(model, "predict_interval"):
+        return ()
+    return tuple(model.predict_interval(rows, level))
+
+
+def write_predictions(
+    columns: Sequence[Any], ids: pd.Series[Any] | None, path: Path, *, safe_csv: bool = False
+) -> None:
+    """Write predictions and, if given, the ends of their intervals, in the format of the suffix.
+
+    The first column is the id or the number of the row, counted from 0.
+    """
+    if path.suffix.lower() == ".npy":
+        array = io.BytesIO()  # np.save reports a full disk without its reason
+        np.save(array, np.asarray(columns[0], dtype="<f8"))
+        path.write_bytes(array.getvalue())
+        return
+    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), ids.to_numpy())
+    write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
+
+
+def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
+    """Write a table as Parquet or as text; with ``safe_csv`` a spreadsheet reads no text or name as a formula."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        table.to_parquet(path, index=False, write_page_checksum=True)
+        return
+    if safe_csv:
+        table = table.rename(columns=make_safe).map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)
+    table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+
+
+def make_safe(text: str) -> str:
+    """Return a text with ' before it if a spreadsheet would read it as a formula. Numbers stay as they are.
+
+    >>> make_safe("=1+1"), make_safe("-5.5"), make_safe("a-b")
+    ("'=1+1", '-5.5', 'a-b')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_plain(text) else text
+
+
+def name_columns(key: str) -> list[str]:
+    """Return the names of predictions and intervals in a file whose first column is ``key``.
+
+    >>> name_columns("row"), name_columns("low")
+    (['prediction', 'low', 'high'], ['prediction', 'interval_low', 'high'])
+    """
+    other = {"prediction": "predicted", "low": "interval_low", "high": "interval_high"}
+    return [other[name] if name == key else name for name in other]
+
+
+WriteBatch = Callable[..., None]
+"""Writes the ids of some rows (None numbers the rows), their predictions, and the two ends of intervals, if any."""
+
+
+@contextmanager
+def prediction_file(path: Path, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
+    """Open a file of predictions in the format of its suffix. ``safe_csv`` protects text ids (``make_safe``)."""
+    with open(path, "wb") as file:
+        writer = (
+            _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity, safe_csv)
+        )
+        yield writer.write
+        writer.finish()
+
+
+class _ArrayWriter:
+    """Write an array whose length is known at the end. The header of numpy has space for it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._rows = file, 0
+        self._write_header()
+
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
+        self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
+        self._rows += len(predictions)
+
+    def finish(self) -> None:
+        self._file.seek(0)
+        self._write_header()
+
+    def _write_header(self) -> None:
+        head = {"descr": "<f8", "fortran_order": False, "shape": (self._rows,)}
+        np.lib.format.write_array_header_1_0(self._file, head)
+
+
+class _TableWriter:
+    """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
+
+    def __init__(self, file: Any, suffix: str, identity: str | None, safe_csv: bool) -> None:
+        self._file, self._suffix, self._identity, self._safe = file, suffix.lower(), identity, safe_csv
+        self._rows = 0
+        self._writer: Any = None
+        self._schema: Any = None
+
+    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
+        arrow: Any = need("pyarrow", "cli")
+        n = len(predictions)
+        key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
+        if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
+            key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
+        if self._writer is None:
+            self._open(arrow, key.type, len(ends) + 1)
+        try:
+            key = key.cast(self._schema.field(0).type)
+        except arrow.ArrowException as error:
+            raise InputError(
+                f"column {self._identity!r} must have one type in all files, got {self._schema.field(0).type} and "
+                f"{key.type}; write the files again"
+            ) from error
+        values = [arrow.array(np.asarray(column, dtype=np.float64)) for column in (predictions, *ends)]
+        self._writer.write_batch(arrow.record_batch([key, *values], schema=self._schema))
+        self._rows += n
+
+    def finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
+        types = arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        key = "row" if self._identity is None else self._identity
+        names = [key, *name_columns(key)[:n_values]]
+        self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])
+        if self._suffix == ".parquet":
+            self._writer = need("pyarrow.parquet", "cli").ParquetWriter(
+                self._file, self._schema, write_page_checksum=True
+            )
+            return
+        if types.is_nested(kind):
+            raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")
+        mark = "\t" if self._suffix == ".tsv" else ","
+        header = io.StringIO()
+        shown = [make_safe(name) for name in names] if self._safe else names
+        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(shown)
+        self._file.write(header.getvalue().encode())
+        text: Any = need("pyarrow.csv", "cli")
+        options = text.WriteOptions(include_header=False, delimiter=mark)
+        self._writer = text.CSVWriter(self._file, self._schema, write_options=options)
