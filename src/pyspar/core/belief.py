@@ -263,11 +263,12 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
-    gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
+    # Relative to the smallest singular value for the inverses, and to the largest for the lengths: no square overflows.
+    squares = np.vstack([np.square(x.lam[-1] / x.lam), np.square(x.lam / x.lam[0])])
+    gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, squares))
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
     rounding = np.abs(directions).T @ (x.rounding / x.lam[0])
-    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])
+    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from pyspar.estimators.validation import (
     check_choice,
     check_level,
     check_rows,
+    is_weightless_batch,
     linear_weights,
     per_output,
     read_batches,
@@ -86,12 +87,17 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Add a batch of labelled source rows. The result is that of one fit on all rows."""
+        """Add a batch of labelled source rows. The result is that of one fit on all rows.
+
+        A batch after the first whose weights are all zero changes nothing.
+        """
         self._validate_params()
         first = not hasattr(self, "moments_")
         folds = None if first else self._folds
         if not first and (groups is None) != (folds is None):
             raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
+        if not first and is_weightless_batch(self, X, y, sample_weight):
+            return self
         with use_device_of(X):
             folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
             source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
-from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
+from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
 from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_extreme_weights
@@ -166,6 +166,21 @@ def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: i
         raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
     label_range = np.stack([y.min(axis=0), y.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
+
+
+def is_weightless_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> bool:
+    """Return whether all rows of a further batch have the weight zero, after a check of its shape."""
+    if sample_weight is None:
+        return False
+    weights = sample_weight if hasattr(sample_weight, "any") else np.asarray(sample_weight)
+    if bool((weights != 0).any()):
+        return False
+    if kind_of(X) in ("dask", "torch"):
+        check_columns(estimator, column_names(X), X.shape[1], role="batch")
+    else:
+        check_rows(estimator, X, ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
+    check_consistent_length(X, y, sample_weight)
+    return True
 
 
 def _label_names_of(y: Any) -> list[str] | None:
