@@ -24,7 +24,7 @@ def shifted(rng, n=120, m=100, d=8, sigma=1.0):
 
 def posterior_of(X, y, *, fit_intercept):
     source = Moments.of(X, y)
-    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
+    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept))
 
 
 def prior_at_zero(units, n_outputs):
@@ -41,7 +41,7 @@ def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
 def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
     X, y, *_ = shifted(rng, n=12, d=3)
     posterior = posterior_of(X, y, fit_intercept=False)
-    U = X / posterior.lam_max
+    U = X / posterior.fit.x.largest
     fine = np.abs(np.log10(posterior.kappa)) < 10  # beyond, the plain formula runs out of digits
     log = np.array(
         [
@@ -66,7 +66,7 @@ def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
     middle = found.centre.shape[0] // 2
     share = (middle + 0.5) / found.centre.shape[0]
     kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.probability[:, 0]), share)]
-    U, z = X / posterior.lam_max, Z[0] / posterior.lam_max
+    U, z = X / posterior.fit.x.largest, Z[0] / posterior.fit.x.largest
     precision = U.T @ U + kappa * np.eye(3)
     centre = z @ np.linalg.solve(precision, U.T @ y)
     residual = y @ y - (U.T @ y) @ np.linalg.solve(precision, U.T @ y)

@@ -128,7 +128,7 @@ def test_a_further_batch_without_weight_changes_nothing(shift, groups):
     est.partial_fit(np.where(shift.X > 2.0, np.nan, shift.X), shift.y, sample_weight=none, groups=groups)
     assert est.__dict__.keys() == state.keys()
     assert all(est.__dict__[name] is value for name, value in state.items())
-    with pytest.raises(ValueError, match="5 features"):
+    with pytest.raises(ValueError, match="3 columns"):
         est.partial_fit(shift.X[:, :3], shift.y, sample_weight=none, groups=groups)
     with pytest.raises(ValueError, match="all zero"):
         SpARRegressor().partial_fit(shift.X, shift.y, sample_weight=none)

@@ -124,8 +124,8 @@ class Forecaster:
         self._prior, self._source, self._calibrate = prior, source, calibrate
         self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
         self._priors = (prior, *other_priors)
-        fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
-        self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
+        self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
+        self._belief = belief_of_fit(self._posteriors[0].fit)
         self._whole: Forecaster | None = None
         self._set_target(target)
 

@@ -42,7 +42,7 @@ from pyspar.estimators.validation import (
     warn_if_weights_do_not_count,
     weights_of,
 )
-from pyspar.sources import is_batches, kind_of, linear_prediction, use_device_of
+from pyspar.sources import kind_of, linear_prediction, use_device_of
 
 ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""
@@ -92,8 +92,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         A batch after the first whose weights are all zero changes nothing.
         """
         self._validate_params()
-        first = not hasattr(self, "moments_")
-        folds = None if first else self._folds
+        first, folds = not hasattr(self, "moments_"), getattr(self, "_folds", None)
         if not first and (groups is None) != (folds is None):
             raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
         if not first and is_weightless_batch(self, X, y, sample_weight):
@@ -113,7 +112,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         ungrouped = UngroupedBatches(self, batches)
-        source = read_batches(ungrouped if is_batches(batches) else batches, solver=self.solver)
+        source = read_batches(ungrouped, solver=self.solver)
         self._learn(source, check_several(ungrouped.folds))
         self._warn_of_limits()
         return self
@@ -144,9 +143,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         check_is_fitted(self)
         plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
         plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
-        plain.n_features_in_, plain.rank_ = self.n_features_in_, self.rank_
-        if hasattr(self, "feature_names_in_"):
-            plain.feature_names_in_ = self.feature_names_in_
+        shared = {"n_features_in_", "feature_names_in_", "rank_"} & self.__dict__.keys()
+        plain.__dict__ |= {name: self.__dict__[name] for name in shared}
         return plain
 
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
@@ -164,8 +162,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "label_range_": source.label_range,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        for stale in (*ADAPTED, *optional, "_is_partial_fit"):
-            self.__dict__.pop(stale, None)
+        self._replace((*ADAPTED, *optional, "_is_partial_fit"), attributes)
+
+    def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
+        for name in stale:
+            self.__dict__.pop(name, None)
         self.__dict__.update(attributes)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
@@ -224,8 +225,7 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         self._validate_params()
-        if y is not None:
-            check_index(Z, y)
+        check_index(Z, y)
         target = self._target(Z, sample_weight)
         rows = None if y is None else read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
@@ -244,7 +244,7 @@ class AdaptableRegressor(MomentsRegressor):
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
         check_is_fitted(self)
-        self._replace_adaptation(self._unadapted())
+        self._replace(ADAPTED, self._unadapted())
         return self
 
     @property
@@ -391,12 +391,7 @@ class AdaptableRegressor(MomentsRegressor):
         return target.counted(self._weight_meaning)
 
     def _adapt_moments(self, target: Moments) -> None:
-        self._replace_adaptation({**self._adapt_to(target), "_adapted_to": target})
-
-    def _replace_adaptation(self, attributes: Attributes) -> None:
-        for stale in ADAPTED:
-            self.__dict__.pop(stale, None)
-        self.__dict__.update(attributes)
+        self._replace(ADAPTED, {**self._adapt_to(target), "_adapted_to": target})
 
     def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction

@@ -137,7 +137,7 @@ class SourceModel:
         ``of`` is called for each block of rows and each output.
         """
         priors = self._priors(self.prior.units, None)
-        _, posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
+        posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
         result = np.empty((numbers, len(rows), self.source.n_outputs))
         for start in range(0, len(rows), BLOCK_ROWS):
             at = slice(start, start + BLOCK_ROWS)
@@ -184,9 +184,7 @@ class SourceModel:
 
 def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
     """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-    along = rows @ belief.x.V
-    largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
-    kappa = float(belief.evidence.kappa[output])
+    along, largest, kappa = rows @ belief.x.V, belief.x.largest, float(belief.evidence.kappa[output])
     parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
     if np.isfinite(kappa):
         parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))

@@ -20,7 +20,7 @@ from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
 from pyspar.wording import list_some
 
 Attributes = dict[str, Any]
@@ -170,16 +170,11 @@ def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: i
 
 def is_weightless_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> bool:
     """Return whether all rows of a further batch have the weight zero, after a check of its shape."""
-    if sample_weight is None:
-        return False
     weights = sample_weight if hasattr(sample_weight, "any") else np.asarray(sample_weight)
-    if bool((weights != 0).any()):
+    if bool((weights != 0).any()):  # also for None
         return False
-    if kind_of(X) in ("dask", "torch"):
-        check_columns(estimator, column_names(X), X.shape[1], role="batch")
-    else:
-        check_rows(estimator, X, ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
     check_consistent_length(X, y, sample_weight)
+    check_columns(estimator, column_names(X), np.shape(X)[-1], role="batch")
     return True
 
 
@@ -193,8 +188,6 @@ def _label_names_of(y: Any) -> list[str] | None:
 
 def read_batches(batches: Any, *, solver: Solver) -> Source:
     """Validate labelled batches and compute their moments. The first batch determines the dimension of y."""
-    if not is_batches(batches):
-        raise TypeError(f"batches must be an iterable of (X, y), got {type(batches).__name__}; for rows use fit(X, y)")
     y_ndims: list[int] = []
 
     def checked_batches() -> Iterator[Any]:
