@@ -91,23 +91,11 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts for one target. Quantities that do not depend on the weights are computed once.
+    """Forecasts for one target, given by its moments, under the belief of a labelled source and a prior.
 
-    Parameters
-    ----------
-    source : Moments
-        Moments of the labelled source.
-    target : Moments
-        Moments of the target's features.
-    prior : Prior
-        The prior of the regressor. Expectations use the belief under this prior.
-    fit_intercept : bool
-    other_priors : Priors, optional
-        Priors with the same centre in other units, for the intervals.
-    between_groups : array of shape (K,), optional
-        The squared error to add on rows of new groups, per output.
-    calibrate : function, optional
-        Returns the intervals for real data. By default they are those of the linear model.
+    Quantities that do not depend on the weights are computed once. ``other_priors`` have the same centre in other
+    units; only the intervals use them. ``between_groups`` is the squared error to add on new groups, per output.
+    ``calibrate`` returns the intervals for real data; by default they are those of the linear model.
     """
 
     def __init__(

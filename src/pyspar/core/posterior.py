@@ -188,10 +188,14 @@ class Predictive:
     scale: Matrix
     degrees: float
 
+    @property
+    def widening(self) -> float:
+        """The standard deviation of a component over its scale, if it exists."""
+        return float(np.sqrt(self.degrees / (self.degrees - 2.0))) if self.degrees > 2.0 else 1.0
+
     def std_about(self, prediction: Vector) -> Vector:
         """Return the root of the expected squared difference between label and prediction."""
-        spread = self.degrees / (self.degrees - 2.0) if self.degrees > 2.0 else 1.0
-        return np.asarray(np.sqrt((self.scale**2 * spread + (self.centre - prediction) ** 2).mean(axis=0)))
+        return np.asarray(np.sqrt(((self.scale * self.widening) ** 2 + (self.centre - prediction) ** 2).mean(axis=0)))
 
     def quantile(self, level: float) -> Vector:
         """Return the quantile of each row's label at ``level``.
