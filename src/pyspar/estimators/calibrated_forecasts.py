@@ -170,12 +170,12 @@ class SourceModel:
 
 def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
     """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-    along, largest, kappa = rows @ belief.x.V, belief.x.largest, float(belief.evidence.kappa[output])
+    along, ridge = rows @ belief.x.V, float(np.sqrt(belief.evidence.kappa[output])) * belief.x.largest
     parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
-    if np.isfinite(kappa):
-        parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
-        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
-            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
+    if np.isfinite(ridge):
+        parts.append(along / np.hypot(belief.x.lam, ridge))
+        if ridge > 0.0 and belief.x.rank < rows.shape[1]:
+            parts.append((rows - along @ belief.x.V.T) / ridge)
     return np.hstack(parts)
 
 
