@@ -91,9 +91,9 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts for one target, given by its moments, under the belief of a labelled source and a prior.
+    """Forecasts for one target, given by its moments, under the belief of a labelled source and the first prior.
 
-    Quantities that do not depend on the weights are computed once. ``other_priors`` have the same centre in other
+    Quantities that do not depend on the weights are computed once. The other priors have the same centre in other
     units; only the intervals use them. ``between_groups`` is the squared error to add on new groups, per output.
     ``calibrate`` returns the intervals for real data; by default they are those of the linear model.
     """
@@ -102,16 +102,14 @@ class Forecaster:
         self,
         source: Moments,
         target: Moments,
-        prior: Prior,
+        priors: Sequence[Prior],
         *,
         fit_intercept: bool,
-        other_priors: Sequence[Prior] = (),
         between_groups: Vector | None = None,
         calibrate: Calibrate | None = None,
     ) -> None:
-        self._prior, self._source, self._calibrate = prior, source, calibrate
+        self._prior, self._priors, self._source, self._calibrate = priors[0], priors, source, calibrate
         self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
-        self._priors = (prior, *other_priors)
         self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
         self._belief = belief_of_fit(self._posteriors[0].fit)
         self._whole: Forecaster | None = None

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
+from pyspar.core.arrays import Vector
 from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightMeaning
@@ -326,7 +327,7 @@ class AdaptableRegressor(MomentsRegressor):
             return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
         model = self._model
         std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
-        return prediction, std * self._row_factor(model, 0.9)
+        return prediction, std * self._row_factors(model, 0.9)
 
     def predict_interval(
         self, X: Any, level: float = 0.9, *, basis: Literal["experience", "linear"] = "experience"
@@ -360,9 +361,9 @@ class AdaptableRegressor(MomentsRegressor):
         low, high = model.row_intervals(rows, level).reshape(2, *prediction.shape)
         if basis == "linear":
             return low, high
-        factor = self._row_factor(model, level)
+        factors = self._row_factors(model, level)
         below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
-        return prediction + factor * below, prediction + factor * above
+        return prediction + factors * below, prediction + factors * above
 
     @property
     def _source(self) -> Moments:
@@ -374,9 +375,8 @@ class AdaptableRegressor(MomentsRegressor):
         weights = weights_of(copy.copy(self).reset())
         return SourceModel(self._source, self._belief, self._prior(), self._units, weights, self._folds)
 
-    def _row_factor(self, model: SourceModel, level: float) -> Any:
-        factors = model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
-        return per_output(factors, self._y_ndim)
+    def _row_factors(self, model: SourceModel, level: float) -> Vector:
+        return model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
         if weights:

@@ -114,8 +114,7 @@ class SourceModel:
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
         spread = spread_about_source(self.source, target, self.centred)
         units = units_of_features(self.source, spread, self.units, fit_intercept=self.centred, include_unseen=True)
-        prior, *others = self._priors(units, spread)
-        return Forecaster(self.source, target, prior, other_priors=others, fit_intercept=self.centred, **options)
+        return Forecaster(self.source, target, self._priors(units, spread), fit_intercept=self.centred, **options)
 
     def predictives(self, rows: Matrix) -> Iterator[tuple[slice, int, Predictive]]:
         """Yield the distribution of the labels for each block of rows and each output."""

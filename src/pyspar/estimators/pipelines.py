@@ -220,16 +220,16 @@ def refuse_corrected(estimator: Any, use: str) -> None:
 
 def replace_regressor(model: Any, regressor: Any) -> Any:
     """Return a copy of a fitted model with another innermost regressor. A search becomes its best estimator."""
-    if isinstance(model, BaseSearchCV):
-        return replace_regressor(_best_of(model), regressor)
     if not isinstance(model, _CONTAINERS):
         return regressor
+    inner = replace_regressor(_inner_model(model), regressor)
+    if isinstance(model, BaseSearchCV):
+        return inner
     new = copy.copy(model)
     if isinstance(model, TransformedTargetRegressor):
-        new.regressor_ = replace_regressor(model.regressor_, regressor)
+        new.regressor_ = inner
     else:
-        name, last = model.steps[-1]
-        new.steps = [*model.steps[:-1], (name, replace_regressor(last, regressor))]
+        new.steps = [*model.steps[:-1], (model.steps[-1][0], inner)]
     return new
 
 
@@ -248,22 +248,20 @@ def list_layers(model: Any) -> list[Any]:
     """Return a fitted model and the models inside it, from the outermost to the regressor."""
     layers = [model]
     while isinstance(layers[-1], _CONTAINERS):
-        outer = layers[-1]
-        if isinstance(outer, BaseSearchCV):
-            layers.append(_best_of(outer))
-        elif isinstance(outer, TransformedTargetRegressor):
-            check_is_fitted(outer)
-            layers.append(outer.regressor_)
-        else:
-            layers.append(outer.steps[-1][1])
+        layers.append(_inner_model(layers[-1]))
     return layers
 
 
-def _best_of(search: BaseSearchCV) -> Any:
-    check_is_fitted(search)
-    if not hasattr(search, "best_estimator_"):
-        raise ValueError(f"{type(search).__name__} has no best estimator; fit it with refit=True")
-    return search.best_estimator_
+def _inner_model(model: Any) -> Any:
+    """Return the model inside a fitted Pipeline, TransformedTargetRegressor or search."""
+    if isinstance(model, Pipeline):
+        return model.steps[-1][1]
+    check_is_fitted(model)
+    if isinstance(model, TransformedTargetRegressor):
+        return model.regressor_
+    if not hasattr(model, "best_estimator_"):
+        raise ValueError(f"{type(model).__name__} has no best estimator; fit it with refit=True")
+    return model.best_estimator_
 
 
 def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:

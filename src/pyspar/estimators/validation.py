@@ -54,11 +54,9 @@ class Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
         if self.y_ndim != fitted._y_ndim:
             raise ValueError(f"y must have {fitted._y_ndim} dimension(s), as in earlier batches, got {self.y_ndim}")
-        before, label_range = getattr(fitted, "label_range_", None), self.label_range
-        if before is None or label_range is None:
-            label_range = None
-        else:
-            label_range = np.stack([np.minimum(before[0], label_range[0]), np.maximum(before[1], label_range[1])])
+        before, new, label_range = getattr(fitted, "label_range_", None), self.label_range, None
+        if before is not None and new is not None:
+            label_range = np.stack([np.minimum(before, new)[0], np.maximum(before, new)[1]])
         names = getattr(fitted, "feature_names_in_", None)
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
 
