@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import (
@@ -19,7 +20,7 @@ from benchmarks.trust.learn import (
     separation_of,
     weights_by_set,
 )
-from pyspar.estimators.calibrated_forecasts import EXCESS, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9
@@ -97,6 +98,34 @@ def leave_sets_out(
         learnt["stretch"] = {level: [stretch * p for p in powers] for level, powers in learnt["stretch"].items()}
         checked += apply(learnt, [r for r in records if r["set"] in left_out], limits)
     return checked
+
+
+def summarise_groups(checked: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """Return the summaries of natural shifts and of random splits, all and by what the test found."""
+    natural = [r for r in checked if r["split"] == "shift"]
+    alike = [r for r in checked if r["split"] != "shift"]
+    groups = {"shift": natural, "shift, found": [r for r in natural if r["class"] not in NO_SHIFT]}
+    for name in auc_classes(AUC_LIMITS):
+        groups[f"shift, AUC {name}"] = [r for r in natural if r["class"] == name]
+    groups["shift, none found"] = [r for r in natural if r["class"] == "none"]
+    groups["shift, matched"] = [r for r in natural if r["class"] == "matched"]
+    groups["random"] = alike
+    groups["random, none found"] = [r for r in alike if r["class"] == "none"]
+    return {name: summarise(group) for name, group in groups.items()}
+
+
+def binomial_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a probability, from a share of n data sets.
+
+    The share need not be a multiple of 1 / n, because a data set with several tasks may count in part.
+
+    >>> low, high = binomial_interval(0.0, 10)  # 0.025 = (1 - high)^10
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    k, tail = share * n, (1.0 - level) / 2.0
+    low = float(beta.ppf(tail, k, n - k + 1.0)) if k > 0.0 else 0.0
+    return low, float(beta.ppf(1.0 - tail, k + 1.0, n - k)) if k < n else 1.0
 
 
 def summarise(checked: Sequence[Record]) -> dict[str, float]:
