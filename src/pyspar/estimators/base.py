@@ -113,8 +113,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         ungrouped = UngroupedBatches(self, batches)
-        source = read_batches(ungrouped, solver=self.solver)
-        self._learn(source, check_several(ungrouped.folds))
+        self._learn(read_batches(ungrouped, solver=self.solver), check_several(ungrouped.folds))
         self._warn_of_limits()
         return self
 
@@ -226,7 +225,8 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         self._validate_params()
-        check_index(Z, y)
+        if y is not None:
+            check_index(Z, y)
         target = self._target(Z, sample_weight)
         rows = None if y is None else read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))

@@ -37,6 +37,7 @@ from pyspar.core.belief import (
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
+from pyspar.core.roots import power_of_two
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -169,12 +170,14 @@ class SourceModel:
 
 def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
     """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-    along, ridge = rows @ belief.x.V, float(np.sqrt(belief.evidence.kappa[output])) * belief.x.largest
+    kappa, size = float(belief.evidence.kappa[output]), power_of_two(belief.x.largest)
+    rows, lam, largest = rows / size, belief.x.lam / size, belief.x.largest / size  # so that no square overflows
+    along = rows @ belief.x.V
     parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
-    if np.isfinite(ridge):
-        parts.append(along / np.hypot(belief.x.lam, ridge))
-        if ridge > 0.0 and belief.x.rank < rows.shape[1]:
-            parts.append((rows - along @ belief.x.V.T) / ridge)
+    if np.isfinite(kappa):
+        parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
+        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
+            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
     return np.hstack(parts)
 
 
