@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -115,9 +116,9 @@ def summarise_groups(checked: Sequence[Record]) -> dict[str, dict[str, float]]:
 
 
 def binomial_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a probability, from a share of n data sets.
+    """Return the Clopper-Pearson interval of a probability, from a share of n observations.
 
-    The share need not be a multiple of 1 / n, because a data set with several tasks may count in part.
+    The numbers need not be integers, because a data set with several tasks may count in part.
 
     >>> low, high = binomial_interval(0.0, 10)  # 0.025 = (1 - high)^10
     >>> low, round(high, 4)
@@ -126,6 +127,20 @@ def binomial_interval(share: float, n: float, level: float = 0.95) -> tuple[floa
     k, tail = share * n, (1.0 - level) / 2.0
     low = float(beta.ppf(tail, k, n - k + 1.0)) if k > 0.0 else 0.0
     return low, float(beta.ppf(1.0 - tail, k + 1.0, n - k)) if k < n else 1.0
+
+
+def count_effective(checked: Sequence[Record], key: str) -> float:
+    """Return the number of independent tasks that would give the same standard error of the share over data sets.
+
+    It is between the numbers of data sets and of tasks, because tasks of one data set are dependent.
+    """
+    by_set: dict[str, list[float]] = defaultdict(list)
+    for r in checked:
+        by_set[r["set"]].append(r[key])
+    means = np.array([np.mean(values) for values in by_set.values()])
+    share, n = means.mean(), len(means)
+    variance = means.var(ddof=1) / n if n > 1 else 0.0
+    return float(np.clip(share * (1.0 - share) / variance, n, len(checked))) if variance > 0.0 else float(n)
 
 
 def summarise(checked: Sequence[Record]) -> dict[str, float]:
@@ -142,6 +157,8 @@ def summarise(checked: Sequence[Record]) -> dict[str, float]:
         "sets": len({r["set"] for r in checked}),
         "covered80": mean(lambda r: r["covered0.8"]),
         "covered95": mean(lambda r: r["covered0.95"]),
+        "effective80": count_effective(checked, "covered0.8"),
+        "effective95": count_effective(checked, "covered0.95"),
         "if_linear95": mean(lambda r: r["if_linear"]),
         "score95": mean(lambda r: r["score0.95"]),
         "width95": float(np.median([r["width0.95"] for r in checked])),

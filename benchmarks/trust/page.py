@@ -36,7 +36,7 @@ def factor_rows(experience: Mapping[str, Any]) -> Table:
 
 
 def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Table:
-    """Return the shares of tasks whose intervals held, with binomial confidence intervals over data sets."""
+    """Return the shares of tasks whose intervals held, with binomial confidence intervals."""
     header = ["", "tasks", "data sets", "80 % interval", "CI of 80 %", "95 % interval", "CI of 95 %",
               "if linear", "score", "high / low", "no shift", "no shift, AUC above 0.8", "rows, 90 %",
               "rows below 75 %"]  # fmt: skip
@@ -45,8 +45,9 @@ def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Tabl
         if not s["tasks"]:
             continue
         row = [f"{kind}, {split}", str(s["tasks"]), str(s["sets"])]
-        for level in ("covered80", "covered95"):
-            row += [f"{100 * s[level]:.0f} %", _show_interval(s[level], int(s["sets"]))]
+        for level in (80, 95):
+            share = s[f"covered{level}"]
+            row += [f"{100 * share:.0f} %", _show_interval(share, s[f"effective{level}"])]
         row += [f"{100 * s['if_linear95']:.0f} %", f"{s['score95']:.2f}", f"{s['width95']:.2f}",
                 f"{100 * s['no_shift']:.0f} %"]  # fmt: skip
         row += [f"{100 * s[key]:.0f} %" if key in s else "" for key in ("no_shift_if_distant", "rows", "rows_below_75")]
@@ -109,6 +110,6 @@ def _span(factors: Sequence[float]) -> str:
     return f"{factors[0]:.2f} to {factors[1]:.2f}"
 
 
-def _show_interval(share: float, n: int) -> str:
+def _show_interval(share: float, n: float) -> str:
     low, high = binomial_interval(share, n)
     return f"{100 * low:.0f} to {100 * high:.0f} %"
