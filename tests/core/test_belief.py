@@ -35,8 +35,8 @@ def test_directions_outside_the_source_keep_the_variance_of_the_prior(rng):
     X = np.column_stack([rng.normal(size=(50, 2)), np.zeros(50)])
     belief = ridge_belief(Moments.of(X, X @ [3.0, 1.0, 0.0] + rng.normal(size=50)), fit_intercept=True)
     unseen = np.array([[0.0], [0.0], [1.0]])
-    np.testing.assert_allclose(belief.std_along(unseen)[:, 0], belief.tau, rtol=1e-12)
-    assert (belief.std_along(np.eye(3)[:, :2]) < 0.5 * belief.tau).all()
+    np.testing.assert_allclose(belief.std_along(unseen)[:, 0], belief.evidence.tau, rtol=1e-12)
+    assert (belief.std_along(np.eye(3)[:, :2]) < 0.5 * belief.evidence.tau).all()
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

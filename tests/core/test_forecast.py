@@ -24,7 +24,7 @@ def shifted(rng, n=120, m=100, d=8, sigma=1.0):
 
 def posterior_of(X, y, *, fit_intercept):
     source = Moments.of(X, y)
-    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
+    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept))
 
 
 def prior_at_zero(units, n_outputs):
@@ -35,13 +35,13 @@ def forecaster_of(X, y, Z, *, units="target", fit_intercept=True, **how):
     source, target = Moments.of(X, y), Moments.of(Z)
     spread = target.spread_about(source.mean[: source.n_features] if fit_intercept else np.zeros(source.n_features))
     unit = units_of_features(source, spread, units, fit_intercept=fit_intercept, include_unseen=True)
-    return Forecaster(source, target, prior_at_zero(unit, source.n_outputs), fit_intercept=fit_intercept, **how)
+    return Forecaster(source, target, [prior_at_zero(unit, source.n_outputs)], fit_intercept=fit_intercept, **how)
 
 
 def test_the_plausibility_of_kappa_is_that_of_the_integrated_likelihood(rng):
     X, y, *_ = shifted(rng, n=12, d=3)
     posterior = posterior_of(X, y, fit_intercept=False)
-    U = X / posterior.lam_max
+    U = X / posterior.fit.x.largest
     fine = np.abs(np.log10(posterior.kappa)) < 10  # beyond, the plain formula runs out of digits
     log = np.array(
         [
@@ -66,7 +66,7 @@ def test_rows_have_the_t_distribution_of_the_conjugate_posterior(rng):
     middle = found.centre.shape[0] // 2
     share = (middle + 0.5) / found.centre.shape[0]
     kappa = posterior.kappa[np.searchsorted(np.cumsum(posterior.probability[:, 0]), share)]
-    U, z = X / posterior.lam_max, Z[0] / posterior.lam_max
+    U, z = X / posterior.fit.x.largest, Z[0] / posterior.fit.x.largest
     precision = U.T @ U + kappa * np.eye(3)
     centre = z @ np.linalg.solve(precision, U.T @ y)
     residual = y @ y - (U.T @ y) @ np.linalg.solve(precision, U.T @ y)
@@ -259,15 +259,15 @@ def test_other_rows_are_forecast_by_the_same_draws_as_if_they_were_forecast_alon
     X, y, Z, *_ = shifted(rng)
     Y = np.column_stack([y, y[::-1]])
     est, source = SpARRegressor().fit(X, Y), Moments.of(X, Y)
-    prior = prior_at_zero(np.ones(8), 2)
-    whole = Forecaster(source, Moments.of(Z), prior, fit_intercept=True)
+    priors = [prior_at_zero(np.ones(8), 2)]
+    whole = Forecaster(source, Moments.of(Z), priors, fit_intercept=True)
     for rows in (Z[:1], Z[20:27], Z):
         part = whole.on(Moments.of(rows))
-        alone = Forecaster(source, Moments.of(rows), prior, fit_intercept=True)
+        alone = Forecaster(source, Moments.of(rows), priors, fit_intercept=True)
         for output in (0, 1):
             assert part.forecast("OLS", *weights_of(est), output) == alone.forecast("OLS", *weights_of(est), output)
     again = whole.forecast("OLS", *weights_of(est), 0)  # what was kept for the last output does not linger
-    assert again == Forecaster(source, Moments.of(Z), prior, fit_intercept=True).forecast("OLS", *weights_of(est), 0)
+    assert again == Forecaster(source, Moments.of(Z), priors, fit_intercept=True).forecast("OLS", *weights_of(est), 0)
 
 
 def test_few_rows_of_a_shifted_target_have_its_separation(rng):

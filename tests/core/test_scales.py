@@ -97,3 +97,19 @@ def test_float32_at_the_ends_of_its_range_is_summed_in_float64(shift, size):
     assert (scaled.adaptation_.removed == plain.adaptation_.removed).all()
     # float32 rounding of the rows, 1e-7, times the condition number 1e2
     np.testing.assert_allclose(scaled.adaptation_.w_hat * size, plain.adaptation_.w_hat, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::pyspar.SparWarning")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("size", [1e153, 1e156, 1e160, 1e300])
+def test_the_size_of_one_huge_cell_does_not_change_the_adapted_weights(size, fit_intercept):
+    # Seeds 0, 2 and 5 gave other weights when the squares of relative singular values overflowed.
+    for seed in (0, 2, 5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 5)) * np.geomspace(1, 0.01, 5)
+        y, Z = X @ rng.normal(size=5) + rng.normal(size=60), rng.normal(size=(50, 5)) * np.geomspace(0.1, 3, 5)
+        coefs = []
+        for cell in (1e20, size):
+            X[3, 1] = cell
+            coefs.append(SpARRegressor(fit_intercept=fit_intercept).fit(X, y).adapt(Z).coef_)
+        np.testing.assert_allclose(*coefs, rtol=1e-9, atol=1e-11)

@@ -93,7 +93,7 @@ def test_draws_in_the_span_of_the_rows_have_the_distribution_of_draws_of_all_wei
     X, Z = rng.normal(size=(8, 12)), rng.normal(size=(3, 12))
     source = Moments.of(X, X[:, 0] + rng.normal(size=8))
     prior = Prior(np.ones(12), np.zeros((12, 1)), np.zeros(1))
-    (posterior,) = posteriors_of(source, [prior], fit_intercept=True)[1]
+    (posterior,) = posteriors_of(source, [prior], fit_intercept=True)
     size = 40_000
     rows = np.column_stack([np.zeros(3), Z])
     direct, _ = posterior.draw_labels(rows, 0, size, np.random.default_rng(6), None)

@@ -143,6 +143,26 @@ def test_excluded_rows_may_be_a_mask(target):
         rows_to_label(model, Z, 8, exclude=[1.7])
 
 
+def test_excluded_rows_may_be_any_iterable_of_integers(target):
+    model, Z = target
+    expected = rows_to_label(model, Z, 8, exclude=list(range(50))).rows
+    for exclude in (set(range(50)), range(50), (i for i in range(50)), dict.fromkeys(range(50))):
+        np.testing.assert_array_equal(rows_to_label(model, Z, 8, exclude=exclude).rows, expected)
+    with pytest.raises(ValueError, match="3"):
+        rows_to_label(model, Z, 8, exclude=3)
+
+
+@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
+def test_a_generator_determines_the_random_rows(target, strategy):
+    model, Z = target
+    first, second, other = (
+        rows_to_label(model, Z, 8, strategy=strategy, random_state=np.random.default_rng(seed)).rows
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
+
+
 @pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
 def test_sparse_rows_are_chosen_like_dense_ones(target, strategy):
     model, Z = target

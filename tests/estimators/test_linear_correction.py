@@ -70,3 +70,15 @@ def test_inspect_and_watch_refuse_a_corrected_regressor(target):
         with pytest.raises(InputError, match="drift_"):
             use()
     assert inspect(est.reset(), Z).outcome
+
+
+@pytest.mark.parametrize("size", [1e-180, 1e180])
+def test_the_correction_does_not_depend_on_the_unit_of_the_features(rng, size):
+    X, Z = rng.normal(size=(80, 3)) * [2.0, 0.3, 0.02], rng.normal(size=(30, 3))
+    y, labels = X[:, 0] + rng.normal(size=80), np.where(np.arange(30) < 9, Z[:, 0] + 2.0, np.nan)
+    plain, scaled = (
+        BayesSpARRegressor(units="common", fit_intercept=False).fit(factor * X, y).adapt(factor * Z, labels)
+        for factor in (1.0, size)
+    )
+    np.testing.assert_allclose(scaled.coef_ * size, plain.coef_, rtol=1e-9)
+    assert scaled.drift_.p_value == plain.drift_.p_value

@@ -118,3 +118,17 @@ def test_batches_of_data_frames_are_checked_by_name(shift):
     assert_same_fit(est, SpARRegressor().fit(frame, shift.y))
     with pytest.raises(ValueError, match="feature names should match"):
         est.partial_fit(frame[list("edcba")], shift.y)
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(["a", "b", "c"], 100)])
+def test_a_further_batch_without_weight_changes_nothing(shift, groups):
+    est = SpARRegressor().partial_fit(shift.X, shift.y, groups=groups).adapt(shift.Z)
+    state = dict(est.__dict__)
+    none = np.zeros(300)
+    est.partial_fit(np.where(shift.X > 2.0, np.nan, shift.X), shift.y, sample_weight=none, groups=groups)
+    assert est.__dict__.keys() == state.keys()
+    assert all(est.__dict__[name] is value for name, value in state.items())
+    with pytest.raises(ValueError, match="3 columns"):
+        est.partial_fit(shift.X[:, :3], shift.y, sample_weight=none, groups=groups)
+    with pytest.raises(ValueError, match="all zero"):
+        SpARRegressor().partial_fit(shift.X, shift.y, sample_weight=none)

@@ -328,3 +328,25 @@ def test_features_whose_weights_overflow_are_refused(rng):
     for estimator in (SpARRegressor(), BayesSpARRegressor()):
         with pytest.raises(ValueError, match=r"1e-300.*rescale"):
             estimator.fit(X * 1e-320, X[:, 0])
+
+
+def test_all_estimators_refuse_the_same_input_with_the_same_words(rng):
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    bad_X, bad_y = X.copy(), y.copy()
+    bad_X[4, 1] = bad_y[7] = np.nan
+    calls = {
+        "NaN in X": lambda est: est.fit(bad_X, y),
+        "NaN in y": lambda est: est.fit(X, bad_y),
+        "NaN in a batch": lambda est: est.partial_fit(X, y).partial_fit(bad_X, y),
+        "NaN in predict": lambda est: est.fit(X, y).predict(bad_X),
+        "width of predict": lambda est: est.fit(X, y).predict(X[:, :2]),
+        "width of a batch": lambda est: est.partial_fit(X, y).partial_fit(X[:, :2], y),
+        "other batches": lambda est: est.fit_batches([(bad_X, y)]),
+    }
+    for name, call in calls.items():
+        texts = set()
+        for est in (SpARRegressor(), BayesSpARRegressor(), PCRRegressor()):
+            with pytest.raises(ValueError) as error:  # the texts are compared with each other
+                call(est)
+            texts.add(str(error.value).replace(type(est).__name__, "estimator"))
+        assert len(texts) == 1, (name, texts)

@@ -34,7 +34,7 @@ def simulated():
     w_star = V @ (np.sqrt(RATIOS) * std)  # so that Bias_j / Var_j is RATIOS[j]
     w_hat = np.linalg.pinv(X) @ ((X @ w_star)[:, None] + sigma * rng.normal(size=(n, DRAWS)))
     belief = FlatBelief(
-        w_hat, np.full(DRAWS, sigma), Spectrum.of(X), np.zeros(d), np.zeros(DRAWS), weight=float(n), centred=False
+        w_hat, Spectrum.of(X), np.zeros(d), np.zeros(DRAWS), float(n), centred=False, sigma=np.full(DRAWS, sigma)
     )
     target = Moments.of(Z)
     return lambda alpha: adapt(belief, target, partial(chi2_rule, alpha=alpha)).removed.mean(axis=1)

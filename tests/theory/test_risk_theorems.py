@@ -150,7 +150,7 @@ def test_the_estimated_bias_exceeds_the_bias_by_the_variance_on_average(rng):
     w_hat = simulated_weights(X, w_star, sigma, rng, draws)
     x = Spectrum.of(X)
     zero = np.zeros(5)
-    belief = FlatBelief(w_hat, np.full(draws, sigma), x, zero, np.zeros(draws), 30.0, False)
+    belief = FlatBelief(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
     samples = adapt(belief, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).bias_hat
     # Bias and Var by their definitions, from a plain SVD and the covariance of the pseudoinverse.
     _, lam, Vt = np.linalg.svd(Z, full_matrices=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -106,19 +105,12 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
 
 
 RuleName = Literal["keep", "chi2"]
-RULES: dict[RuleName, Callable[..., Mask]] = {"keep": keep_rule, "chi2": chi2_rule}
-"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name. To add one, write it above and list it here."""
+"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name."""
 
 
 def select_rule(name: RuleName, alpha: float) -> Rule:
-    """Return a rule as a function of the terms. Only the rules that use alpha receive it.
-
-    >>> terms = Terms(np.ones(1), np.ones((1, 1)), np.ones((1, 1)))
-    >>> bool(select_rule("keep", 0.999)(terms)[0, 0]), bool(select_rule("chi2", 0.999)(terms)[0, 0])
-    (False, True)
-    """
-    rule = RULES[name]
-    return partial(rule, alpha=float(alpha)) if "alpha" in signature(rule).parameters else rule
+    """Return the rule of a name as a function of the terms."""
+    return keep_rule if name == "keep" else partial(chi2_rule, alpha=float(alpha))
 
 
 def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:

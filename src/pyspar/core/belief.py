@@ -151,15 +151,13 @@ def in_units_of(moments: Moments, units: Vector) -> Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class FlatBelief:
-    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
+class Fit:
+    """Weights that were fitted to a labelled source.
 
     Attributes
     ----------
     w_hat : array of shape (D, K)
         The estimate of the weights.
-    sigma : array of shape (K,)
-        The standard deviation of the label noise.
     x : Spectrum
         The spectrum of the source about ``x_mean``.
     x_mean, y_mean : arrays of shape (D,) and (K,)
@@ -168,26 +166,46 @@ class FlatBelief:
         N: the sum of the source's row weights.
     centred : bool
         Whether the source was fitted with an intercept.
-    noise : {"mle", "unbiased", "exact"}
-        How ``sigma`` was estimated.
-    posterior : bool
-        Whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the weights.
     """
 
     w_hat: Matrix
-    sigma: Vector
     x: Spectrum
     x_mean: Vector
     y_mean: Vector
     weight: float
     centred: bool
-    noise: Noise = "mle"
-    posterior: ClassVar[bool] = False
 
     @property
     def relative_mean_variance(self) -> float:
         """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
         return 1.0 / self.weight if self.centred else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares(Fit):
+    """Least squares in the span of the source, from which every belief is computed.
+
+    ``features`` and ``outputs`` are roots about the source mean (or zero). ``residual`` is the length of the residual;
+    it is zero if it does not exceed the rounding error.
+    """
+
+    features: Matrix
+    outputs: Matrix
+    residual: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class FlatBelief(Fit):
+    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
+
+    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` says how it was estimated.
+    ``posterior`` says whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the
+    weights.
+    """
+
+    sigma: Vector
+    noise: Noise = "mle"
+    posterior: ClassVar[bool] = False
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -204,23 +222,6 @@ class FlatBelief:
         return np.outer(noise_gain(self.x, directions), self.sigma)
 
 
-@dataclass(frozen=True, eq=False)
-class LeastSquares:
-    """Least squares in the span of the source, from which every belief is computed.
-
-    ``features`` and ``outputs`` are roots about the source mean (or zero). ``residual`` is the length of the residual;
-    it is zero if it does not exceed the rounding error.
-    """
-
-    features: Matrix
-    outputs: Matrix
-    x: Spectrum
-    w_hat: Matrix
-    residual: Vector
-    x_mean: Vector
-    y_mean: Vector
-
-
 def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     """Fit least squares from the moments of a labelled source (``eq:pseudoinv_soln``)."""
     d, eps = source.n_features, ROUNDING_SLACK * EPS64
@@ -235,7 +236,8 @@ def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
     residual[residual <= np.maximum(rounding, blur)] = 0.0
-    return LeastSquares(root[:, :d], outputs, x, w_hat, residual, mean[:d], mean[d:])
+    shared = w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept
+    return LeastSquares(*shared, root[:, :d], outputs, residual)
 
 
 def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
@@ -247,8 +249,8 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    no_noise = np.zeros(source.n_outputs)
-    belief = FlatBelief(fit.w_hat, no_noise, fit.x, fit.x_mean, fit.y_mean, source.weight, fit_intercept, noise)
+    shared = fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred
+    belief = FlatBelief(*shared, np.zeros(source.n_outputs), noise)
     divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
     # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
     exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
@@ -263,27 +265,19 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    lam = x.lam / x.lam[0]  # relative, so that no square of it overflows
-    gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, np.vstack([lam**-2, lam**2])))
+    # Relative to the smallest singular value for the inverses, and to the largest for the lengths: no square overflows.
+    squares = np.vstack([np.square(x.lam[-1] / x.lam), np.square(x.lam / x.lam[0])])
+    gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, squares))
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
     rounding = np.abs(directions).T @ (x.rounding / x.lam[0])
-    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[0])
+    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[-1])
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeBelief:
-    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known.
+class RidgeBelief(Fit):
+    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
 
-    The attributes are those of :class:`FlatBelief`; each output has its own variances.
-    """
-
-    w_hat: Matrix
     evidence: Evidence
-    x: Spectrum
-    x_mean: Vector
-    y_mean: Vector
-    weight: float
-    centred: bool
     posterior: ClassVar[bool] = True
     degrees: ClassVar[float] = np.inf
 
@@ -291,17 +285,8 @@ class RidgeBelief:
     def sigma(self) -> Vector:
         return self.evidence.sigma
 
-    @property
-    def tau(self) -> Vector:
-        """The prior standard deviation of a weight, per output."""
-        return self.evidence.tau
-
-    @property
-    def relative_mean_variance(self) -> float:
-        return 1.0 / self.weight if self.centred else 0.0
-
     def std_along(self, directions: Matrix) -> Matrix:
-        kappa, largest = self.evidence.kappa[:, None], self.x.lam[0] if self.x.rank else 1.0
+        kappa, largest = self.evidence.kappa[:, None], self.x.largest
         inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
         # 1 / (lambda^2 + kappa) along the source's directions, with lambda relative to lambda_1. The standard deviation
         # of a unit entry is sigma / lambda_1.
@@ -312,7 +297,7 @@ class RidgeBelief:
             return np.asarray(std)
         length = np.einsum("ij,ij->j", directions, directions)
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
-        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.tau))
+        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
 
 
 Belief: TypeAlias = FlatBelief | RidgeBelief
@@ -323,14 +308,13 @@ def ridge_belief(source: Moments, *, fit_intercept: bool) -> RidgeBelief:
 
     With an intercept the data are centred at the source mean, which costs one row.
     """
-    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept), source.weight, fit_intercept)
+    return belief_of_fit(least_squares(source, fit_intercept=fit_intercept))
 
 
-def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool) -> RidgeBelief:
+def belief_of_fit(fit: LeastSquares) -> RidgeBelief:
     """Return the posterior given an existing least-squares fit."""
-    data, unit, along = label_coordinates(fit, weight - fit_intercept)
-    largest = float(fit.x.lam[0]) if fit.x.rank else 1.0
-    scaled = maximum_evidence(data)
+    data, unit, along = label_coordinates(fit)
+    largest, scaled = fit.x.largest, maximum_evidence(data)
     # From units of the labels' length and lambda_1 to the units of the data.
     labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -342,10 +326,10 @@ def belief_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool) -> Ridg
         lam2 = ((fit.x.lam / largest) ** 2)[:, None]
         shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
         w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
-    return RidgeBelief(w_hat, evidence, fit.x, fit.x_mean, fit.y_mean, weight, fit_intercept)
+    return RidgeBelief(w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, evidence)
 
 
-def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector, Matrix]:
+def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
     r"""Return the labels in the source's coordinates, their lengths, and ``V' w_hat``.
 
     Along direction i the weight is :math:`v_i^\top \hat w`, with an error of about :math:`\epsilon |\hat w|`, and also
@@ -353,7 +337,7 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     The one with the smaller error is used for each direction. Faint directions, whose singular values are rounding
     errors, tell nothing about the weights; what the labels have along them belongs to the residual.
     """
-    length = root_sum_squares(fit.outputs)
+    n, length = fit.weight - fit.centred, root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
     if fit.x.rank == 0:
         empty = np.zeros((0, len(unit)))
@@ -369,7 +353,9 @@ def label_coordinates(fit: LeastSquares, n: float) -> tuple[Coordinates, Vector,
     along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
     faint = lam[:, 0] <= FAINT * lam[0]
     along[faint] = 0.0
-    if faint.any() or (root_sum_squares(from_weights) < 0.9 * size_of_weights).any():  # the spectrum dropped them
+    # V'w and w have the same length, up to rounding, unless a singular value underflowed to zero. Its columns are then
+    # smaller than others by hundreds of decades, and their weights larger, so V'w is much shorter than w.
+    if faint.any() or (root_sum_squares(from_weights) < 0.5 * size_of_weights).any():
         explained = np.square(lam * along).sum(axis=0) + np.square(rest)
         rest = np.sqrt(np.square(rest) + np.maximum(np.square(length / unit) - explained, 0.0))
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())

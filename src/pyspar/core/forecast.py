@@ -91,41 +91,27 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts for one target. Quantities that do not depend on the weights are computed once.
+    """Forecasts for one target, given by its moments, under the belief of a labelled source and the first prior.
 
-    Parameters
-    ----------
-    source : Moments
-        Moments of the labelled source.
-    target : Moments
-        Moments of the target's features.
-    prior : Prior
-        The prior of the regressor. Expectations use the belief under this prior.
-    fit_intercept : bool
-    other_priors : Priors, optional
-        Priors with the same centre in other units, for the intervals.
-    between_groups : array of shape (K,), optional
-        The squared error to add on rows of new groups, per output.
-    calibrate : function, optional
-        Returns the intervals for real data. By default they are those of the linear model.
+    Quantities that do not depend on the weights are computed once. The other priors have the same centre in other
+    units; only the intervals use them. ``between_groups`` is the squared error to add on new groups, per output.
+    ``calibrate`` returns the intervals for real data; by default they are those of the linear model.
     """
 
     def __init__(
         self,
         source: Moments,
         target: Moments,
-        prior: Prior,
+        priors: Sequence[Prior],
         *,
         fit_intercept: bool,
-        other_priors: Sequence[Prior] = (),
         between_groups: Vector | None = None,
         calibrate: Calibrate | None = None,
     ) -> None:
-        self._prior, self._source, self._calibrate = prior, source, calibrate
+        self._prior, self._priors, self._source, self._calibrate = priors[0], priors, source, calibrate
         self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
-        self._priors = (prior, *other_priors)
-        fits, self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
-        self._belief = belief_of_fit(fits[0], source.weight, fit_intercept)
+        self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
+        self._belief = belief_of_fit(self._posteriors[0].fit)
         self._whole: Forecaster | None = None
         self._set_target(target)
 

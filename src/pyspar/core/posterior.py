@@ -46,18 +46,15 @@ BLOCK_ROWS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The posterior of weights and noise, for labels in units of ``label_length`` and features in units of ``lam_max``.
+    """The posterior of weights and noise, for labels in units of their length and features in units of ``lambda_1``.
 
     Attributes
     ----------
-    lam_max : float
-        The largest singular value of the source.
-    label_length : array of shape (K,)
-        The length of the labels.
     fit : LeastSquares
         The least-squares fit of the source.
     data : Coordinates
         The labels along the source's directions.
+    label_length : array of shape (K,)
     labels : array of shape (K,)
         The effective number of labels, minus one for an intercept. Repeated rows are not counted if the fit is exact
         because of them.
@@ -67,19 +64,15 @@ class Posterior:
         The probability of each candidate; sums to one.
     log_evidence : array of shape (K,)
         The log evidence of the labels, up to a constant that does not depend on the units of the features.
-    relative_mean_variance : float
-        As for a belief.
     """
 
-    lam_max: float
-    label_length: Vector
     fit: LeastSquares
     data: Coordinates
+    label_length: Vector
     labels: Vector
     kappa: Vector
     probability: Matrix
     log_evidence: Vector
-    relative_mean_variance: float
 
     @property
     def unseen(self) -> bool:
@@ -113,7 +106,7 @@ class Posterior:
         kappa, lam, V = self.kappa[which], self.data.lam[:, None], self.fit.x.V
         along = self.shrunk(output)[:, which]
         along += sigma / np.sqrt(lam**2 + kappa) * rng.standard_normal((lam.size, size))
-        features = rows[:, 1:] / self.lam_max
+        features = rows[:, 1:] / self.fit.x.largest
         inside = features @ V
         labels = inside @ along
         if self.unseen:
@@ -123,34 +116,23 @@ class Posterior:
             else:
                 R = np.asarray(np.linalg.qr(outside.T, mode="r"))
                 labels += R.T @ (outside_rng.standard_normal((len(R), size)) * tau)
-        offset = np.sqrt(self.relative_mean_variance) * sigma * rng.standard_normal(size)
+        offset = np.sqrt(self.fit.relative_mean_variance) * sigma * rng.standard_normal(size)
         labels += np.outer(rows[:, 0], offset)
         return labels * self.label_length[output], sigma * self.label_length[output]
 
 
-def posterior_of_fit(fit: LeastSquares, weight: float, fit_intercept: bool, labels: Vector | None = None) -> Posterior:
-    """Return the posterior given the least-squares fit of a source of N rows.
+def posterior_of_fit(fit: LeastSquares, labels: Vector | None = None) -> Posterior:
+    """Return the posterior given the least-squares fit of a source.
 
     ``labels`` is the effective number of labels per output, if it is known from the same source in other units.
     """
-    data, label_length, _ = label_coordinates(fit, weight - fit_intercept)
+    data, label_length, _ = label_coordinates(fit)
     # Log odds of the share of the labels' variance that the features explain.
     odds = np.linspace(-_DECADES, _DECADES, _GRID) * np.log(10.0)
-    energy = float((data.lam**2).sum()) / weight if fit.x.rank else 1.0
+    energy = float((data.lam**2).sum()) / fit.weight if fit.x.rank else 1.0
     kappa = energy * np.exp(-odds)
     labels = _different_labels(data) if labels is None else labels
-    probability, log_evidence = _compute_probability(data, labels, kappa, odds)
-    return Posterior(
-        lam_max=float(fit.x.lam[0]) if fit.x.rank else 1.0,
-        label_length=label_length,
-        fit=fit,
-        data=data,
-        labels=labels,
-        kappa=kappa,
-        probability=probability,
-        log_evidence=log_evidence,
-        relative_mean_variance=1.0 / weight if fit_intercept else 0.0,
-    )
+    return Posterior(fit, data, label_length, labels, kappa, *_compute_probability(data, labels, kappa, odds))
 
 
 def prior_probabilities(posteriors: Sequence[Posterior], output: int) -> Vector:
@@ -160,15 +142,12 @@ def prior_probabilities(posteriors: Sequence[Posterior], output: int) -> Vector:
     return np.asarray(share / share.sum())
 
 
-def posteriors_of(
-    source: Moments, priors: Sequence[Prior], *, fit_intercept: bool
-) -> tuple[list[LeastSquares], list[Posterior]]:
-    """Return the fit and the posterior of one source under each of several priors."""
+def posteriors_of(source: Moments, priors: Sequence[Prior], *, fit_intercept: bool) -> list[Posterior]:
+    """Return the posterior of one source under each of several priors."""
     fits = [least_squares(prior.transform_source(source), fit_intercept=fit_intercept) for prior in priors]
-    first = posterior_of_fit(fits[0], source.weight, fit_intercept)
+    first = posterior_of_fit(fits[0])
     # The number of labels does not depend on the units. Posteriors with different numbers could not be compared.
-    others = [posterior_of_fit(fit, source.weight, fit_intercept, first.labels) for fit in fits[1:]]
-    return fits, [first, *others]
+    return [first, *(posterior_of_fit(fit, first.labels) for fit in fits[1:])]
 
 
 def _different_labels(data: Coordinates) -> Vector:
@@ -209,10 +188,14 @@ class Predictive:
     scale: Matrix
     degrees: float
 
+    @property
+    def widening(self) -> float:
+        """The standard deviation of a component over its scale, if it exists."""
+        return float(np.sqrt(self.degrees / (self.degrees - 2.0))) if self.degrees > 2.0 else 1.0
+
     def std_about(self, prediction: Vector) -> Vector:
         """Return the root of the expected squared difference between label and prediction."""
-        spread = self.degrees / (self.degrees - 2.0) if self.degrees > 2.0 else 1.0
-        return np.asarray(np.sqrt((self.scale**2 * spread + (self.centre - prediction) ** 2).mean(axis=0)))
+        return np.asarray(np.sqrt(((self.scale * self.widening) ** 2 + (self.centre - prediction) ** 2).mean(axis=0)))
 
     def quantile(self, level: float) -> Vector:
         """Return the quantile of each row's label at ``level``.
@@ -274,10 +257,10 @@ def _components(p: Posterior, Z: Matrix, shares: Vector, output: int) -> tuple[M
     label_length = p.label_length[output]
     nodes = np.minimum(np.searchsorted(np.cumsum(p.probability[:, output]), shares), p.kappa.size - 1)
     kappa = p.kappa[nodes]
-    rows = (Z - p.fit.x_mean) / p.lam_max
+    rows = (Z - p.fit.x_mean) / p.fit.x.largest
     along = rows @ p.fit.x.V
     centre = (along @ p.shrunk(output)[:, nodes]).T
-    variance = 1.0 + p.relative_mean_variance + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
+    variance = 1.0 + p.fit.relative_mean_variance + np.square(along) @ (1.0 / (p.data.lam[:, None] ** 2 + kappa))
     if p.unseen:
         length, seen = np.square(rows).sum(axis=1), np.square(along).sum(axis=1)
         outside = np.where(length - seen > 64.0 * EPS64 * length, length - seen, 0.0)

@@ -74,12 +74,7 @@ class Separation:
 
 
 def measure_separation(source: Moments, target: Moments) -> Separation:
-    """Compare the features of source and target rows.
-
-    Parameters
-    ----------
-    source, target : Moments
-        Moments with the same features. Outputs are ignored. The weights are numbers of rows.
+    """Compare the features of source and target rows. Outputs are ignored. The weights are numbers of rows.
 
     Examples
     --------

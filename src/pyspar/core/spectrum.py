@@ -86,6 +86,11 @@ class Spectrum:
     def n_features(self) -> int:
         return int(self.V.shape[0])
 
+    @property
+    def largest(self) -> float:
+        """The largest singular value, or one if there are none: the unit of lengths that must not overflow."""
+        return float(self.lam[0]) if self.rank else 1.0
+
 
 def outside_share(x: Spectrum, z: Spectrum) -> Vector:
     """Return the share of each target direction outside the span of the source, which ``thm:ols_loss`` excludes."""

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
+from pyspar.core.arrays import Vector
 from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightMeaning
@@ -30,6 +31,7 @@ from pyspar.estimators.validation import (
     check_choice,
     check_level,
     check_rows,
+    is_weightless_batch,
     linear_weights,
     per_output,
     read_batches,
@@ -41,7 +43,7 @@ from pyspar.estimators.validation import (
     warn_if_weights_do_not_count,
     weights_of,
 )
-from pyspar.sources import is_batches, kind_of, linear_prediction, use_device_of
+from pyspar.sources import kind_of, linear_prediction, use_device_of
 
 ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""
@@ -86,12 +88,16 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Add a batch of labelled source rows. The result is that of one fit on all rows."""
+        """Add a batch of labelled source rows. The result is that of one fit on all rows.
+
+        A batch after the first whose weights are all zero changes nothing.
+        """
         self._validate_params()
-        first = not hasattr(self, "moments_")
-        folds = None if first else self._folds
+        first, folds = not hasattr(self, "moments_"), getattr(self, "_folds", None)
         if not first and (groups is None) != (folds is None):
             raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
+        if not first and is_weightless_batch(self, X, y, sample_weight):
+            return self
         with use_device_of(X):
             folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
             source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)
@@ -107,8 +113,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         ungrouped = UngroupedBatches(self, batches)
-        source = read_batches(ungrouped if is_batches(batches) else batches, solver=self.solver)
-        self._learn(source, check_several(ungrouped.folds))
+        self._learn(read_batches(ungrouped, solver=self.solver), check_several(ungrouped.folds))
         self._warn_of_limits()
         return self
 
@@ -138,9 +143,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         check_is_fitted(self)
         plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
         plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
-        plain.n_features_in_, plain.rank_ = self.n_features_in_, self.rank_
-        if hasattr(self, "feature_names_in_"):
-            plain.feature_names_in_ = self.feature_names_in_
+        shared = {"n_features_in_", "feature_names_in_", "rank_"} & self.__dict__.keys()
+        plain.__dict__ |= {name: self.__dict__[name] for name in shared}
         return plain
 
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
@@ -158,8 +162,11 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "label_range_": source.label_range,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        for stale in (*ADAPTED, *optional, "_is_partial_fit"):
-            self.__dict__.pop(stale, None)
+        self._replace((*ADAPTED, *optional, "_is_partial_fit"), attributes)
+
+    def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
+        for name in stale:
+            self.__dict__.pop(name, None)
         self.__dict__.update(attributes)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
@@ -238,7 +245,7 @@ class AdaptableRegressor(MomentsRegressor):
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
         check_is_fitted(self)
-        self._replace_adaptation(self._unadapted())
+        self._replace(ADAPTED, self._unadapted())
         return self
 
     @property
@@ -320,7 +327,7 @@ class AdaptableRegressor(MomentsRegressor):
             return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
         model = self._model
         std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
-        return prediction, std * self._row_factor(model, 0.9)
+        return prediction, std * self._row_factors(model, 0.9)
 
     def predict_interval(
         self, X: Any, level: float = 0.9, *, basis: Literal["experience", "linear"] = "experience"
@@ -354,9 +361,9 @@ class AdaptableRegressor(MomentsRegressor):
         low, high = model.row_intervals(rows, level).reshape(2, *prediction.shape)
         if basis == "linear":
             return low, high
-        factor = self._row_factor(model, level)
+        factors = self._row_factors(model, level)
         below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
-        return prediction + factor * below, prediction + factor * above
+        return prediction + factors * below, prediction + factors * above
 
     @property
     def _source(self) -> Moments:
@@ -368,9 +375,8 @@ class AdaptableRegressor(MomentsRegressor):
         weights = weights_of(copy.copy(self).reset())
         return SourceModel(self._source, self._belief, self._prior(), self._units, weights, self._folds)
 
-    def _row_factor(self, model: SourceModel, level: float) -> Any:
-        factors = model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
-        return per_output(factors, self._y_ndim)
+    def _row_factors(self, model: SourceModel, level: float) -> Vector:
+        return model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
         if weights:
@@ -385,12 +391,7 @@ class AdaptableRegressor(MomentsRegressor):
         return target.counted(self._weight_meaning)
 
     def _adapt_moments(self, target: Moments) -> None:
-        self._replace_adaptation({**self._adapt_to(target), "_adapted_to": target})
-
-    def _replace_adaptation(self, attributes: Attributes) -> None:
-        for stale in ADAPTED:
-            self.__dict__.pop(stale, None)
-        self.__dict__.update(attributes)
+        self._replace(ADAPTED, {**self._adapt_to(target), "_adapted_to": target})
 
     def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -37,6 +37,7 @@ from pyspar.core.belief import (
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
+from pyspar.core.roots import power_of_two
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -54,22 +55,10 @@ FILE = Path(__file__).with_name("experience.json")
 
 @dataclass(frozen=True, eq=False)
 class SourceModel:
-    """The linear model of labels that a source and a prior imply.
+    """The linear model of labels that a labelled source and a prior imply.
 
-    Attributes
-    ----------
-    source : Moments
-        The moments of the labelled source.
-    belief : Belief
-        The belief of the fit.
-    prior : Prior
-        The prior in the units of the current weights.
-    units : {"target", "source", "common"}
-        The kind of units.
-    weights : arrays of shape (D, K) and (K,)
-        The weights and intercepts before adapting.
-    folds : GroupFolds or None
-        The groups of the source.
+    ``belief`` is that of the fit, ``prior`` has the units of the current weights, and ``units`` is their kind.
+    ``weights`` are the coefficients (D, K) and intercepts (K,) before adapting, and ``folds`` the groups of the source.
     """
 
     source: Moments
@@ -126,34 +115,31 @@ class SourceModel:
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
         spread = spread_about_source(self.source, target, self.centred)
         units = units_of_features(self.source, spread, self.units, fit_intercept=self.centred, include_unseen=True)
-        prior, *others = self._priors(units, spread)
-        return Forecaster(self.source, target, prior, other_priors=others, fit_intercept=self.centred, **options)
+        return Forecaster(self.source, target, self._priors(units, spread), fit_intercept=self.centred, **options)
 
-    def compute_per_row(
-        self, rows: Matrix, of: Callable[[Predictive, slice, int], list[Vector]], numbers: int
-    ) -> Matrix:
-        """Return the numbers that ``of`` computes from the distribution of each row's label: (numbers, n, K).
-
-        ``of`` is called for each block of rows and each output.
-        """
+    def predictives(self, rows: Matrix) -> Iterator[tuple[slice, int, Predictive]]:
+        """Yield the distribution of the labels for each block of rows and each output."""
         priors = self._priors(self.prior.units, None)
-        _, posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
-        result = np.empty((numbers, len(rows), self.source.n_outputs))
+        posteriors = posteriors_of(self.source, priors, fit_intercept=self.centred)
         for start in range(0, len(rows), BLOCK_ROWS):
             at = slice(start, start + BLOCK_ROWS)
             centre, scaled = self.prior.predict(rows[at]), [prior.transform_rows(rows[at]) for prior in priors]
-            for k in range(result.shape[2]):
-                result[:, at, k] = of(predictive(posteriors, scaled, centre[:, k], k), at, k)
-        return result
+            for k in range(self.source.n_outputs):
+                yield at, k, predictive(posteriors, scaled, centre[:, k], k)
 
     def row_stds(self, rows: Matrix, mean: Matrix) -> Matrix:
         """Return the standard deviations of the labels about predictions ``mean``, both of shape (n, K)."""
-        return np.asarray(self.compute_per_row(rows, lambda labels, at, k: [labels.std_about(mean[at, k])], 1)[0])
+        stds = np.empty_like(mean)
+        for at, k, labels in self.predictives(rows):
+            stds[at, k] = labels.std_about(mean[at, k])
+        return stds
 
     def row_intervals(self, rows: Matrix, level: float) -> Matrix:
         """Return the ends of intervals that contain the labels if the model holds: (2, n, K)."""
-        tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
-        return self.compute_per_row(rows, lambda labels, at, k: [labels.quantile(tail) for tail in tails], 2)
+        ends = np.empty((2, len(rows), self.source.n_outputs))
+        for at, k, labels in self.predictives(rows):
+            ends[:, at, k] = labels.quantile((1.0 - level) / 2.0), labels.quantile((1.0 + level) / 2.0)
+        return ends
 
     def predict(self, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
         """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
@@ -184,12 +170,12 @@ class SourceModel:
 
 def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
     """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
+    kappa, size = float(belief.evidence.kappa[output]), power_of_two(belief.x.largest)
+    rows, lam, largest = rows / size, belief.x.lam / size, belief.x.largest / size  # so that no square overflows
     along = rows @ belief.x.V
-    largest = float(belief.x.lam[0]) if belief.x.rank else 1.0
-    kappa = float(belief.evidence.kappa[output])
     parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
     if np.isfinite(kappa):
-        parts.append(along / np.sqrt(np.square(belief.x.lam) + kappa * largest**2))
+        parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
         if kappa > 0.0 and belief.x.rank < rows.shape[1]:
             parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
     return np.hstack(parts)
@@ -230,17 +216,9 @@ def judge_outcome(
 ) -> Outcome:
     """Return the outcome for a target without labels.
 
-    Parameters
-    ----------
-    expected : float
-        The expected RMSE on the target.
-    home : float
-        The expected RMSE on rows like those of the source (on new groups, if the rows have groups).
-    separation : Separation
-    outside : float
-        The share of the target's variation outside the span of the source (``Adaptation.outside_energy``).
-    unseen : bool
-        Whether the target has categories that the source does not have.
+    ``expected`` and ``home`` are the expected RMSE on the target and on rows like those of the source (on new groups,
+    if the rows have groups). ``outside`` is the share of the target's variation outside the span of the source
+    (``Adaptation.outside_energy``), and ``unseen`` whether the target has categories that the source does not have.
 
     Returns
     -------

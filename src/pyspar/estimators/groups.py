@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
-from pyspar.sources import kind_of
+from pyspar.sources import is_batches, kind_of
 
 MAX_FOLDS = 10
 
@@ -82,6 +82,9 @@ class UngroupedBatches:
     """Batches for ``fit_batches`` without their groups, which ``folds`` collects."""
 
     def __init__(self, estimator: Any, batches: Any) -> None:
+        if not is_batches(batches):
+            got = type(batches).__name__
+            raise TypeError(f"batches must be an iterable of (X, y), got {got}; for rows use fit(X, y)")
         self._estimator, self._batches = estimator, batches
         self.folds: GroupFolds | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -76,7 +76,7 @@ def rows_to_label(
         other group with rows left has one, and so on.
     cost : array of shape (m,), optional
         The cost of a label, above zero. Cheaper rows are preferred. Rows with the cost NaN or infinity are not chosen.
-    exclude : row positions or a mask of shape (m,), optional
+    exclude : iterable of row positions, or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     strategy : {"quantiles", "greedy"}, default "quantiles"
         "quantiles" divides the target into n intervals between quantiles of the prediction and takes a random row of
@@ -87,7 +87,7 @@ def rows_to_label(
         for the correction, but the errors of the model are larger on them than on the target.
     features : transformer, optional
         As for :class:`pyspar.TargetCorrection`. Only "greedy" uses it.
-    random_state : int, RandomState or None, default 0
+    random_state : int, RandomState, Generator or None, default 0
         Determines the random rows.
 
     Returns
@@ -119,6 +119,8 @@ def rows_to_label(
         raise ValueError(
             f"n must be an integer from 1 to the {int(allowed.sum())} rows that can be labelled, got {n!r}"
         )
+    if isinstance(random_state, np.random.Generator):
+        random_state = np.random.RandomState(random_state.bit_generator)
     rng = check_random_state(random_state)
     value = _one_value(prediction)
     if strategy == "greedy":
@@ -240,7 +242,9 @@ def _read_groups(groups: Any, m: int) -> Positions:
 
 
 def _read_positions(rows: Any, m: int) -> Positions:
-    positions = np.asarray(rows if hasattr(rows, "shape") else [] if rows is None else rows)
+    if rows is not None and not isinstance(rows, Iterable):
+        raise ValueError(f"exclude must be row positions, or a mask of {m} rows, got {rows!r}")
+    positions = np.asarray(rows if hasattr(rows, "shape") else list(rows or ()))
     if positions.ndim != 1:
         raise ValueError(f"exclude must be a sequence of row positions, or a mask of {m} rows, got {rows!r}")
     if positions.dtype == np.bool_ and positions.shape == (m,):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.arrays import Matrix
 from pyspar.core.belief import LeastSquares, least_squares
 from pyspar.core.moments import Solver
 from pyspar.core.roots import root_sum_squares
@@ -70,7 +69,8 @@ class PCRRegressor(MomentsRegressor):
         else:
             k = count_for_share(fit, float(self.n_components))
         k = min(k, fit.x.rank)
-        w = principal_weights(fit, k)
+        V = fit.x.V[:, :k]
+        w = fit.w_hat if k == fit.x.n_features else V @ (V.T @ fit.w_hat)
         y_mean = fit.y_mean if self.fit_intercept else np.zeros_like(fit.y_mean)
         weights = linear_weights(w, y_mean - fit.x_mean @ w, source.y_ndim)
         return {"n_components_": k, "rank_": fit.x.rank, **weights}
@@ -86,12 +86,6 @@ def check_components(n_components: Any, n_features: int) -> None:
             f"n_components must be 'gcv', an integer from 1 to the number of features ({n_features}), or a share of "
             f"the variance in (0, 1], got {n_components!r}"
         )
-
-
-def principal_weights(fit: LeastSquares, k: int) -> Matrix:
-    """Return the weights (features x outputs) of the regression on the first k components."""
-    V = fit.x.V[:, :k]
-    return fit.w_hat if k == fit.x.n_features else V @ (V.T @ fit.w_hat)
 
 
 def count_for_share(fit: LeastSquares, share: float) -> int:

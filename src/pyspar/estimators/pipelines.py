@@ -17,9 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import Matrix
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments
+from pyspar.core.posterior import Predictive
 from pyspar.errors import InputError, warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
@@ -219,16 +220,16 @@ def refuse_corrected(estimator: Any, use: str) -> None:
 
 def replace_regressor(model: Any, regressor: Any) -> Any:
     """Return a copy of a fitted model with another innermost regressor. A search becomes its best estimator."""
-    if isinstance(model, BaseSearchCV):
-        return replace_regressor(_best_of(model), regressor)
     if not isinstance(model, _CONTAINERS):
         return regressor
+    inner = replace_regressor(_inner_model(model), regressor)
+    if isinstance(model, BaseSearchCV):
+        return inner
     new = copy.copy(model)
     if isinstance(model, TransformedTargetRegressor):
-        new.regressor_ = replace_regressor(model.regressor_, regressor)
+        new.regressor_ = inner
     else:
-        name, last = model.steps[-1]
-        new.steps = [*model.steps[:-1], (name, replace_regressor(last, regressor))]
+        new.steps = [*model.steps[:-1], (model.steps[-1][0], inner)]
     return new
 
 
@@ -247,22 +248,20 @@ def list_layers(model: Any) -> list[Any]:
     """Return a fitted model and the models inside it, from the outermost to the regressor."""
     layers = [model]
     while isinstance(layers[-1], _CONTAINERS):
-        outer = layers[-1]
-        if isinstance(outer, BaseSearchCV):
-            layers.append(_best_of(outer))
-        elif isinstance(outer, TransformedTargetRegressor):
-            check_is_fitted(outer)
-            layers.append(outer.regressor_)
-        else:
-            layers.append(outer.steps[-1][1])
+        layers.append(_inner_model(layers[-1]))
     return layers
 
 
-def _best_of(search: BaseSearchCV) -> Any:
-    check_is_fitted(search)
-    if not hasattr(search, "best_estimator_"):
-        raise ValueError(f"{type(search).__name__} has no best estimator; fit it with refit=True")
-    return search.best_estimator_
+def _inner_model(model: Any) -> Any:
+    """Return the model inside a fitted Pipeline, TransformedTargetRegressor or search."""
+    if isinstance(model, Pipeline):
+        return model.steps[-1][1]
+    check_is_fitted(model)
+    if isinstance(model, TransformedTargetRegressor):
+        return model.regressor_
+    if not hasattr(model, "best_estimator_"):
+        raise ValueError(f"{type(model).__name__} has no best estimator; fit it with refit=True")
+    return model.best_estimator_
 
 
 def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
@@ -298,7 +297,7 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     All errors are multiplied by the ratio of the expected root mean squared errors in both units, given the
     distribution of each row's label. For a linear transformation this is exact.
     """
-    before, after = _corrected_squares(forecast, part) if isinstance(forecast, LabelForecast) else _squares(part)
+    before, after = _expected_squares(part, forecast.n_labels if isinstance(forecast, LabelForecast) else None)
     ratio = float(np.sqrt(after / before)) if before > 0.0 else 1.0
     changed: dict[str, Any] = {
         name: getattr(forecast, name) * ratio**2 for name in ("variance", "bias", "noise", "between_groups")
@@ -313,39 +312,26 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     return replace(forecast, **changed)
 
 
-def _squares(part: InnerRegressor) -> tuple[float, float]:
-    """Return the expected squared errors in the units of the regressor and in those of the labels."""
-    rows = _sample_rows(read_dense_rows(part.regressor, part.Z))
-    prediction = np.asarray(part.regressor.predict(rows))
-    original = part.to_labels(prediction)
+def _expected_squares(part: InnerRegressor, n_labels: float | None) -> tuple[float, float]:
+    """Return the expected squared errors in the units of the regressor and in those of the labels.
 
-    def squares(labels: Any, at: slice, k: int) -> list[Vector]:
-        scale = labels.scale * _widen(labels.degrees)
-        return list(_integrate_squares(labels.centre, scale, prediction[at], original[at], part))
-
-    before, after = (float(values.mean()) for values in part.regressor._model.compute_per_row(rows, squares, 2))
-    return before, after
-
-
-def _corrected_squares(forecast: LabelForecast, part: InnerRegressor) -> tuple[float, float]:
-    """Return the same for a regressor that was corrected by target labels: a Student t around each prediction."""
-    rows = _sample_rows(part.Z)
-    prediction, scale = part.regressor.predict(rows, return_std=True)
-    original, wide = part.to_labels(prediction), scale * _widen(forecast.n_labels)
-    before, after = _integrate_squares(prediction[None], wide[None], prediction, original, part)
-    return float(before.mean()), float(after.mean())
-
-
-def _integrate_squares(
-    centre: Matrix, scale: Matrix, prediction: Vector, original: Vector, part: InnerRegressor
-) -> tuple[Vector, Vector]:
-    """Return the expected squared errors of each row in both units, averaged over the first axis of the centres."""
-    before, after = np.zeros(centre.shape[1]), np.zeros(centre.shape[1])
-    for node, share in zip(_NODES, _SHARES / _SHARES.sum(), strict=True):
-        values: Matrix = centre + node * scale
-        back = part.to_labels(values.ravel()).reshape(values.shape)
-        before += share * np.square(values - prediction).mean(axis=0)
-        after += share * np.square(back - original).mean(axis=0)
+    With ``n_labels`` the regressor was corrected by target labels: each label is a Student t about its prediction.
+    """
+    if n_labels is None:
+        rows = _sample_rows(read_dense_rows(part.regressor, part.Z))
+        prediction = np.asarray(part.regressor.predict(rows))
+        blocks = [(at, labels) for at, _, labels in part.regressor._model.predictives(rows)]
+    else:
+        prediction, scale = part.regressor.predict(_sample_rows(part.Z), return_std=True)
+        blocks = [(slice(None), Predictive(prediction[None], scale[None], n_labels))]
+    original, squares = part.to_labels(prediction), np.zeros((2, len(prediction)))
+    for at, labels in blocks:
+        for node, share in zip(_NODES, _SHARES / _SHARES.sum(), strict=True):
+            values: Matrix = labels.centre + node * (labels.scale * labels.widening)
+            back = part.to_labels(values.ravel()).reshape(values.shape)
+            squares[0, at] += share * np.square(values - prediction[at]).mean(axis=0)
+            squares[1, at] += share * np.square(back - original[at]).mean(axis=0)
+    before, after = squares.mean(axis=1).tolist()
     return before, after
 
 
@@ -353,8 +339,3 @@ def _sample_rows(rows: Any) -> Any:
     """Return at most ``MAX_TRANSFORMED_ROWS`` evenly spaced rows."""
     n = int(np.shape(rows)[0])
     return _safe_indexing(rows, np.unique(np.linspace(0, n - 1, min(n, MAX_TRANSFORMED_ROWS)).round().astype(int)))
-
-
-def _widen(degrees: float) -> float:
-    """Return the standard deviation of a Student t variable with scale 1, if it exists."""
-    return float(np.sqrt(degrees / (degrees - 2.0))) if degrees > 2.0 else 1.0

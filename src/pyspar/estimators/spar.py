@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import RULES, RuleName, adapt, chi2_rule, select_rule
+from pyspar.core.adapt import RuleName, adapt, select_rule
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import (
     FlatBelief,
@@ -126,7 +125,7 @@ class SpARRegressor(AdaptableRegressor):
 
     def _adapt_to(self, target: Moments) -> Attributes:
         belief = self._belief
-        adaptation = adapt(belief, target, partial(chi2_rule, alpha=float(self.alpha)))
+        adaptation = adapt(belief, target, select_rule("chi2", self.alpha))
         spread = target.spread_about(belief.x_mean)
         return {"adaptation_": adaptation, **_least_squares_weights(belief, adaptation.w_proj, spread, self._y_ndim)}
 
@@ -205,7 +204,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "units": [StrOptions({"target", "source", "common"})],
         "centre": "no_validation",
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(get_args(RuleName)))],
         **_SHARED_CONSTRAINTS,
     }
     units_: Vector

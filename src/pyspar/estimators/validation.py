@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
-from pyspar.core.moments import Moments, Solver, measured_eps, refuse_masked
+from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
 from pyspar.wording import list_some
 
 Attributes = dict[str, Any]
@@ -54,11 +54,9 @@ class Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
         if self.y_ndim != fitted._y_ndim:
             raise ValueError(f"y must have {fitted._y_ndim} dimension(s), as in earlier batches, got {self.y_ndim}")
-        before, label_range = getattr(fitted, "label_range_", None), self.label_range
-        if before is None or label_range is None:
-            label_range = None
-        else:
-            label_range = np.stack([np.minimum(before[0], label_range[0]), np.maximum(before[1], label_range[1])])
+        before, new, label_range = getattr(fitted, "label_range_", None), self.label_range, None
+        if before is not None and new is not None:
+            label_range = np.stack([np.minimum(before, new)[0], np.maximum(before, new)[1]])
         names = getattr(fitted, "feature_names_in_", None)
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
 
@@ -168,6 +166,16 @@ def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: i
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
 
 
+def is_weightless_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> bool:
+    """Return whether all rows of a further batch have the weight zero, after a check of its shape."""
+    weights = sample_weight if hasattr(sample_weight, "any") else np.asarray(sample_weight)
+    if bool((weights != 0).any()):  # also for None
+        return False
+    check_consistent_length(X, y, sample_weight)
+    check_columns(estimator, column_names(X), np.shape(X)[-1], role="batch")
+    return True
+
+
 def _label_names_of(y: Any) -> list[str] | None:
     """Return the names of the labels if y is a named series or a frame."""
     names = getattr(y, "columns", None)
@@ -178,8 +186,6 @@ def _label_names_of(y: Any) -> list[str] | None:
 
 def read_batches(batches: Any, *, solver: Solver) -> Source:
     """Validate labelled batches and compute their moments. The first batch determines the dimension of y."""
-    if not is_batches(batches):
-        raise TypeError(f"batches must be an iterable of (X, y), got {type(batches).__name__}; for rows use fit(X, y)")
     y_ndims: list[int] = []
 
     def checked_batches() -> Iterator[Any]:

@@ -28,6 +28,7 @@ from pyspar.core.drift import TargetUnits
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
+from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.pipelines import (
@@ -285,7 +286,7 @@ class RelationWatch:
         source, (coef, intercept) = estimator._source, weights_of(estimator)
         d = source.n_features
         root = source.root_about(None)[:, :d] / np.sqrt(source.weight)  # its square is the covariance
-        spread, size = np.sqrt(np.square(root).sum(axis=0)), np.sqrt(np.square(root @ coef).sum(axis=0))
+        spread, size = root_sum_squares(root), root_sum_squares(root @ coef)
         scale = inverse(spread) / np.sqrt(max(int((spread > 0.0).sum()), 1))
         centre = source.mean[:d] @ coef + intercept
         self._units = [
