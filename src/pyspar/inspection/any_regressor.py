@@ -28,10 +28,18 @@ from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
-from pyspar.estimators.validation import is_missing
+from pyspar.estimators.validation import is_missing, label_names_of
+from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement, weigh_evidence
-from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
+from pyspar.inspection.results import (
+    Inspection,
+    OutputInspection,
+    check_names,
+    describe_output,
+    join_outputs,
+    name_outputs,
+)
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels
 from pyspar.sources import moments_of, refuse_unread_tables
 
@@ -65,7 +73,7 @@ def inspect_regressor(
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
     labels = source_y.reshape(n, -1)
-    names = check_names("outputs", outputs, _name_labels(source[1], labels.shape[1]))
+    names = check_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
     moments, target, columns, unseen = _encode(X, Z)
     separation = measure_separation(moments, target)
@@ -85,6 +93,7 @@ def inspect_regressor(
             separation=separation,
             kind="any",
             n_target=m,
+            outside=float(lies_outside(moments, target)),
             unseen=unseen,
             evidence=weigh_evidence(errors, forecast.rmse),
         )
@@ -103,16 +112,6 @@ def inspect_regressor(
         rank=0,
         assumption=ASSUMPTION,
     )
-
-
-def _name_labels(y: Any, n_outputs: int) -> list[str]:
-    """Return the names of labels: those of a series or frame, otherwise "y" or "y0", "y1" and so on."""
-    names = getattr(y, "columns", None)
-    if names is None and isinstance(getattr(y, "name", None), str):
-        names = [y.name]
-    if names is not None and len(names) == n_outputs:
-        return [str(name) for name in names]
-    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
 
 
 def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> Forecast:

@@ -16,11 +16,10 @@ import numpy as np
 from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
-from pyspar.inspection.compare import Comparison, Direction, sum_by_column
+from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
 from pyspar.wording import format_factor, format_number, format_percent, list_some
@@ -122,12 +121,10 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
 
 def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> Iterator[Finding]:
     """Return the findings about the features; ``columns`` holds the name of each feature."""
-    estimator, target = comparison.estimator, comparison.target.without_outputs()
-    source, d = estimator._source, target.n_features
-    mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
-    rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
-    constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
-    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(d)
+    estimator, target = comparison.estimator, comparison.target
+    source = estimator._source
+    spread, constant = spread_of_features(source, fit_intercept=True), find_constant_features(source, target)
+    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(len(spread))
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
     return derive_feature_findings(
         rows=source.weight,
