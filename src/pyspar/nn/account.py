@@ -16,6 +16,7 @@ from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
 from pyspar.estimators.head_weights import NewHead
+from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.wording import format_number
 
 MAX_ERROR = 1.5
@@ -30,6 +31,9 @@ MAX_TARGET_DISTANCE = 5.0
 """The largest distance of target labels from the predictions, in standard deviations of the source labels or of the
 predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
 usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
+MAX_UNIT_SLOPE, UNIT_MARGIN = 1.5, 3.0
+"""The largest slope of target labels on predictions, or its inverse, without a warning, and the number of standard
+errors by which it must be exceeded. The first is the middle of 1 and 2, the smallest factor between common units."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -163,21 +167,47 @@ def check_target_label_scale(
 ) -> None:
     """Raise InputError if target labels, NaN where unknown, are far from the predictions of the trained head.
 
-    The median distance is compared, so that one wrong label is left to the check for outliers.
+    The median distance is compared, so that one wrong label is left to the check for outliers. Warn of labels that
+    seem to be in another unit.
     """
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
-    distance = np.abs(labels - (features @ coef.T + intercept))
+    predicted = features @ coef.T + intercept
     scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
-    for output in np.flatnonzero(np.isfinite(distance).any(axis=0) & (scale > 0.0)).tolist():
-        median = float(np.nanmedian(distance[:, output]))
+    for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
+        known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
+        values, predictions = labels[known, output], predicted[known, output]
+        median = float(np.median(np.abs(values - predictions)))
         if median > MAX_TARGET_DISTANCE * scale[output]:
             raise InputError(
-                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: the "
-                f"median distance between them is {format_number(median)}, but source labels and predictions "
-                f"have a standard deviation of at most {format_number(scale[output])}; pass target_labels as the model "
-                "predicts them, for example standardised (labels= is not applied to them), or labels_scale='ignore'"
+                f"target_labels are on another scale than the model's predictions{name}: the median distance between "
+                f"them is {format_number(median)}, but source labels and predictions have a standard deviation of at "
+                f"most {format_number(scale[output])}; pass target_labels as the model predicts them, for example "
+                "standardised (labels= is not applied to them), or labels_scale='ignore'"
             )
+        slope = find_other_unit(predictions, values)
+        if slope is not None:
+            offset = values.mean() - slope * predictions.mean()
+            warn(
+                f"target_labels are close to {format_number(slope, 2)} * prediction + {format_number(offset, 2)}"
+                f"{name}, by {len(values)} labels; check that they have the unit of the predictions (labels= is not "
+                "applied to them), or pass labels_scale='ignore' if the relation has changed by this factor",
+                stacklevel=3,
+            )
+
+
+def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
+    """Return the slope of labels on predictions if it shows another unit, otherwise None.
+
+    The slope must be outside [2/3, 3/2] by more than three standard errors. Fewer than ten labels, or labels that are
+    not linearly related to the predictions, show nothing.
+    """
+    n, p, y = len(labels), predictions - predictions.mean(), labels - labels.mean()
+    if n < ENOUGH_LABELS or not p @ y >= MIN_CORRELATION * np.sqrt((p @ p) * (y @ y)) > 0.0:
+        return None
+    slope = float(p @ y / (p @ p))
+    margin = UNIT_MARGIN * np.sqrt(np.square(y - slope * p).sum() / (n - 2) / (p @ p))
+    return None if slope + margin >= 1.0 / MAX_UNIT_SLOPE and slope - margin <= MAX_UNIT_SLOPE else slope
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
