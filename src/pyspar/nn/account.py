@@ -137,22 +137,15 @@ def compare_heads(
 
 def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    d, centred = source.n_features, source.root_about(None)
+    d, slopes = source.n_features, _source_slopes(source, coef)
     spread, error = _label_spread(source), _source_rmse(source, coef, intercept)
-    predicted = centred[:, :d] @ coef.T
-    variance = (predicted**2).sum(axis=0) / source.weight
-    slopes = (predicted * centred[:, d:]).sum(axis=0) / source.weight / np.where(variance > 0.0, variance, np.inf)
     for output in np.flatnonzero(spread > 0.0).tolist():
-        slope = slopes[output]
-        related = slope * np.sqrt(variance[output]) >= MIN_CORRELATION * spread[output]
-        if error[output] <= MAX_ERROR * spread[output] and (not related or 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
+        slope, line = slopes[output], ""
+        if error[output] <= MAX_ERROR * spread[output] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
             continue
-        offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
-        line = (
-            f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
-            if related
-            else ""
-        )
+        if np.isfinite(slope):
+            offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
+            line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
         raise InputError(
             f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
             f"RMSE of the model on the source is {format_number(error[output])}, and the standard deviation of the "
@@ -172,7 +165,7 @@ def check_target_label_scale(
     """
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
-    predicted = features @ coef.T + intercept
+    predicted, slopes = features @ coef.T + intercept, _source_slopes(source, coef)
     scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
         known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
@@ -185,13 +178,13 @@ def check_target_label_scale(
                 f"most {format_number(scale[output])}; pass target_labels as the model predicts them, for example "
                 "standardised (labels= is not applied to them), or labels_scale='ignore'"
             )
-        slope = find_other_unit(predictions, values)
-        if slope is not None:
-            offset = values.mean() - slope * predictions.mean()
+        factor = find_other_unit(slopes[output] * predictions, values)
+        if factor is not None:
             warn(
-                f"target_labels are close to {format_number(slope, 2)} * prediction + {format_number(offset, 2)}"
-                f"{name}, by {len(values)} labels; check that they have the unit of the predictions (labels= is not "
-                "applied to them), or pass labels_scale='ignore' if the relation has changed by this factor",
+                f"target_labels seem to be in another unit{name}: by {len(values)} labels, their slope on the "
+                f"predictions is {format_number(factor, 2)} times that of the source labels; pass target_labels as the "
+                "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
+                "changed by this factor",
                 stacklevel=3,
             )
 
@@ -200,7 +193,8 @@ def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
     """Return the slope of labels on predictions if it shows another unit, otherwise None.
 
     The slope must be outside [2/3, 3/2] by more than three standard errors. Fewer than ten labels, or labels that are
-    not linearly related to the predictions, show nothing.
+    not linearly related to the predictions, show nothing. The predictions are multiplied by the slope on the source,
+    because those of a network that was trained too briefly vary too little on both; NaN shows nothing.
     """
     n, p, y = len(labels), predictions - predictions.mean(), labels - labels.mean()
     if n < ENOUGH_LABELS or not p @ y >= MIN_CORRELATION * np.sqrt((p @ p) * (y @ y)) > 0.0:
@@ -208,6 +202,15 @@ def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
     slope = float(p @ y / (p @ p))
     margin = UNIT_MARGIN * np.sqrt(np.square(y - slope * p).sum() / (n - 2) / (p @ p))
     return None if slope + margin >= 1.0 / MAX_UNIT_SLOPE and slope - margin <= MAX_UNIT_SLOPE else slope
+
+
+def _source_slopes(source: Moments, coef: Matrix) -> Vector:
+    """Return the slope of each source label on its prediction; NaN if they are not linearly related."""
+    centred = source.root_about(None)
+    predicted, labels = centred[:, : source.n_features] @ coef.T, centred[:, source.n_features :]
+    length, product = root_sum_squares(predicted), (predicted * labels).sum(axis=0)
+    related = (product >= MIN_CORRELATION * length * root_sum_squares(labels)) & (product > 0.0)
+    return np.asarray(np.where(related, product / np.where(length > 0.0, length, np.inf) ** 2, np.nan))
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

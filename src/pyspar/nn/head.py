@@ -201,8 +201,8 @@ def adapt_head(
         standard deviations of the labels, or labels and predictions are linearly related by a factor above 5 or below
         0.2. It also refuses target labels whose median distance from the predictions exceeds 5 standard deviations of
         the source labels and of the predictions, and warns if the slope of at least ten target labels on the
-        predictions is above 1.5 or below 2/3 by more than three standard errors. "ignore" accepts all of them, for
-        example for an untrained head.
+        predictions, relative to that of the source labels, is outside 2/3 to 3/2 by more than three standard errors.
+        "ignore" accepts all of them, for example for an untrained head.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
