@@ -209,7 +209,7 @@ def build_inspection(
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, columns, k),
-                limit=comparison.limits[k],
+                limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
                 groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},

@@ -62,10 +62,8 @@ class Comparison:
     outside : float
         The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
         depend on the units of the features. Features that are constant in the source are not counted, unless all are.
-    ridge : (weights, intercepts)
-        Of ridge regression on the source, by maximum evidence.
-    limits : tuple of str
-        For each output, the limit at which the evidence has its maximum.
+    ridge : fitted BayesSpARRegressor
+        Ridge regression on the source, by maximum evidence, not adapted.
     alternatives : tuple of str
         The names of candidates that may be recommended as well.
     """
@@ -79,8 +77,7 @@ class Comparison:
     prior: Prior
     removed: Matrix
     outside: float
-    ridge: Pair
-    limits: tuple[str, ...]
+    ridge: Any
     alternatives: tuple[str, ...] = ()
 
     @property
@@ -135,8 +132,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         prior=prior,
         removed=removed_shares(adaptation.z.V, prior.correction(before), prior.correction(after)),
         outside=1.0 if lies_outside(estimator._source, target) else bayes.adaptation_.outside_energy,
-        ridge=weights_of(ridge),
-        limits=ridge.evidence_.limit,
+        ridge=ridge,
         alternatives=("Bayes-SpAR",) if adapted is spar else (),
     )
 

@@ -19,6 +19,7 @@ from pyspar.core.moments import Moments
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
+from pyspar.estimators.validation import weights_of
 from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
@@ -106,7 +107,7 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
     source, target = comparison.estimator._source, comparison.target
     spread = spread_of_features(source, fit_intercept=True)
     reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
-    contribution = comparison.ridge[0] * spread[:, None]
+    contribution = weights_of(comparison.ridge)[0] * spread[:, None]
     names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
     leaders: list[LeadingColumn | None] = []
     for squared in squares.T:
