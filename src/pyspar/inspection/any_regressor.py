@@ -8,7 +8,7 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -131,25 +131,20 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> For
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    errors = np.zeros(y.shape)
-    for kept, left_out in _split(X, groups):
+    rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
+    if groups is None:
+        splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
+    else:
+        names = check_groups(groups, X)
+        count = len(set(names))
+        if count < 2:
+            raise InputError(f"groups must contain at least 2 groups, got {count}")
+        splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
+    for kept, left_out in splits:
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
     return errors.reshape(len(y), -1)
-
-
-def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the row numbers of both parts of each split of the source."""
-    rows = np.zeros((int(np.shape(X)[0]), 1))
-    if groups is None:
-        yield from KFold(FOLDS, shuffle=True, random_state=0).split(rows)
-        return
-    names = check_groups(groups, X)
-    count = len(set(names))
-    if count < 2:
-        raise InputError(f"groups must contain at least 2 groups, got {count}")
-    yield from GroupKFold(min(FOLDS, count)).split(rows, groups=names)
 
 
 def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:

@@ -197,14 +197,14 @@ def derive_feature_findings(
         )
 
 
-def describe_moved(moved: Mapping[str, float]) -> list[Finding]:
-    """Return the finding about columns whose mean moved far, if there are any."""
+def describe_moved(moved: Mapping[str, float]) -> Iterator[Finding]:
+    """Yield the finding about columns whose mean moved far, if there are any."""
     if not moved:
-        return []
+        return
     farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
     where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {_count(len(moved), 'column', 'columns')}: {farthest}."
     advice = "Check that units and encodings agree. If they do, every prediction is an extrapolation."
-    return [Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)]
+    yield Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)
 
 
 def derive_label_findings(
@@ -306,19 +306,17 @@ def list_quick_findings(
     ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
     the target has no rows in memory.
     """
-    findings = describe_moved(find_moved_columns(estimator._source, target, columns))
+    findings = list(describe_moved(find_moved_columns(estimator._source, target, columns)))
     if predictions is not None and np.isfinite(predictions).all():
         absurd = find_absurd_rows(predictions, summarise_labels(estimator))
         findings += [] if absurd is None else [describe_absurd(absurd, name)]
     return sort_by_severity(findings)
 
 
-def describe_unseen(unseen: UnseenRows) -> list[Finding]:
-    """Return the finding about rows in unseen categories, if there are any."""
-    if not unseen.rows:
-        return []
-    return [
-        Finding(
+def describe_unseen(unseen: UnseenRows) -> Iterator[Finding]:
+    """Yield the finding about rows in unseen categories, if there are any."""
+    if unseen.rows:
+        yield Finding(
             "SPAR014",
             "serious" if is_serious(unseen) else "warning",
             f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
@@ -327,7 +325,6 @@ def describe_unseen(unseen: UnseenRows) -> list[Finding]:
             "forecasts do not cover these rows.",
             "Label some of these rows first, or handle them with a separate model.",
         )
-    ]
 
 
 def _count_ties(directions: Sequence[Direction]) -> int:
