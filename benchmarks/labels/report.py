@@ -16,11 +16,15 @@ from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
-from benchmarks.shifts.sets import NEW, NEWEST
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
+
+PART_ORDER = (*HALVES, NEW, NEWEST, FINAL)
+SHOWN = (OURS, "HistGradientBoosting")
+"""The models of the table of parts."""
 
 HARM = 1.05
 """The ratio above which a set is counted as harmed."""
@@ -72,9 +76,8 @@ def group(records: Iterable[Record]) -> Groups:
 
 
 def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of the part ``new`` or ``newest``, or of all others for ``design``."""
-    tests = (NEW, NEWEST)
-    return group(r for r in records.values() if (r["part"] if r["part"] in tests else "design") == part)
+    """Return the records of the part ``final``, or of all others for ``design``."""
+    return group(r for r in records.values() if (r["part"] == FINAL) == (part == FINAL))
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
@@ -134,37 +137,45 @@ def compare_rows(records: Groups) -> str:
     return table(["rows", *(f"{n} labels, {base}" for n in (10, 30) for base in FAST_BASES)], rows)
 
 
-def compare_coverage(records: Groups, n: int = 30) -> str:
-    """Return a table of the shares of rows inside their 90 % interval."""
+def compare_coverage(records: Groups) -> str:
+    """Return a table of the shares of rows inside their 90 % interval, with ten and with 30 labels."""
     rows = []
     for base in BASES:
-        found = [r for r in records.get((base, CORRECTION, n), ()) if r["coverage"]]
-        if found:
-            shares = np.array([np.mean(r["coverage"]) for r in found])
-            low, high = np.quantile(shares, [0.1, 0.9])
-            rows.append([base, len(shares), f"{shares.mean():.3f}", f"{low:.2f} to {high:.2f}"])
-    return table(["model", "sets", f"rows inside, {n} labels", "middle 80 % of the sets"], rows)
+        for n in (10, 30):
+            found = [r for r in records.get((base, CORRECTION, n), ()) if r["coverage"]]
+            if found:
+                shares = np.array([np.mean(r["coverage"]) for r in found])
+                low, high = np.quantile(shares, [0.1, 0.9])
+                rows.append([base, n, len(shares), f"{shares.mean():.3f}", f"{low:.2f} to {high:.2f}"])
+    return table(["model", "labels", "sets", "rows inside", "middle 80 % of the sets"], rows)
 
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
-    new, newest, design = (of_part(records, part) for part in (NEW, NEWEST, "design"))
+    final, design = of_part(records, FINAL), of_part(records, "design")
     found: dict[str, str] = {}
     for n in (10, 30):
-        found[f"methods-{n}"] = compare_methods(new, n)
-        found[f"newest-{n}"] = compare_methods(newest, n)
+        found[f"methods-{n}"] = compare_methods(final, n)
         found[f"design-{n}"] = compare_methods(design, n)
     for base in ("HistGradientBoosting", OURS, NETWORK):
-        found[f"curves-{base}"] = compare_curves(new, base)
+        found[f"curves-{base}"] = compare_curves(final, base)
     return found | {
-        "harm": list_harm(new),
-        "newest-harm": list_harm(newest),
-        "newest-rows": compare_rows(newest),
-        "numbers": compare_numbers(new),
-        "rows": compare_rows(new),
-        "coverage": compare_coverage(new),
-        "newest-coverage": compare_coverage(newest),
+        "harm": list_harm(final),
+        "numbers": compare_numbers(final),
+        "rows": compare_rows(final),
+        "coverage": compare_coverage(final),
+        "parts": compare_parts(records),
     }
+
+
+def compare_parts(records: dict[Key, Record]) -> str:
+    """Return a table of the correction in each part: the number of sets, and mean and worst ratios."""
+    rows = []
+    for part in dict.fromkeys(sorted((r["part"] for r in records.values()), key=PART_ORDER.index)):
+        found = group(r for r in records.values() if r["part"] == part)
+        cells = [summarise(found, base, CORRECTION, n) for base in SHOWN for n in (10, 30)]
+        rows.append([part, max(cell.sets for cell in cells), *map(str, cells)])
+    return table(["part", "sets", *(f"{base}, {n} labels" for base in SHOWN for n in (10, 30))], rows)
 
 
 def write_page() -> None:
@@ -178,7 +189,7 @@ def write_page() -> None:
         if not count:
             raise SystemExit(f"no place for the table {name!r} in {PAGE}; add <!-- table: {name} --> and <!-- end -->")
     PAGE.write_text(text, encoding="utf-8")
-    draw_figure(of_part(records, NEW), FIGURE)
+    draw_figure(of_part(records, FINAL), FIGURE)
     print(f"wrote {PAGE} and {FIGURE}")
 
 

@@ -16,7 +16,13 @@ import numpy as np
 from benchmarks.labels.bases import BASES, NETWORK, OURS, Problem, problems
 from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS, ONLY_AROUND, Case, Lookup
 from benchmarks.labels.peers import PEERS
-from benchmarks.shifts.sets import NEW, NEWEST
+from benchmarks.measure import run_in_processes
+from benchmarks.shifts.sets import FINAL, NEW, NEWEST, REGISTER
+
+TESTS = (NEW, NEWEST, FINAL)
+"""Parts on which all methods are run; on the others only the fast ones."""
+
+PARTS = ("design", *TESTS)
 
 RESULTS = Path(__file__).parents[1] / "results"
 RECORDS = RESULTS / "labels.jsonl"
@@ -54,7 +60,7 @@ CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
 
 def stages(part: str) -> list[Stage]:
     """Return the stages of a part. Slow models are refitted for fewer draws, and not on design data."""
-    is_test = part in (NEW, NEWEST)
+    is_test = part in TESTS
     labels = LABELS if is_test else (10, 30)
     refits = [
         Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2),
@@ -146,39 +152,42 @@ def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS
     return record | {"rmse": _digits(rmse), "without": _digits(without), "coverage": _digits(coverage)}
 
 
-def cases(stage: Stage, sets: Sequence[str] | None = None) -> Iterator[tuple[Problem, str, str, int]]:
+def cases(stage: Stage) -> Iterator[Key]:
     """Yield what a stage measures. A set is left out for a number of labels that leaves too few rows."""
     for problem in problems(stage.part):
-        if sets and problem.shift.name not in sets:
-            continue
         for base in stage.bases:
             for method in stage.methods:
                 if base in ONLY_AROUND.get(method, BASES):
                     for n in stage.labels:
                         if len(problem.arrays[2]) - n >= MIN_ROWS_LEFT:
-                            yield problem, base, method, n
+                            yield problem.shift.name, base, method, n
+
+
+def measure_model(name: str, base: str, wanted: Sequence[tuple[str, int, int]]) -> list[Record]:
+    """Measure methods around one model of one set: their names, numbers of labels, and numbers of draws."""
+    problem = Problem(REGISTER[name])
+    return [measure(problem, base, *each) for each in wanted]
 
 
 def run(
-    part: str, path: Path, *, peers: bool = False, methods: Sequence[str] | None = None, again: bool = False
-) -> int:
+    part: str, path: Path, *, peers: bool = False, methods: Sequence[str] | None = None, again: bool = False,
+    jobs: int = 1,
+) -> int:  # fmt: skip
     """Make the records of a part that are missing, or all with ``again``; return their number."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    if part not in ("design", NEW, NEWEST):
-        raise ValueError(f"part must be 'design', {NEW!r} or {NEWEST!r}, got {part!r}")
+    if part not in PARTS:
+        raise ValueError(f"part must be one of {PARTS}, got {part!r}")
     known = {} if again else read(path)
+    wanted: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
+    for stage in peer_stages(part) if peers else stages(part):
+        for name, base, method, n in cases(stage):
+            if (name, base, method, n) not in known and (methods is None or method in methods):
+                wanted.setdefault((name, base), []).append((method, n, stage.draws))
     made = 0
-    columns = (TextColumn("{task.description:<60}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns) as bar:
-        for stage in peer_stages(part) if peers else stages(part):
-            wanted = [c for c in cases(stage) if (c[0].shift.name, *c[1:]) not in known]
-            wanted = [c for c in wanted if methods is None or c[2] in methods]
-            row = bar.add_task(", ".join(stage.methods)[:60], total=len(wanted))
-            for problem, base, method, n in wanted:
-                append_record(path, measure(problem, base, method, n, stage.draws))
-                bar.advance(row)
-                made += 1
+    tasks = [(*key, each) for key, each in wanted.items()]
+    for _, records in run_in_processes(measure_model, tasks, jobs=jobs, description=f"part {part}"):
+        for record in records:
+            append_record(path, record)
+            made += 1
     if made:
         tidy(path)
     return made

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from benchmarks.labels.bases import OURS, Problem
 from pyspar import BayesSpARRegressor
 from pyspar.core.drift import TargetUnits
-from pyspar.core.drift_models import RATIOS, log_prior
+from pyspar.core.drift_models import RATIOS
 
 COARSE = (0.0, 0.3, 3.0, 100.0, 1e4)
 """The sizes of two components that have no common decomposition."""
@@ -56,11 +56,21 @@ class Models:
             self.noise2[i] = squares / degrees
             self.theta[i] = np.column_stack([offset, slope])
             self.solved[i] = solved * root[:, None]
-        self.log_prior = log_prior(self.sizes).sum(axis=1)[:, None] + log_prior(a) + log_prior(b)
+        self.log_sizes = np.log1p(self.sizes).sum(axis=1)[:, None] + np.log1p(a) + np.log1p(b)
+
+    def prior(self, power: float, none: float | None = None) -> np.ndarray:
+        """Return the logarithm of the prior weights (1 + x)^-power, and ``none`` as the probability of no drift."""
+        prior = -power * self.log_sizes
+        if none is not None:
+            prior[0, 0] = logsumexp(prior.ravel()[1:]) + np.log(none / (1.0 - none))
+        return prior
 
     def correct(self, q: np.ndarray, prior: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return the correction of all target rows with predictions q, and the variance of the noise."""
-        weight = self.evidence + (self.log_prior if prior is None else prior)
+        """Return the correction of all target rows with predictions q, and the variance of the noise.
+
+        The default prior, (1 + x)^-2, is that of the library when the variants were compared.
+        """
+        weight = self.evidence + (self.prior(2.0) if prior is None else prior)
         weight = np.exp(weight - logsumexp(weight))
         theta = np.einsum("ij,ijk->ik", weight, self.theta)
         left = weight.sum(axis=1)[:, None] * self.solved[:, :, 2] - np.einsum(

@@ -1,7 +1,8 @@
 """Variants of the correction that were compared and not adopted, see ``docs/decisions/0020-three-components.md``.
 
 ``python -m benchmarks.labels.variants`` measures them on every second set that is design data and prints the tables of
-that page. The part ``newest`` is never read. ``--rows`` compares ways to choose the labelled rows instead.
+that page. The part ``newest`` is never read. ``--rows`` compares ways to choose the labelled rows instead. "As shipped"
+is the correction of that time, before decision 21 changed its prior (:mod:`benchmarks.labels.priors`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def shipped(at: Setting, rows: np.ndarray) -> np.ndarray:
 
 def weaker_prior(at: Setting, rows: np.ndarray) -> np.ndarray:
     models = at.models(rows, at.linear(rows))
-    return models.correct(at.q, models.log_prior / 2.0)[0]
+    return models.correct(at.q, models.prior(1.0))[0]
 
 
 def smooth_component(at: Setting, rows: np.ndarray) -> np.ndarray:

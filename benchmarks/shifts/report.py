@@ -14,7 +14,7 @@ from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, Key, Record, ratio, read
-from benchmarks.shifts.sets import HALVES, NEW, NEWEST, REGISTER
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -228,9 +228,10 @@ def sets_page(records: Records) -> str:
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}` and `{NEWEST}` are not part "
-        "of [the comparison without labels](evidence.md); [labels](labels.md) and [forecasts](forecasts.md) say how "
-        "they were used. The numbers of rows are those of source and target after sampling. "
+        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}` and `{FINAL}` "
+        "are not part of [the comparison without labels](evidence.md); [labels](labels.md) and "
+        "[forecasts](forecasts.md) say how they were used. "
+        "The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )
     return "\n".join(["# Data sets of the evidence\n", wrap(intro), table(header, rows)])

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measure import ONE_THREAD
 from benchmarks.shifts.methods import METHODS, ONLY_ON
 from benchmarks.shifts.peers import PEERS, import_library
 from benchmarks.shifts.records import Record, append, read, tidy
 from benchmarks.shifts.sets import REGISTER, Task
-
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def measure(task: Task, method: str) -> Record:

@@ -1,22 +1,26 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-The parts in ``LEARNT_FROM`` are used to learn. Other parts are only checked, with ``--check PART``.
+The parts in ``LEARNT_FROM`` are used to learn. Other parts are only checked, with ``--check PART``. Records that are
+missing are measured first. An interrupted run continues where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from benchmarks.measure import print_table
 from benchmarks.shifts.sets import REGISTER
 from benchmarks.trust.alternatives import stretch_rows, threshold_rows, variant_rows
-from benchmarks.trust.check import NO_SHIFT, apply, leave_sets_out, summarise
+from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
-from benchmarks.trust.measure import read, run, separate_again, write
-from benchmarks.trust.page import check_rows, factor_rows, rate_rows, write_tables
+from benchmarks.trust.measure import Key, list_tasks, read, run, separate_again, write
+from benchmarks.trust.page import check_rows, describe_rates, factor_rows, rate_rows, write_tables
 from pyspar.estimators.calibrated_forecasts import FILE
 
-LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last", "new")
+LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last", "new", "newest")
+RANDOM_SPLITS = 5
+"""Random splits per data set of a part that is only checked. Parts that are learnt from have one."""
 COMMAND = "python -m benchmarks.trust"
 
 
@@ -26,6 +30,7 @@ def main() -> None:
     parser.add_argument("--check", choices=others, help="check the learnt experience on this part")
     parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each, 1 by default")
     parser.add_argument(
         "--alternatives", action="store_true", help="compare other classes and factors, with the existing records"
     )
@@ -33,11 +38,11 @@ def main() -> None:
     if args.alternatives:
         return compare_alternatives()
     parts = (args.check,) if args.check else LEARNT_FROM
-    names = [name for name, shift in REGISTER.items() if shift.half in parts]
     if args.separate:
-        separate_again()
-    if not args.no_run:
-        run(names)
+        separate_again(args.jobs)
+    failed = [] if args.no_run else run(list_part_tasks(parts), args.jobs)
+    if failed:
+        raise SystemExit(f"{len(failed)} tasks failed; repair them, or use the other records with --no-run")
     records = [r for r in read().values() if r["part"] in (*LEARNT_FROM, *parts)]
     known = [r for r in records if r["part"] in LEARNT_FROM]
     experience = {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learn(known)}
@@ -45,27 +50,27 @@ def main() -> None:
         write(FILE, experience)
     summaries, shifts = {}, {}
     for kind, regressors in KINDS.items():
-        own = [r for r in records if r["regressor"] in regressors]
-        if args.check:
-            results = apply(experience[kind], [r for r in own if r["part"] == args.check])
-        else:
-            results = leave_sets_out(own)
-        natural = [r for r in results if r["split"] == "shift"]
-        summaries[kind, "shift"] = summarise(natural)
-        summaries[kind, "shift, found"] = summarise([r for r in natural if r["class"] not in NO_SHIFT])
-        summaries[kind, "shift, none found"] = summarise([r for r in natural if r["class"] == "none"])
-        summaries[kind, "shift, matched"] = summarise([r for r in natural if r["class"] == "matched"])
-        summaries[kind, "random"] = summarise([r for r in results if r["split"] == "random"])
-        shifts[kind] = [r for r in own if r["part"] in parts and r["split"] == "shift" and r["home"] > 0.0]
-    how = f"part {args.check}" if args.check else "leave data sets out"
-    tables = {
-        "factors": factor_rows(experience),
-        f"check-{args.check or 'left-out'}": check_rows(summaries),
-        f"rates-{args.check or 'left-out'}": rate_rows(experience, shifts),
-    }
-    for name, (header, rows) in tables.items():
-        print_table(f"{name} ({how})", header, rows)
+        own = [r for r in records if r["regressor"] in regressors and r["part"] in parts]
+        results = apply(experience[kind], own) if args.check else leave_sets_out(own)
+        summaries |= {(kind, group): summary for group, summary in summarise_groups(results).items()}
+        shifts[kind] = [r for r in own if r["split"] == "shift" and r["home"] > 0.0]
+    name, how = (args.check, f"part {args.check}") if args.check else ("left-out", "leave data sets out")
+    tables = {"factors": factor_rows(experience), f"check-{name}": check_rows(summaries)}
+    if args.check:
+        tables[f"rates-{name}"] = rate_rows(experience, shifts)
+    for title, (header, rows) in tables.items():
+        print_table(f"{title} ({how})", header, rows)
+    if args.check:
+        print(describe_rates(tables[f"rates-{name}"][1]))
     write_tables(tables)
+
+
+def list_part_tasks(parts: Sequence[str]) -> list[Key]:
+    """Return the tasks of parts: one random split of each data set that is learnt from, several of the others."""
+    tasks = []
+    for splits, chosen in ((1, set(parts) & set(LEARNT_FROM)), (RANDOM_SPLITS, set(parts) - set(LEARNT_FROM))):
+        tasks += list_tasks([name for name, shift in REGISTER.items() if shift.half in chosen], splits)
+    return tasks
 
 
 def compare_alternatives() -> None:

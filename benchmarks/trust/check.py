@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import (
@@ -19,7 +21,7 @@ from benchmarks.trust.learn import (
     separation_of,
     weights_by_set,
 )
-from pyspar.estimators.calibrated_forecasts import EXCESS, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
 
 Learnt = dict[str, Any]
 ROW_LEVEL = 0.9
@@ -99,6 +101,48 @@ def leave_sets_out(
     return checked
 
 
+def summarise_groups(checked: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """Return the summaries of natural shifts and of random splits, all and by what the test found."""
+    natural = [r for r in checked if r["split"] == "shift"]
+    alike = [r for r in checked if r["split"] != "shift"]
+    groups = {"shift": natural, "shift, found": [r for r in natural if r["class"] not in NO_SHIFT]}
+    for name in auc_classes(AUC_LIMITS):
+        groups[f"shift, AUC {name}"] = [r for r in natural if r["class"] == name]
+    groups["shift, none found"] = [r for r in natural if r["class"] == "none"]
+    groups["shift, matched"] = [r for r in natural if r["class"] == "matched"]
+    groups["random"] = alike
+    groups["random, none found"] = [r for r in alike if r["class"] == "none"]
+    return {name: summarise(group) for name, group in groups.items()}
+
+
+def binomial_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a probability, from a share of n observations.
+
+    The numbers need not be integers, because a data set with several tasks may count in part.
+
+    >>> low, high = binomial_interval(0.0, 10)  # 0.025 = (1 - high)^10
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    k, tail = share * n, (1.0 - level) / 2.0
+    low = float(beta.ppf(tail, k, n - k + 1.0)) if k > 0.0 else 0.0
+    return low, float(beta.ppf(1.0 - tail, k + 1.0, n - k)) if k < n else 1.0
+
+
+def count_effective(checked: Sequence[Record], key: str) -> float:
+    """Return the number of independent tasks that would give the same standard error of the share over data sets.
+
+    It is between the numbers of data sets and of tasks, because tasks of one data set are dependent.
+    """
+    by_set: dict[str, list[float]] = defaultdict(list)
+    for r in checked:
+        by_set[r["set"]].append(r[key])
+    means = np.array([np.mean(values) for values in by_set.values()])
+    share, n = means.mean(), len(means)
+    variance = means.var(ddof=1) / n if n > 1 else 0.0
+    return float(np.clip(share * (1.0 - share) / variance, n, len(checked))) if variance > 0.0 else float(n)
+
+
 def summarise(checked: Sequence[Record]) -> dict[str, float]:
     """Return the shares over data sets, each with weight one."""
     if not checked:
@@ -113,6 +157,8 @@ def summarise(checked: Sequence[Record]) -> dict[str, float]:
         "sets": len({r["set"] for r in checked}),
         "covered80": mean(lambda r: r["covered0.8"]),
         "covered95": mean(lambda r: r["covered0.95"]),
+        "effective80": count_effective(checked, "covered0.8"),
+        "effective95": count_effective(checked, "covered0.95"),
         "if_linear95": mean(lambda r: r["if_linear"]),
         "score95": mean(lambda r: r["score0.95"]),
         "width95": float(np.median([r["width0.95"] for r in checked])),

@@ -1,15 +1,15 @@
 """Records of tasks: forecasts without target labels, and the actual errors.
 
 A record describes one regressor on one task. The split is that of the data set ("shift"), or a random split of the same
-rows with the same numbers of rows ("random"). The labels of the target are used only for the actual error and for
-``need``: the quantiles over target rows of the factor that a row interval needs to contain the label.
+rows with the same numbers of rows ("random", "random-2" and so on). The labels of the target are used only for the
+actual error and for ``need``: the quantiles over target rows of the factor that a row interval needs to contain the
+label.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import RidgeCV
 
+from benchmarks.measure import run_in_processes
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import PENALTIES
 from benchmarks.shifts.records import RESULTS, Record, append
@@ -27,6 +28,7 @@ from benchmarks.shifts.sets import REGISTER, Task
 from benchmarks.trust.learn import QUANTILES, ROW_LEVELS
 from pyspar import BayesSpARRegressor, Moments
 from pyspar.core.separation import measure_separation
+from pyspar.io.atomic import whole_file
 
 RECORDS = RESULTS / "trust.jsonl"
 MOST_ROWS, MOST_TARGET_ROWS, FOLDS = 2500, 300, 3
@@ -41,42 +43,53 @@ Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Key = tuple[str, str, str]
 
 
-def list_tasks(names: Iterable[str]) -> list[Key]:
-    """Return the (task, split, regressor) of all records: three feature maps for BayesSpAR, raw columns for others."""
+def list_tasks(names: Iterable[str], random_splits: int = 1) -> list[Key]:
+    """Return the (task, split, regressor) of all records: three feature maps for BayesSpAR, raw columns for others.
+
+    The slowest are the first, so that parallel processes end at about the same time.
+    """
     names = sorted(names)
-    linear = [(f"{name}/{map}", "shift", "BayesSpAR") for map in MAPS for name in names]
-    alike = [(f"{name}/raw", "random", "BayesSpAR") for name in names]
-    others = [(f"{name}/raw", split, other) for other in OTHERS for split in ("shift", "random") for name in names]
-    return [*linear, *alike, *others]
+    alike = ["random", *(f"random-{number}" for number in range(2, random_splits + 1))]
+    linear = [(f"{name}/{map}", "shift", "BayesSpAR") for map in reversed(MAPS) for name in names]
+    linear += [(f"{name}/raw", split, "BayesSpAR") for split in alike for name in names]
+    others = [(f"{name}/raw", split, other) for other in OTHERS for split in ("shift", *alike) for name in names]
+    return [*linear, *others]
 
 
 def read() -> dict[Key, Record]:
-    lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.exists() else ()
-    return {(r["task"], r["split"], r["regressor"]): r for r in map(json.loads, lines)}
+    """Read the records. A last line that is not complete is skipped."""
+    lines = RECORDS.read_text(encoding="utf-8").splitlines(keepends=True) if RECORDS.exists() else ()
+    records = (json.loads(line) for line in lines if line.endswith("\n"))
+    return {(r["task"], r["split"], r["regressor"]): r for r in records}
 
 
-def run(names: Iterable[str]) -> int:
-    """Make the missing records, and return their number."""
-    from rich.progress import track
-
+def run(tasks: Iterable[Key], jobs: int = 1) -> list[Key]:
+    """Make the missing records, each written when it is complete, and return the tasks that failed."""
     known = read()
-    missing = [key for key in list_tasks(names) if key not in known]
-    for key in track(missing, description="measuring"):
-        append(RECORDS, measure(*key))
-    _write_records(read())
-    return len(missing)
+    missing = [key for key in tasks if key not in known]
+    if missing:
+        _write_records(known)  # without an incomplete line
+        for key, record in run_in_processes(measure, missing, jobs=jobs, description="measuring"):
+            append(RECORDS, record)
+            missing.remove(key)
+        _write_records(read())
+    return missing
 
 
-def separate_again() -> None:
+def separate_again(jobs: int = 1) -> None:
     """Measure the separation of all records again, for a change of :mod:`pyspar.core.separation`."""
-    from rich.progress import track
-
     records = read()
-    found = {
-        pair: separate(*load(*pair[0].split("/"), pair[1])[::2])
-        for pair in track(sorted({key[:2] for key in records}), description="separating")
-    }
+    pairs = sorted({key[:2] for key in records})
+    found = dict(run_in_processes(separate_task, pairs, jobs=jobs, description="separating"))
+    if len(found) < len(pairs):
+        raise SystemExit(f"{len(pairs) - len(found)} separations failed, so the records are unchanged")
     _write_records({key: record | found[key[:2]] for key, record in records.items()})
+
+
+def separate_task(task: str, split: str) -> Record:
+    """Return how well source and target rows of a task can be distinguished."""
+    X, _, Z, _ = load(*task.split("/"), split)
+    return separate(X, Z)
 
 
 def separate(X: np.ndarray, Z: np.ndarray) -> Record:
@@ -86,9 +99,8 @@ def separate(X: np.ndarray, Z: np.ndarray) -> Record:
 
 
 def _write_records(records: Mapping[Key, Record]) -> None:
-    part = RECORDS.with_suffix(".part")
-    part.write_text("".join(json.dumps(record) + "\n" for _, record in sorted(records.items())), encoding="utf-8")
-    os.replace(part, RECORDS)
+    with whole_file(RECORDS) as part:
+        part.write_text("".join(json.dumps(record) + "\n" for _, record in sorted(records.items())), encoding="utf-8")
 
 
 def measure(task: str, split: str, regressor: str) -> Record:
@@ -112,7 +124,8 @@ def load(name: str, feature_map: str, split: str) -> Arrays:
         return Task(REGISTER[name], feature_map).arrays()
     X, y, Z, yz = Task(REGISTER[name], "raw").arrays()
     rows, labels = np.vstack([X, Z]), np.concatenate([y, yz])
-    rng = np.random.default_rng(int(hashlib.sha256(name.encode()).hexdigest()[:8], 16))
+    seed = name if split == "random" else f"{name}/{split}"
+    rng = np.random.default_rng(int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16))
     order = rng.permutation(len(rows))
     one, two = order[: len(X)], order[len(X) :]
     X, Z = MAPS[feature_map](rows[one], labels[one], rows[two])
@@ -167,9 +180,8 @@ def measure_other(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray, r
 
 def write(path: Path, experience: dict[str, Any]) -> None:
     """Write the experience as indented JSON, whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(experience, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    with whole_file(path) as part:
+        part.write_text(json.dumps(experience, indent=1) + "\n", encoding="utf-8")
 
 
 def _rms(values: np.ndarray) -> float:

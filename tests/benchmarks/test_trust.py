@@ -2,15 +2,27 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.trust.__main__ import COMMAND, LEARNT_FROM
+from benchmarks.shifts.sets import REGISTER, Shift
+from benchmarks.trust.__main__ import COMMAND, LEARNT_FROM, RANDOM_SPLITS, list_part_tasks
 from benchmarks.trust.alternatives import VARIANTS, stretch_rows, threshold_rows, variant_rows
-from benchmarks.trust.check import apply, interval_of, interval_score, leave_sets_out, summarise
+from benchmarks.trust.check import (
+    apply,
+    binomial_interval,
+    count_effective,
+    interval_of,
+    interval_score,
+    leave_sets_out,
+    summarise,
+    summarise_groups,
+)
 from benchmarks.trust.learn import QUANTILES, class_of, learn, safe_quantile, separation_of
-from benchmarks.trust.measure import measure_linear, measure_other, read
-from benchmarks.trust.page import rate_rows, write_tables
+from benchmarks.trust.measure import load, measure_linear, measure_other, read, run
+from benchmarks.trust.page import describe_rates, rate_rows, write_tables
+from scipy.stats import binomtest
 
 from pyspar.estimators.calibrated_forecasts import FILE, rmse_interval, row_factor, separation_class
 
@@ -29,6 +41,8 @@ def test_the_file_is_learnt_from_the_records_of_the_named_parts(records, experie
     learnt = learn([r for r in records if r["part"] in LEARNT_FROM])
     assert experience == {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learnt}
     assert not {r["set"] for r in records if r["part"] not in LEARNT_FROM} & set(experience["sets"])
+    page = " ".join((Path(__file__).parents[2] / "docs" / "forecasts.md").read_text().split())
+    assert f"seven parts of `benchmarks/shifts`, `design` to `newest`, with {len(experience['sets'])} data sets" in page
 
 
 def test_the_check_uses_the_intervals_and_classes_of_the_package(records, experience):
@@ -104,10 +118,84 @@ def test_alternatives_are_evaluated_by_their_own_classes(records):
     assert counts[0][0] > counts[1][0] >= counts[1][1] > 0
 
 
-def test_rates_are_compared_by_a_two_sided_binomial_test():
-    """With a rate of 1/2, 0 of 4 has the two-sided probability 2 / 16."""
+def test_rates_are_compared_by_exact_tests():
+    """With a rate of 1/2, 0 of 4 has the two-sided probability 2 / 16.
+
+    Of 5 excessive errors among 14, the numbers 0, 3 and 4 among 4 are at most as probable as 0.
+    """
     common = {"map": "raw", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0, "expected": 1.0, "outside": 0.0}
     shifts = [{**common, "set": name, "actual": 1.0} for name in "abcd"]
     printed = {"linear": {"base_rates": {"unverified": {"0.5-0.95": [10, 5]}}}}
-    ((*_, p_value),) = rate_rows(printed, {"linear": shifts})[1]
+    ((*_, two_samples, p_value),) = rows = rate_rows(printed, {"linear": shifts})[1]
     assert float(p_value) == pytest.approx(0.125, abs=0.006)
+    counts = [math.comb(5, k) * math.comb(9, 4 - k) for k in (0, 3, 4)]
+    assert float(two_samples) == pytest.approx(sum(counts) / math.comb(14, 4), abs=0.006)
+    assert describe_rates(rows).startswith("0 of 1 ")
+    assert describe_rates(rows, level=0.2).startswith("1 of 1 ")
+
+
+def test_binomial_intervals_agree_with_those_of_scipy():
+    for k, n in ((0, 7), (3, 32), (32, 32)):
+        exact = binomtest(k, n).proportion_ci(method="exact")
+        assert binomial_interval(k / n, n) == pytest.approx((exact.low, exact.high))
+    low, high = binomial_interval(2.5 / 32, 32)
+    assert binomial_interval(2 / 32, 32)[0] < low < high < binomial_interval(3 / 32, 32)[1]
+
+
+def test_tasks_of_one_data_set_count_by_their_dependence(rng):
+    held = rng.random((2000, 5)) < 0.9
+    cases = {"independent": (held, 5.0), "copies": (np.repeat(held[:, :1], 5, axis=1), 1.0)}
+    for values, expected in cases.values():
+        tasks = [{"set": place, "held": value} for place, row in enumerate(values) for value in row]
+        assert count_effective(tasks, "held") == pytest.approx(2000 * expected, rel=0.1)  # the variance has 3 %
+    assert count_effective([{"set": 0, "held": True}] * 5, "held") == 1.0
+
+
+@pytest.fixture
+def small_set(tmp_path, monkeypatch, rng):
+    """A data set of a part that is only checked."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rng.normal(size=(70, 2)), columns=["a", "b"])
+    loaded = frame, frame["a"] + rng.normal(size=70), np.arange(70) >= 40
+    monkeypatch.setitem(REGISTER, "small", Shift("small", "y", "", "", "", lambda: loaded, "unused"))
+    monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path))
+    return "small"
+
+
+def test_a_checked_part_has_several_random_splits_of_which_the_first_is_that_of_other_parts(small_set):
+    tasks = list_part_tasks(["unused"])
+    assert len(tasks) == len(set(tasks)) == 6 + 4 * RANDOM_SPLITS  # 6 natural shifts; 4 regressors on raw columns
+    learnt = [name for name, shift in REGISTER.items() if shift.half in LEARNT_FROM]
+    assert len(list_part_tasks(LEARNT_FROM)) == 10 * len(learnt)
+    splits = sorted({split for _, split, _ in tasks} - {"shift"})
+    labels = {split: load(small_set, "raw", split)[1] for split in splits}
+    assert len({tuple(y) for y in labels.values()}) == RANDOM_SPLITS
+    assert {tuple(np.sort(np.r_[y, load(small_set, "raw", split)[3]])) for split, y in labels.items()} == {
+        tuple(np.sort(np.r_[load(small_set, "raw", "shift")[1::2]]))
+    }
+
+
+def test_all_random_splits_are_summarised_together(experience, records):
+    (record, *_) = (r for r in records if r["split"] == "random" and r["regressor"] == "BayesSpAR")
+    several = [{**record, "split": f"random{suffix}"} for suffix in ("", "-2", "-3")]
+    found = summarise_groups(apply(experience["linear"], several))
+    assert (found["random"]["tasks"], found["random"]["sets"], found["shift"]["tasks"]) == (3, 1, 0)
+
+
+def test_an_interrupted_run_continues_and_reports_what_failed(tmp_path, monkeypatch):
+    path = tmp_path / "trust.jsonl"
+    known, made, faulty = (("a/raw", "shift", name) for name in ("known", "made", "faulty"))
+    record = dict(zip(("task", "split", "regressor"), known, strict=True))
+    path.write_text(json.dumps(record) + '\n{"task": "a/raw", "spl')
+    asked = []
+
+    def fake(function, tasks, **_):
+        asked.extend(tasks)
+        yield made, {**record, "regressor": "made"}
+
+    monkeypatch.setattr("benchmarks.trust.measure.RECORDS", path)
+    monkeypatch.setattr("benchmarks.trust.measure.run_in_processes", fake)
+    assert run([known, made, faulty], jobs=2) == [faulty]
+    assert asked == [made, faulty]
+    assert set(read()) == {known, made}

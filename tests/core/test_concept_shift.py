@@ -78,7 +78,7 @@ def test_the_bayes_factor_is_that_of_dense_covariances():
         return -0.5 * np.linalg.slogdet(C)[1] - 3.0 * np.log(r @ np.linalg.solve(C, r))
 
     terms = [
-        (((1 + a) * (1 + b) * (1 + d)) ** -2.0, null + a + b * np.outer(q, q) + d * features @ features.T)
+        (1.0 / ((1 + a) * (1 + b) * (1 + d)), null + a + b * np.outer(q, q) + d * features @ features.T)
         for a, b, d in product(TEST_RATIOS, repeat=3)
     ]
     factor = sum(p * np.exp(log_evidence(C)) for p, C in terms) / sum(p for p, _ in terms)

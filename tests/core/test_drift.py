@@ -30,16 +30,18 @@ def average_densely(Z, f, y):
     q = (f - f.mean()) / f.std()
     P = (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(Z.shape[1])
     r = y - f[:n]
-    logs, means, variances = [], [], []
+    prior, logs, means, variances = [], [], [], []
     for a, b, d in product(RATIOS, repeat=3):
         K = a + b * np.outer(q, q) + d * P @ P.T
         C = K[:n, :n] + np.eye(n)
         solved = np.linalg.solve(C, np.column_stack([r, K[:n]]))
         s2 = r @ solved[:, 0] / n
-        logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2) - 2.0 * np.log((1 + a) * (1 + b) * (1 + d)))
+        prior.append(1.0 / ((1 + a) * (1 + b) * (1 + d)))
+        logs.append(-0.5 * np.linalg.slogdet(C)[1] - n / 2 * np.log(s2))
         means.append(K[:, :n] @ solved[:, 0])
         variances.append(s2 * (1.0 + np.diag(K) - np.einsum("ij,ji->i", K[:, :n], solved[:, 1:])))
-    p = np.exp(np.array(logs) - max(logs))
+    prior[0] = sum(prior[1:]) / 3.0  # no drift has the prior probability 1/4
+    p = np.array(prior) * np.exp(np.array(logs) - max(logs))
     p /= p.sum()
     means = np.array(means)
     mean = p @ means
@@ -125,11 +127,13 @@ def test_the_corrected_linear_model_is_linear():
 def test_intervals_cover_labels_of_the_model():
     """Draw drifts from the prior: 90 % intervals of labels and of the components hold on average."""
     rng = np.random.default_rng(0)
-    prior = 1.0 / (1.0 + np.array(RATIOS)) ** 2
+    models = np.array(list(product(RATIOS, repeat=3)))
+    prior = 1.0 / np.prod(1.0 + models, axis=1)
+    prior[0] = prior[1:].sum() / 3.0
     covered, sizes = [], []
     for _ in range(100):
         Z, f, _ = make_rows(seed=rng.integers(1 << 30))
-        a, b, d = rng.choice(RATIOS, 3, p=prior / prior.sum())
+        a, b, d = models[rng.choice(len(models), p=prior / prior.sum())]
         units = TargetUnits.of(Z, f)
         P, q = units.standardise(Z, f)
         theta = rng.normal(size=2) * np.sqrt([a, b])

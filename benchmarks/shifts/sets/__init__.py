@@ -4,6 +4,11 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     by_group,
     by_range,
     by_time,
+    final_health,
+    final_nature,
+    final_people,
+    final_series,
+    final_trade,
     fresh_by_group,
     fresh_by_range,
     fresh_by_time,
@@ -26,6 +31,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import HALVES, NEW, NEWEST, Task, tasks
+from benchmarks.shifts.sets.tasks import FINAL, HALVES, NEW, NEWEST, Task, tasks
 
-__all__ = ["HALVES", "NEW", "NEWEST", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "Shift", "Task", "tasks"]

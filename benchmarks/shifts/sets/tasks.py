@@ -23,6 +23,9 @@ NEW = "new"
 NEWEST = "newest"
 """The part that checks forecasts (``python -m benchmarks.trust --check newest``); see ``sets/newest.py``."""
 
+FINAL = "final"
+"""The part for one evaluation of methods that were fixed before; see ``sets/final.py``."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -55,7 +58,7 @@ class Task:
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*HALVES, NEW, NEWEST)
+    parts = (*HALVES, NEW, NEWEST, FINAL)
     if half not in (None, *parts):
         raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):

@@ -6,9 +6,9 @@ The residuals r = y - f(z) of n labelled target rows follow
 
 with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
 divided by the root of the number of features, so that each component has the mean variance 1. Each of alpha, beta and
-delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)^2``: a
-drift that is larger than the noise is rare. The noise variance has the prior 1 / s^2 and is integrated out. The
-posterior is averaged over all models, each weighted by its evidence
+delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except
+that no drift at all has the prior probability 1/4. The noise variance has the prior 1 / s^2 and is integrated out. The
+posterior is averaged over all models, each weighted by its prior and its evidence
 
 .. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
 

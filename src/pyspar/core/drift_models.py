@@ -19,6 +19,9 @@ RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
 TEST_RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0)
 """The variances for tests, which compute the evidence of thousands of residuals and need fewer of them."""
 
+NO_DRIFT = 0.25
+"""The prior probability that nothing has changed (``docs/decisions/0021-prior-of-no-drift.md``)."""
+
 _DRAWS = 2000
 
 
@@ -34,8 +37,8 @@ class Average:
 
 
 def log_prior(ratio: Any) -> Any:
-    """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio)^2: a drift larger than the noise is rare."""
-    return -2.0 * np.log1p(ratio)
+    """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio): the larger the drift, the rarer."""
+    return -np.log1p(ratio)
 
 
 def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
@@ -92,6 +95,7 @@ class ModelGrid:
         pairs, pair_prior = _line_ratios(RATIOS)
         root = np.sqrt(pairs)
         self.log_prior: Matrix = pair_prior + log_prior(np.array(RATIOS))[:, None]
+        self.log_prior[0, 0] = logsumexp(self.log_prior.ravel()[1:]) - np.log(1.0 / NO_DRIFT - 1.0)
         self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
         self.theta, self.spread = [], []
         for j, delta in enumerate(RATIOS):
