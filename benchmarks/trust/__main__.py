@@ -1,7 +1,8 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-The parts in ``LEARNT_FROM`` are used to learn. Other parts are only checked, with ``--check PART``. Records that are
-missing are measured first. An interrupted run continues where it was.
+All parts are used to learn, and the check leaves out one data set after another. ``--check PART`` learns from the other
+parts instead and checks the result on this part. Records that are missing are measured first. An interrupted run
+continues where it was.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import REGISTER
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER
 from benchmarks.trust.alternatives import stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
@@ -18,16 +19,15 @@ from benchmarks.trust.measure import Key, list_tasks, read, run, separate_again,
 from benchmarks.trust.page import check_rows, describe_rates, factor_rows, rate_rows, write_tables
 from pyspar.estimators.calibrated_forecasts import FILE
 
-LEARNT_FROM = ("design", "held-back", "fresh", "sealed", "last", "new", "newest")
-RANDOM_SPLITS = 5
-"""Random splits per data set of a part that is only checked. Parts that are learnt from have one."""
+PARTS = (*HALVES, NEW, NEWEST, FINAL)
+RANDOM_SPLITS = {FINAL: 5}
+"""Random splits per data set, if there is more than one."""
 COMMAND = "python -m benchmarks.trust"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    others = sorted({shift.half for shift in REGISTER.values()} - set(LEARNT_FROM))
-    parser.add_argument("--check", choices=others, help="check the learnt experience on this part")
+    parser.add_argument("--check", choices=PARTS, help="learn from the other parts and check the result on this part")
     parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each, 1 by default")
@@ -37,15 +37,16 @@ def main() -> None:
     args = parser.parse_args()
     if args.alternatives:
         return compare_alternatives()
-    parts = (args.check,) if args.check else LEARNT_FROM
+    parts = (args.check,) if args.check else PARTS
     if args.separate:
         separate_again(args.jobs)
-    failed = [] if args.no_run else run(list_part_tasks(parts), args.jobs)
+    failed = [] if args.no_run else run(list_part_tasks(PARTS), args.jobs)
     if failed:
         raise SystemExit(f"{len(failed)} tasks failed; repair them, or use the other records with --no-run")
-    records = [r for r in read().values() if r["part"] in (*LEARNT_FROM, *parts)]
-    known = [r for r in records if r["part"] in LEARNT_FROM]
-    experience = {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learn(known)}
+    records = [r for r in read().values() if r["part"] in PARTS]
+    learnt_from = [part for part in PARTS if part != args.check]
+    known = [r for r in records if r["part"] in learnt_from]
+    experience = {"command": COMMAND, "learnt_from": learnt_from, **learn(known)}
     if not args.check:
         write(FILE, experience)
     summaries, shifts = {}, {}
@@ -55,8 +56,10 @@ def main() -> None:
         summaries |= {(kind, group): summary for group, summary in summarise_groups(results).items()}
         shifts[kind] = [r for r in own if r["split"] == "shift" and r["home"] > 0.0]
     name, how = (args.check, f"part {args.check}") if args.check else ("left-out", "leave data sets out")
-    tables = {"factors": factor_rows(experience), f"check-{name}": check_rows(summaries)}
-    if args.check:
+    tables = {f"check-{name}": check_rows(summaries)}
+    if not args.check:
+        tables = {"factors": factor_rows(experience), **tables}
+    else:
         tables[f"rates-{name}"] = rate_rows(experience, shifts)
     for title, (header, rows) in tables.items():
         print_table(f"{title} ({how})", header, rows)
@@ -66,16 +69,17 @@ def main() -> None:
 
 
 def list_part_tasks(parts: Sequence[str]) -> list[Key]:
-    """Return the tasks of parts: one random split of each data set that is learnt from, several of the others."""
+    """Return the tasks of parts, with the number of random splits that each part has."""
     tasks = []
-    for splits, chosen in ((1, set(parts) & set(LEARNT_FROM)), (RANDOM_SPLITS, set(parts) - set(LEARNT_FROM))):
-        tasks += list_tasks([name for name, shift in REGISTER.items() if shift.half in chosen], splits)
+    for part in parts:
+        names = [name for name, shift in REGISTER.items() if shift.half == part]
+        tasks += list_tasks(names, RANDOM_SPLITS.get(part, 1))
     return tasks
 
 
 def compare_alternatives() -> None:
     """Print the tables of the alternatives, and write them to decision 18."""
-    records = [r for r in read().values() if r["part"] in LEARNT_FROM]
+    records = [r for r in read().values() if r["part"] in PARTS]
     tables = {
         "alternatives": variant_rows(records),
         "stretches": stretch_rows(records),

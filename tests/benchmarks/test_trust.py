@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.shifts.sets import REGISTER, Shift
-from benchmarks.trust.__main__ import COMMAND, LEARNT_FROM, RANDOM_SPLITS, list_part_tasks
+from benchmarks.trust.__main__ import COMMAND, PARTS, RANDOM_SPLITS, list_part_tasks
 from benchmarks.trust.alternatives import VARIANTS, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import (
     apply,
@@ -38,11 +38,9 @@ def experience():
 
 
 def test_the_file_is_learnt_from_the_records_of_the_named_parts(records, experience):
-    learnt = learn([r for r in records if r["part"] in LEARNT_FROM])
-    assert experience == {"command": COMMAND, "learnt_from": list(LEARNT_FROM), **learnt}
-    assert not {r["set"] for r in records if r["part"] not in LEARNT_FROM} & set(experience["sets"])
+    assert experience == {"command": COMMAND, "learnt_from": list(PARTS), **learn(records)}
     page = " ".join((Path(__file__).parents[2] / "docs" / "forecasts.md").read_text().split())
-    assert f"seven parts of `benchmarks/shifts`, `design` to `newest`, with {len(experience['sets'])} data sets" in page
+    assert f"tenth of the {len(experience['sets'])} data sets was left out" in page
 
 
 def test_the_check_uses_the_intervals_and_classes_of_the_package(records, experience):
@@ -102,7 +100,7 @@ def test_tables_replace_only_their_own_place(tmp_path, monkeypatch):
 
 
 def test_alternatives_are_evaluated_by_their_own_classes(records):
-    own = [r for r in records[::12] if r["part"] in LEARNT_FROM]
+    own = [r for r in records[::12] if r["part"] in PARTS]
     for name, share in (("level 10 %", 0.1), ("level 1 %", 0.01)):
         classes = [class_of(r) for r in VARIANTS[name].classify(own)]
         assert [label in ("none", "matched") for label in classes] == [r["p_value"] > share for r in own]
@@ -153,24 +151,23 @@ def test_tasks_of_one_data_set_count_by_their_dependence(rng):
 
 @pytest.fixture
 def small_set(tmp_path, monkeypatch, rng):
-    """A data set of a part that is only checked."""
+    """A data set of the part ``final``."""
     import pandas as pd
 
     frame = pd.DataFrame(rng.normal(size=(70, 2)), columns=["a", "b"])
     loaded = frame, frame["a"] + rng.normal(size=70), np.arange(70) >= 40
-    monkeypatch.setitem(REGISTER, "small", Shift("small", "y", "", "", "", lambda: loaded, "unused"))
+    monkeypatch.setitem(REGISTER, "small", Shift("small", "y", "", "", "", lambda: loaded, "final"))
     monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path))
     return "small"
 
 
 def test_a_checked_part_has_several_random_splits_of_which_the_first_is_that_of_other_parts(small_set):
-    tasks = list_part_tasks(["unused"])
-    assert len(tasks) == len(set(tasks)) == 6 + 4 * RANDOM_SPLITS  # 6 natural shifts; 4 regressors on raw columns
-    learnt = [name for name, shift in REGISTER.items() if shift.half in LEARNT_FROM]
-    assert len(list_part_tasks(LEARNT_FROM)) == 10 * len(learnt)
-    splits = sorted({split for _, split, _ in tasks} - {"shift"})
-    labels = {split: load(small_set, "raw", split)[1] for split in splits}
-    assert len({tuple(y) for y in labels.values()}) == RANDOM_SPLITS
+    tasks = [task for task in list_part_tasks(["final"]) if task[0].startswith("small/")]
+    splits = RANDOM_SPLITS["final"]
+    assert len(tasks) == len(set(tasks)) == 6 + 4 * splits  # 6 natural shifts; 4 regressors on raw columns
+    assert len(list_part_tasks(["last"])) == 10 * sum(shift.half == "last" for shift in REGISTER.values())
+    labels = {split: load(small_set, "raw", split)[1] for _, split, _ in tasks if split != "shift"}
+    assert len({tuple(y) for y in labels.values()}) == splits
     assert {tuple(np.sort(np.r_[y, load(small_set, "raw", split)[3]])) for split, y in labels.items()} == {
         tuple(np.sort(np.r_[load(small_set, "raw", "shift")[1::2]]))
     }
