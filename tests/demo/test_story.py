@@ -82,6 +82,12 @@ def test_errors_on_all_target_rows_are_those_of_the_benchmark(story, data):
         assert error == pytest.approx(errors[theirs], rel=1e-4)
 
 
+def test_adapting_and_labels_both_have_a_visible_effect(story):
+    steps = ((demo.UNADAPTED, demo.OURS), (demo.OURS, demo.OURS_CORRECTED), (demo.BOOSTING, demo.BOOSTING_CORRECTED))
+    for before, after in steps:
+        assert story.claim(after).error < 0.9 * story.claim(before).error
+
+
 def test_the_effect_of_a_faster_limit_is_a_sum_of_weights(story, data):
     model = pyspar.BayesSpARRegressor().fit(data.source.features, data.y)
     weights = dict(zip(data.source.features, model.coef_, strict=True))

@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import pyspar
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, inspect
@@ -84,6 +85,19 @@ def test_a_column_that_is_constant_in_the_source_is_named(unshifted):
     Z[:, 2] = 7.0
     assert "SPAR004" not in find(SpARRegressor().fit(X, y), Z)
     assert "SPAR004" not in unshifted
+
+
+@pytest.mark.parametrize("model", [SpARRegressor(), BayesSpARRegressor(), Ridge()])
+def test_the_error_is_unknown_if_every_source_column_is_constant(model):
+    _, y, Z = make_data()
+    X = np.full((len(y), 4), 7.0)
+    model.fit(X, y)
+    source = {"source": (X, y)} if isinstance(model, Ridge) else {}
+    assert inspect(model, Z, **source).outcome == "unknown"
+    assert inspect(model, np.full_like(Z, 7.0), **source).outcome == "no-shift"
+    Z[:, 0] = 0.1 + np.random.default_rng(0).normal(size=len(Z))  # one varying column suffices
+    X[:, 0] = np.random.default_rng(1).normal(size=len(X))
+    assert inspect(model.fit(X, y), Z, **source).outcome == "unverified"
 
 
 @pytest.mark.parametrize(("rows", "severity"), [(5, "serious"), (20, "warning")])

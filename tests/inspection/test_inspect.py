@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from pyspar import InputError, Moments, SpARRegressor, inspect
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, TargetCorrection, expected_rmse, inspect
 from pyspar.wording import TOO_LARGE, format_interval, format_number
 
 
@@ -98,3 +99,26 @@ def test_errors_beyond_float64_are_infinite_and_called_too_large(shifted):
     for forecast in output.forecasts:
         texts = format_number(forecast.rmse), format_interval(forecast.interval80), format_interval(forecast.interval95)
         assert set(texts) <= {TOO_LARGE, "unknown"}
+
+
+def test_a_corrected_model_is_refused_with_the_functions_that_accept_it(shifted):
+    X, y, Z = shifted
+    labels = dict.fromkeys(range(12), 1.0) | {3: 2.0}
+    for model in (LinearRegression().fit(X, y), BayesSpARRegressor().fit(X, y)):
+        fixed = TargetCorrection(model).fit(Z, labels)
+        for source in (None, (X, y)):
+            with pytest.raises(TypeError, match=r"TargetCorrection.*expected_rmse.*inspect\(model\.model"):
+                inspect(fixed, Z, source=source)
+        assert inspect(fixed.model, Z, source=(X, y)).outcome
+        assert expected_rmse(fixed, Z).rmse_uncorrected > 0.0
+
+
+def test_labels_may_be_a_mapping_of_row_positions(shifted):
+    X, y, Z = shifted
+    labels = np.full(len(Z), np.nan)
+    labels[[2, 5, 40]] = 1.0, -1.0, 3.0
+    est = BayesSpARRegressor().fit(X, y)
+    by_position = inspect(est, Z, y={2: 1.0, 5: -1.0, 40: 3.0})
+    assert by_position.outputs[0].evidence == inspect(est, Z, y=labels).outputs[0].evidence
+    with pytest.raises(ValueError, match=r"target y .* 90 rows.* 89\b"):
+        inspect(est, Z, y=labels[1:])

@@ -171,3 +171,12 @@ def test_empty_batches_are_ignored(mlp, problem, expected):
     source = [(problem.X, problem.y), (problem.X[:0], problem.y[:0])]
     adapted = adapt_head(mlp(), source, [problem.Z[:0], problem.Z])
     torch.testing.assert_close(adapted.model.fc.weight, expected)
+
+
+def test_batches_with_labels_of_different_dtypes_lose_no_digits():
+    model, X = torch.nn.Linear(2, 1), torch.randn(8, 2)
+    whole = torch.full((4,), 2**25 + 1)  # float32 has no such number
+    for labels in ([whole, torch.ones(4)], [torch.ones(4), whole], [whole, torch.ones(4, dtype=torch.bfloat16)]):
+        source = list(zip(X.split(4), labels, strict=True))
+        adapted = adapt_head(model, source, [X], labels_scale="ignore", method="ols")
+        assert adapted.estimator.moments_.mean[-1] == pytest.approx(2**24 + 1, abs=1e-6)

@@ -7,6 +7,7 @@ import pytest
 
 from pyspar import InputError, SparWarning, TargetCorrection
 from pyspar.nn import adapt_head
+from pyspar.nn.account import find_other_unit
 from pyspar.nn.features import TargetRows
 
 torch = pytest.importorskip("torch")
@@ -114,11 +115,12 @@ def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
         rows.add(torch.tensor(block))
     features, labels, counts = rows.select()
     assert len(features) == 12 + 30
-    np.testing.assert_array_equal(features[:12], case.features[case.known])
-    np.testing.assert_array_equal(labels[:12], case.truth[case.known])
-    assert np.isnan(labels[12:]).all()
+    is_known = np.isfinite(labels[:, 0])
+    np.testing.assert_array_equal(features[is_known], case.features[case.known])
+    np.testing.assert_array_equal(labels[is_known], case.truth[case.known])
     assert counts.sum() == pytest.approx(120)
-    sampled = {tuple(row) for row in features[12:]}
+    assert (counts[is_known] == 1.0).all()
+    sampled = {tuple(row) for row in features[~is_known]}
     assert len(sampled) == 30
     assert sampled <= {tuple(row) for row in case.features[~case.known]}
 
@@ -126,7 +128,7 @@ def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
 def test_an_outlier_among_the_labels_is_ignored_with_its_row():
     case = Drifting()
     case.labels[50] = 1e6
-    with pytest.warns(SparWarning, match="1e\\+06"):
+    with pytest.warns(SparWarning, match="1e\\+06 of row 50 "):
         adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels)
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
 
@@ -139,6 +141,44 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     with pytest.warns(SparWarning, match="on the source"):
         adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
     assert adapted.account.is_worse[0]
+
+
+def test_labels_in_another_unit_cause_a_warning():
+    case = Drifting()
+    adapt_head(case.model, case.source, case.target, target_labels=case.labels)  # warnings are errors in these tests
+    for factor, slope in ((1.5, r"2(\.\d)?"), (0.4, r"0\.5\d")):
+        other = factor * (case.labels - 0.25)
+        with pytest.warns(SparWarning, match=rf"target_labels.*12 labels.* is {slope} times"):
+            adapt_head(case.model, case.source, case.target, target_labels=other)
+        adapt_head(case.model, case.source, case.target, target_labels=other, labels_scale="ignore")
+
+
+def test_a_network_that_was_trained_too_briefly_is_no_sign_of_another_unit():
+    case = Drifting()
+    with torch.no_grad():  # predictions vary too little, on source and target
+        case.model[2].weight.mul_(0.3)
+        case.model[2].bias.mul_(0.3)
+    adapt_head(case.model, case.source, case.target, target_labels=case.labels)  # warnings are errors in these tests
+    with pytest.warns(SparWarning, match=r"target_labels.* is 2\b.* times"):
+        adapt_head(case.model, case.source, case.target, target_labels=1.5 * (case.labels - 0.25))
+
+
+@pytest.mark.parametrize(("slope", "correlation"), [(1.0, 0.5), (1.0, 0.8), (1.0, 0.99), (1.4, 0.95), (0.72, 0.95)])
+def test_few_labels_rarely_seem_to_be_in_another_unit(slope, correlation, rng):
+    noise = slope * np.sqrt(1.0 / correlation**2 - 1.0)
+    predicted = rng.normal(size=(500, 10))
+    labels = slope * predicted + 3.0 + noise * rng.normal(size=(500, 10))
+    alarms = sum(find_other_unit(p, y) is not None for p, y in zip(predicted, labels, strict=True))
+    assert alarms <= 0.02 * 500  # P(|t| > 3) is 0.017 with 8 degrees of freedom, and the slopes are inside the bounds
+
+
+def test_a_factor_of_two_is_found_if_labels_and_predictions_are_related(rng):
+    predicted = rng.normal(size=(200, 100))
+    labels = 5.0 + predicted + 0.5 * rng.normal(size=(200, 100))  # a correlation of 0.9; slopes are known to 5 %
+    for factor in (2.0, 0.5):
+        slopes = [find_other_unit(p, factor * y) for p, y in zip(predicted, labels, strict=True)]
+        assert sum(slope is not None for slope in slopes) >= 0.95 * 200
+        assert np.mean([slope for slope in slopes if slope is not None]) == pytest.approx(factor, rel=0.02)
 
 
 @pytest.mark.parametrize("kind", ["tensor", "gradient", "bfloat16", "one-element tensor", "one-element array"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,102 +38,80 @@ LINES = (RIDGE, BOOSTING, OURS, OURS_CORRECTED)
 MAX_RATIO = 2.0
 """A bar is cut if it is this many times longer than the median bar."""
 ORIGIN = """How this data set was chosen
-  It is one of several hundred, chosen because every step has a visible effect.
-  It is not typical: on most data sets adapting changes little, and ten labels
-  help less. Rows and columns are those of 'driving' in docs/evidence-sets.md.
-  Settings and seeds are the defaults; RidgeCV tries 41 penalties.
+  It is one of several hundred, chosen because adapting and ten labels both have
+  a visible effect. It is not typical: on most data sets adapting changes
+  little, and ten labels help less. Rows and columns are those of 'driving' in
+  docs/evidence-sets.md. Settings and seeds are the defaults; RidgeCV tries 41
+  penalties.
   Results on all data sets: docs/evidence.md (adapting), docs/labels.md
   (labels), docs/forecasts.md (intervals)"""
 
 
 def describe_story(story: Story) -> list[str]:
     """Return the paragraphs of the demo, in order."""
-    return [
-        _describe_data(story),
-        _describe_forecasts(story),
-        _describe_adaptation(story),
-        _describe_choice(story),
-        _describe_correction(story),
-        _describe_truth(story),
-        ORIGIN,
-    ]
+    steps = (_describe_data, _describe_forecasts, _describe_adaptation, _describe_choice, _describe_correction)
+    return [*("\n".join(describe(story)) for describe in (*steps, _describe_truth)), ORIGIN]
 
 
-def _describe_data(story: Story) -> str:
-    return "\n".join(
-        [
-            "Traffic deaths per 100,000 people in 48 US states",
-            f"  source: {story.n_source} rows, 1980 to 1995, with the deaths",
-            f"  target: {story.n_target} rows, 1996 to 2004; {len(story.labelled)} labels used in step 4, "
-            "the rest at the end",
-            f"  {story.n_columns} columns: speed limits, seat-belt and alcohol laws, miles driven, ...",
-            _wrap(
-                f"The shift: {story.fast_target} target rows have a speed limit of 70 mph or more. In the source, "
-                f"{story.fast_source} rows have one, for at most {100 * story.longest_fast_source:.0f} % of the year."
-            ),
-        ]
+def _describe_data(story: Story) -> Iterator[str]:
+    yield "Traffic deaths per 100,000 people in 48 US states"
+    yield f"  source: {story.n_source} rows, 1980 to 1995, with the deaths"
+    yield (
+        f"  target: {story.n_target} rows, 1996 to 2004; {len(story.labelled)} labels used in step 4, the rest at the "
+        "end"
+    )
+    yield f"  {story.n_columns} columns: speed limits, seat-belt and alcohol laws, miles driven, ..."
+    yield _wrap(
+        f"The shift: {story.fast_target} target rows have a speed limit of 70 mph or more. In the source, "
+        f"{story.fast_source} rows have one, for at most {100 * story.longest_fast_source:.0f} % of the year."
     )
 
 
-def _describe_forecasts(story: Story) -> str:
-    return "\n".join(
-        [
-            "1. How large will the error of your models be? No target label is used.",
-            _list_forecasts((name, story.claim(name)) for name in (RIDGE, BOOSTING)),
-            _wrap(f"Intervals are wider if source and target rows are easier to distinguish (AUC {story.auc:.2f})."),
-        ]
+def _describe_forecasts(story: Story) -> Iterator[str]:
+    yield "1. How large will the error of your models be? No target label is used."
+    yield _list_forecasts((name, story.claim(name)) for name in (RIDGE, BOOSTING))
+    yield _wrap(f"Intervals are wider if source and target rows are easier to distinguish (AUC {story.auc:.2f}).")
+
+
+def _describe_adaptation(story: Story) -> Iterator[str]:
+    yield "2. Adapt the linear model, still without target labels:"
+    yield "   BayesSpARRegressor().fit(X, y).adapt(Z)"
+    yield _list_forecasts([("before adapt", story.claim(UNADAPTED)), ("after adapt", story.claim(OURS))])
+    yield _wrap(
+        f"The predicted effect of a speed limit of 70 instead of 65 mph is {story.effect_before:.1f} additional deaths "
+        f"per 100,000 before adapting and {story.effect_after:.1f} after. The number before adapting is extrapolated "
+        f"from {story.fast_source} source rows."
     )
 
 
-def _describe_adaptation(story: Story) -> str:
-    return "\n".join(
-        [
-            "2. Adapt the linear model, still without target labels:",
-            "   BayesSpARRegressor().fit(X, y).adapt(Z)",
-            _list_forecasts([("before adapt", story.claim(UNADAPTED)), ("after adapt", story.claim(OURS))]),
-            _wrap(
-                f"The predicted effect of a speed limit of 70 instead of 65 mph is {story.effect_before:.1f} "
-                f"additional deaths per 100,000 before adapting and {story.effect_after:.1f} after. The number before "
-                f"adapting is extrapolated from {story.fast_source} source rows."
-            ),
-        ]
-    )
-
-
-def _describe_choice(story: Story) -> str:
+def _describe_choice(story: Story) -> Iterator[str]:
     n, space = len(story.labelled), "\N{NO-BREAK SPACE}"  # a state and its year stay on one line
-    names = _wrap(", ".join(name.replace(" ", space) for name in story.labelled)).replace(space, " ")
-    return f"3. Choose {n} target rows to label: rows_to_label(model, Z, n={n})\n{names}"
+    yield f"3. Choose {n} target rows to label: rows_to_label(model, Z, n={n})"
+    yield _wrap(", ".join(name.replace(" ", space) for name in story.labelled)).replace(space, " ")
 
 
-def _describe_correction(story: Story) -> str:
-    return "\n".join(
-        [
-            f"4. Correct the models with {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)",
-            _list_forecasts((name, story.claim(name)) for name in (OURS_CORRECTED, BOOSTING_CORRECTED)),
-        ]
-    )
+def _describe_correction(story: Story) -> Iterator[str]:
+    yield f"4. Correct the models with {len(story.labelled)} labels: TargetCorrection(model).fit(Z, labels)"
+    yield _list_forecasts((name, story.claim(name)) for name in (OURS_CORRECTED, BOOSTING_CORRECTED))
 
 
-def _describe_truth(story: Story) -> str:
-    header = ("model", "expected", "95 % interval", "true RMSE", "in the interval?")
-    rows = [
-        (c.model, f"{c.forecast.expected:.1f}", _interval(c.forecast), f"{c.error:.1f}", _verdict(c))
-        for c in story.claims
-    ]
+def _describe_truth(story: Story) -> Iterator[str]:
     best = min(story.claims, key=lambda claim: claim.error)
-    inside = sum(claim.holds for claim in story.claims)
-    return "\n".join(
+    yield f"The true RMSE on the {story.n_scored} target rows whose labels no model used"
+    yield _table(
         [
-            f"The true RMSE on the {story.n_scored} target rows whose labels no model used",
-            _table([header, *rows]),
-            f"  {inside} of {len(story.claims)} intervals contain the true error.",
-            f"  Adapting changes the error from {_compare(story, UNADAPTED, OURS)}.",
-            f"  {len(story.labelled)} labels change it from {_compare(story, OURS, OURS_CORRECTED)},",
-            f"  and the error of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}.",
-            f"  {best.model} has the lowest error.",
+            ("model", "expected", "95 % interval", "true RMSE", "in the interval?"),
+            *(
+                (c.model, f"{c.forecast.expected:.1f}", _interval(c.forecast), f"{c.error:.1f}", _verdict(c))
+                for c in story.claims
+            ),
         ]
     )
+    yield f"  {sum(claim.holds for claim in story.claims)} of {len(story.claims)} intervals contain the true error."
+    yield f"  Adapting changes the error from {_compare(story, UNADAPTED, OURS)}."
+    yield f"  {len(story.labelled)} labels change it from {_compare(story, OURS, OURS_CORRECTED)},"
+    yield f"  and the error of boosting from {_compare(story, BOOSTING, BOOSTING_CORRECTED)}."
+    yield f"  {best.model} has the lowest error."
 
 
 def _verdict(claim: Claim) -> str:

@@ -146,7 +146,7 @@ def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: i
         if not reset:
             check_columns(estimator, moments.names, moments.n_features, role="batch")
         return Source(moments, int(y.ndim), _names_of(moments))
-    eps, label_names = measured_eps(X), _label_names_of(y)
+    eps, label_names = measured_eps(X), label_names_of(y)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
     # Moments.of detects NaN and infinity in its result; a separate check would cost one more pass over the rows.
     with explain_text(X):
@@ -176,7 +176,7 @@ def is_weightless_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> b
     return True
 
 
-def _label_names_of(y: Any) -> list[str] | None:
+def label_names_of(y: Any) -> list[str] | None:
     """Return the names of the labels if y is a named series or a frame."""
     names = getattr(y, "columns", None)
     if names is None:

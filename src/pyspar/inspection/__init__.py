@@ -32,7 +32,14 @@ from pyspar.inspection.compare import (
 )
 from pyspar.inspection.findings import describe_unseen, find_leading_columns, list_feature_findings
 from pyspar.inspection.judgement import Judgement, weigh_evidence
-from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
+from pyspar.inspection.results import (
+    Inspection,
+    OutputInspection,
+    check_names,
+    describe_output,
+    join_outputs,
+    name_outputs,
+)
 from pyspar.inspection.target_rows import compute_group_moments, predict_rows, read_target_labels, summarise_labels
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "inspect"]
@@ -67,9 +74,9 @@ def inspect(
     source : pair (X, y), optional
         The rows and labels that the regressor was fitted on. The error at home is then that of cross-validation with
         clones of the regressor, and adapting is not considered.
-    y : array of shape (m,) or (m, K), optional
-        Labels of target rows, NaN where unknown. They do not change the forecasts. What they show comes first in the
-        result. The labelled rows should be drawn at random from the target.
+    y : array of shape (m,) or (m, K), or mapping, optional
+        Labels of target rows, NaN where unknown, or ``{row position: label}``. They do not change the forecasts. What
+        they show comes first in the result. The labelled rows should be drawn at random from the target.
     groups : array, optional
         With ``source``, the group of each source row: rows of one group are never on both sides of a split. Without
         ``source``, such groups are an argument of ``fit``.
@@ -104,6 +111,13 @@ def inspect(
             "adapt_head(...).expected_rmse() forecasts the error of a network"
         )
     check_index(Z, y)
+    regressor = list_layers(estimator)[-1]
+    if isinstance(regressor, TargetCorrection):
+        raise TypeError(
+            "inspect needs a model without a correction by target labels, got a TargetCorrection; "
+            "pyspar.expected_rmse(model, Z) returns its expected error (rmse) and that before the correction "
+            "(rmse_uncorrected), and pyspar.inspect(model.model, Z, ...) inspects the model before the correction"
+        )
     if source is not None:
         if weights is not None or sample_weight is not None:
             raise InputError("weights and sample_weight are not available with source; leave them out")
@@ -115,14 +129,10 @@ def inspect(
             "groups are the groups of source rows and need source; pass them to fit as groups, or pass the groups of "
             "target rows as target_groups"
         )
-    regressor = list_layers(estimator)[-1]
     if not isinstance(regressor, (SpARRegressor, BayesSpARRegressor)):
-        instead = "pass source=(X, y) for any other regressor"
-        if isinstance(regressor, TargetCorrection):
-            instead = "pyspar.expected_rmse(model, Z) returns the expected error of a corrected model"
         raise TypeError(
             "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(regressor).__name__}; {instead}"
+            f"{type(regressor).__name__}; pass source=(X, y) for any other regressor"
         )
     check_is_fitted(regressor)
     refuse_corrected(regressor, "inspect")
@@ -135,12 +145,13 @@ def inspect(
     target = estimator._target(Z, sample_weight)
     group_moments = compute_group_moments(estimator, Z, target_groups, sample_weight)
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    labels = ["transformed y"] if part.transformers else getattr(estimator, "label_names_", None)
     comparison = add_weights(compare_weights(estimator, target), weights)
     return build_inspection(
         comparison,
         Z,
         columns=check_names("columns", columns, features),
-        outputs=check_names("outputs", outputs, _name_labels(estimator, is_transformed=bool(part.transformers))),
+        outputs=check_names("outputs", outputs, name_outputs(labels, estimator.moments_.n_outputs)),
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
@@ -198,7 +209,7 @@ def build_inspection(
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, columns, k),
-                limit=comparison.limits[k],
+                limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
                 groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},
@@ -240,11 +251,3 @@ def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:
         return None
     short = [name.partition("__")[2] or name for name in names]
     return short if len(set(short)) == len(short) else names
-
-
-def _name_labels(estimator: Any, *, is_transformed: bool) -> Sequence[str]:
-    if is_transformed:
-        return ["transformed y"]
-    n_outputs = estimator.moments_.n_outputs
-    default = ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
-    return getattr(estimator, "label_names_", default)

@@ -8,7 +8,7 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -28,10 +28,18 @@ from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
-from pyspar.estimators.validation import is_missing
+from pyspar.estimators.validation import is_missing, label_names_of
+from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement, weigh_evidence
-from pyspar.inspection.results import Inspection, OutputInspection, check_names, describe_output, join_outputs
+from pyspar.inspection.results import (
+    Inspection,
+    OutputInspection,
+    check_names,
+    describe_output,
+    join_outputs,
+    name_outputs,
+)
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels
 from pyspar.sources import moments_of, refuse_unread_tables
 
@@ -65,7 +73,7 @@ def inspect_regressor(
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
     labels = source_y.reshape(n, -1)
-    names = check_names("outputs", outputs, _name_labels(source[1], labels.shape[1]))
+    names = check_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
     moments, target, columns, unseen = _encode(X, Z)
     separation = measure_separation(moments, target)
@@ -85,6 +93,7 @@ def inspect_regressor(
             separation=separation,
             kind="any",
             n_target=m,
+            outside=float(lies_outside(moments, target)),
             unseen=unseen,
             evidence=weigh_evidence(errors, forecast.rmse),
         )
@@ -105,16 +114,6 @@ def inspect_regressor(
     )
 
 
-def _name_labels(y: Any, n_outputs: int) -> list[str]:
-    """Return the names of labels: those of a series or frame, otherwise "y" or "y0", "y1" and so on."""
-    names = getattr(y, "columns", None)
-    if names is None and isinstance(getattr(y, "name", None), str):
-        names = [y.name]
-    if names is not None and len(names) == n_outputs:
-        return [str(name) for name in names]
-    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
-
-
 def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> Forecast:
     """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown."""
     n, home = len(squares), float(np.sqrt(squares.mean()))
@@ -132,25 +131,20 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> For
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    errors = np.zeros(y.shape)
-    for kept, left_out in _split(X, groups):
+    rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
+    if groups is None:
+        splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
+    else:
+        names = check_groups(groups, X)
+        count = len(set(names))
+        if count < 2:
+            raise InputError(f"groups must contain at least 2 groups, got {count}")
+        splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
+    for kept, left_out in splits:
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
     return errors.reshape(len(y), -1)
-
-
-def _split(X: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the row numbers of both parts of each split of the source."""
-    rows = np.zeros((int(np.shape(X)[0]), 1))
-    if groups is None:
-        yield from KFold(FOLDS, shuffle=True, random_state=0).split(rows)
-        return
-    names = check_groups(groups, X)
-    count = len(set(names))
-    if count < 2:
-        raise InputError(f"groups must contain at least 2 groups, got {count}")
-    yield from GroupKFold(min(FOLDS, count)).split(rows, groups=names)
 
 
 def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.adapt import Adaptation, removal_alpha, removed_shares
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Prior, in_units_of
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import Prior, in_units_of, spread_of_features
 from pyspar.core.moments import Moments
+from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.errors import InputError
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments, weights_of
@@ -60,11 +61,9 @@ class Comparison:
         The share of the weight along each direction that adapting the estimator removed.
     outside : float
         The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
-        depend on the units of the features. Features that are constant in the source are not counted.
-    ridge : (weights, intercepts)
-        Of ridge regression on the source, by maximum evidence.
-    limits : tuple of str
-        For each output, the limit at which the evidence has its maximum.
+        depend on the units of the features. Features that are constant in the source are not counted, unless all are.
+    ridge : fitted BayesSpARRegressor
+        Ridge regression on the source, by maximum evidence, not adapted.
     alternatives : tuple of str
         The names of candidates that may be recommended as well.
     """
@@ -78,8 +77,7 @@ class Comparison:
     prior: Prior
     removed: Matrix
     outside: float
-    ridge: Pair
-    limits: tuple[str, ...]
+    ridge: Any
     alternatives: tuple[str, ...] = ()
 
     @property
@@ -133,11 +131,24 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         adaptation=adaptation,
         prior=prior,
         removed=removed_shares(adaptation.z.V, prior.correction(before), prior.correction(after)),
-        outside=bayes.adaptation_.outside_energy,
-        ridge=weights_of(ridge),
-        limits=ridge.evidence_.limit,
+        outside=1.0 if lies_outside(estimator._source, target) else bayes.adaptation_.outside_energy,
+        ridge=ridge,
         alternatives=("Bayes-SpAR",) if adapted is spar else (),
     )
+
+
+def find_constant_features(source: Moments, target: Moments) -> Mask:
+    """Return which features are constant in the source and have other values in the target."""
+    target, d = target.without_outputs(), target.n_features
+    rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
+    is_constant = spread_of_features(source, fit_intercept=True) == 0.0
+    return np.asarray(is_constant & (target.spread_about(source.mean[:d]) > rounding))
+
+
+def lies_outside(source: Moments, target: Moments) -> bool:
+    """Return whether all features are constant in the source, and the target has other values."""
+    no_spread = not spread_of_features(source, fit_intercept=True).any()
+    return no_spread and bool(find_constant_features(source, target).any())
 
 
 def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Comparison:

@@ -16,11 +16,11 @@ import numpy as np
 from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
-from pyspar.inspection.compare import Comparison, Direction, sum_by_column
+from pyspar.estimators.validation import weights_of
+from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
 from pyspar.wording import format_factor, format_number, format_percent, list_some
@@ -107,7 +107,7 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
     source, target = comparison.estimator._source, comparison.target
     spread = spread_of_features(source, fit_intercept=True)
     reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
-    contribution = comparison.ridge[0] * spread[:, None]
+    contribution = weights_of(comparison.ridge)[0] * spread[:, None]
     names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
     leaders: list[LeadingColumn | None] = []
     for squared in squares.T:
@@ -122,12 +122,10 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
 
 def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> Iterator[Finding]:
     """Return the findings about the features; ``columns`` holds the name of each feature."""
-    estimator, target = comparison.estimator, comparison.target.without_outputs()
-    source, d = estimator._source, target.n_features
-    mean, spread = source.mean[:d], spread_of_features(source, fit_intercept=True)
-    rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
-    constant = (spread == 0.0) & (target.spread_about(mean) > rounding)
-    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(d)
+    estimator, target = comparison.estimator, comparison.target
+    source = estimator._source
+    spread, constant = spread_of_features(source, fit_intercept=True), find_constant_features(source, target)
+    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(len(spread))
     scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
     return derive_feature_findings(
         rows=source.weight,
@@ -199,14 +197,14 @@ def derive_feature_findings(
         )
 
 
-def describe_moved(moved: Mapping[str, float]) -> list[Finding]:
-    """Return the finding about columns whose mean moved far, if there are any."""
+def describe_moved(moved: Mapping[str, float]) -> Iterator[Finding]:
+    """Yield the finding about columns whose mean moved far, if there are any."""
     if not moved:
-        return []
+        return
     farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
     where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {_count(len(moved), 'column', 'columns')}: {farthest}."
     advice = "Check that units and encodings agree. If they do, every prediction is an extrapolation."
-    return [Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)]
+    yield Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)
 
 
 def derive_label_findings(
@@ -308,19 +306,17 @@ def list_quick_findings(
     ``estimator`` is fitted on the source with one label, and ``predictions`` of the model called ``name`` are None if
     the target has no rows in memory.
     """
-    findings = describe_moved(find_moved_columns(estimator._source, target, columns))
+    findings = list(describe_moved(find_moved_columns(estimator._source, target, columns)))
     if predictions is not None and np.isfinite(predictions).all():
         absurd = find_absurd_rows(predictions, summarise_labels(estimator))
         findings += [] if absurd is None else [describe_absurd(absurd, name)]
     return sort_by_severity(findings)
 
 
-def describe_unseen(unseen: UnseenRows) -> list[Finding]:
-    """Return the finding about rows in unseen categories, if there are any."""
-    if not unseen.rows:
-        return []
-    return [
-        Finding(
+def describe_unseen(unseen: UnseenRows) -> Iterator[Finding]:
+    """Yield the finding about rows in unseen categories, if there are any."""
+    if unseen.rows:
+        yield Finding(
             "SPAR014",
             "serious" if is_serious(unseen) else "warning",
             f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
@@ -329,7 +325,6 @@ def describe_unseen(unseen: UnseenRows) -> list[Finding]:
             "forecasts do not cover these rows.",
             "Label some of these rows first, or handle them with a separate model.",
         )
-    ]
 
 
 def _count_ties(directions: Sequence[Direction]) -> int:

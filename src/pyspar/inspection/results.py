@@ -170,6 +170,13 @@ def join_outputs(
     )
 
 
+def name_outputs(known: Sequence[str] | None, n_outputs: int) -> Sequence[str]:
+    """Return the known names of the labels, or else "y", or "y0", "y1" and so on."""
+    if known is not None and len(known) == n_outputs:
+        return known
+    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+
+
 def check_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
     """Return names as text, or the default names; refuse another number of names."""
     names = default if names is None else names

@@ -11,6 +11,8 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
+from pyspar.estimators.correction import count_rows
+from pyspar.estimators.target_labels import read_labels
 from pyspar.estimators.validation import is_missing
 from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of
@@ -129,25 +131,11 @@ def find_absurd_rows(predictions: Vector, labels: SourceLabels) -> AbsurdRows | 
     )
 
 
-def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Any:
+def read_target_labels(y: Any, Z: Any, n_outputs: int) -> Matrix:
     """Return the labels of the target rows as (rows, outputs), with NaN where a label is unknown."""
     if kind_of(Z) not in ("rows", "sparse"):
         raise InputError(f"y needs target rows in memory, got {type(Z).__name__} as Z; pass the rows")
-    try:
-        y = np.ma.filled(y.astype(np.float64), np.nan) if isinstance(y, np.ma.MaskedArray) else y
-        labels = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"y must contain numbers, with NaN for unknown labels ({error})") from error
-    n_rows = Z.shape[0] if hasattr(Z, "shape") else len(Z)
-    columns = labels[:, None] if labels.ndim == 1 else labels
-    if columns.shape != (n_rows, n_outputs):
-        raise InputError(
-            f"y must have one label for each of {n_rows} target rows and {n_outputs} outputs, got the shape "
-            f"{labels.shape}; use NaN for unknown labels"
-        )
-    if np.isinf(columns).any():
-        raise InputError("y must be finite, with NaN for unknown labels, got infinity")
-    return columns
+    return read_labels(y, count_rows(Z), "inspect", "target y", outputs=n_outputs)[0]
 
 
 def compute_group_moments(estimator: Any, Z: Any, groups: Any, sample_weight: Any) -> dict[str, Moments]:

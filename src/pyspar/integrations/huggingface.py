@@ -51,18 +51,10 @@ class SpARTrainerCallback(HeadRepair, TrainerCallback):  # type: ignore[misc]  #
         if self.target is not None:
             self.check_target()
 
-    def on_train_end(
-        self,
-        args: Any,
-        state: Any,
-        control: Any,
-        model: Any = None,
-        train_dataloader: Any = None,
-        eval_dataloader: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Repair the head."""
-        source = next(loader for loader in (self.source, eval_dataloader, train_dataloader) if loader is not None)
+        loaders = self.source, kwargs.get("eval_dataloader"), kwargs.get("train_dataloader")
+        source = next(loader for loader in loaders if loader is not None)
         target = None if self.target is None else get_batches(self.target, "target")
         with _full_precision(model):
             adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)

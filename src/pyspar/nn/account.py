@@ -16,6 +16,7 @@ from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
 from pyspar.estimators.head_weights import NewHead
+from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.wording import format_number
 
 MAX_ERROR = 1.5
@@ -30,6 +31,9 @@ MAX_TARGET_DISTANCE = 5.0
 """The largest distance of target labels from the predictions, in standard deviations of the source labels or of the
 predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
 usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
+MAX_UNIT_SLOPE, UNIT_MARGIN = 1.5, 3.0
+"""The largest slope of target labels on predictions, or its inverse, without a warning, and the number of standard
+errors by which it must be exceeded. The first is the middle of 1 and 2, the smallest factor between common units."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -133,22 +137,15 @@ def compare_heads(
 
 def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    d, centred = source.n_features, source.root_about(None)
+    d, slopes = source.n_features, _source_slopes(source, coef)
     spread, error = _label_spread(source), _source_rmse(source, coef, intercept)
-    predicted = centred[:, :d] @ coef.T
-    variance = (predicted**2).sum(axis=0) / source.weight
-    slopes = (predicted * centred[:, d:]).sum(axis=0) / source.weight / np.where(variance > 0.0, variance, np.inf)
     for output in np.flatnonzero(spread > 0.0).tolist():
-        slope = slopes[output]
-        related = slope * np.sqrt(variance[output]) >= MIN_CORRELATION * spread[output]
-        if error[output] <= MAX_ERROR * spread[output] and (not related or 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
+        slope, line = slopes[output], ""
+        if error[output] <= MAX_ERROR * spread[output] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
             continue
-        offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
-        line = (
-            f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
-            if related
-            else ""
-        )
+        if np.isfinite(slope):
+            offset = source.mean[d + output] - slope * (source.mean[:d] @ coef[output] + intercept[output])
+            line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
         raise InputError(
             f"the source labels are on another scale than the model's predictions{_name_output(output, spread)}: the "
             f"RMSE of the model on the source is {format_number(error[output])}, and the standard deviation of the "
@@ -163,21 +160,57 @@ def check_target_label_scale(
 ) -> None:
     """Raise InputError if target labels, NaN where unknown, are far from the predictions of the trained head.
 
-    The median distance is compared, so that one wrong label is left to the check for outliers.
+    The median distance is compared, so that one wrong label is left to the check for outliers. Warn of labels that
+    seem to be in another unit.
     """
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
-    distance = np.abs(labels - (features @ coef.T + intercept))
+    predicted, slopes = features @ coef.T + intercept, _source_slopes(source, coef)
     scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
-    for output in np.flatnonzero(np.isfinite(distance).any(axis=0) & (scale > 0.0)).tolist():
-        median = float(np.nanmedian(distance[:, output]))
+    for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
+        known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
+        values, predictions = labels[known, output], predicted[known, output]
+        median = float(np.median(np.abs(values - predictions)))
         if median > MAX_TARGET_DISTANCE * scale[output]:
             raise InputError(
-                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: the "
-                f"median distance between them is {format_number(median)}, but source labels and predictions "
-                f"have a standard deviation of at most {format_number(scale[output])}; pass target_labels as the model "
-                "predicts them, for example standardised (labels= is not applied to them), or labels_scale='ignore'"
+                f"target_labels are on another scale than the model's predictions{name}: the median distance between "
+                f"them is {format_number(median)}, but source labels and predictions have a standard deviation of at "
+                f"most {format_number(scale[output])}; pass target_labels as the model predicts them, for example "
+                "standardised (labels= is not applied to them), or labels_scale='ignore'"
             )
+        factor = find_other_unit(slopes[output] * predictions, values)
+        if factor is not None:
+            warn(
+                f"target_labels seem to be in another unit{name}: by {len(values)} labels, their slope on the "
+                f"predictions is {format_number(factor, 2)} times that of the source labels; pass target_labels as the "
+                "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
+                "changed by this factor",
+                stacklevel=3,
+            )
+
+
+def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
+    """Return the slope of labels on predictions if it shows another unit, otherwise None.
+
+    The slope must be outside [2/3, 3/2] by more than three standard errors. Fewer than ten labels, or labels that are
+    not linearly related to the predictions, show nothing. The predictions are multiplied by the slope on the source,
+    because those of a network that was trained too briefly vary too little on both; NaN shows nothing.
+    """
+    n, p, y = len(labels), predictions - predictions.mean(), labels - labels.mean()
+    if n < ENOUGH_LABELS or not p @ y >= MIN_CORRELATION * np.sqrt((p @ p) * (y @ y)) > 0.0:
+        return None
+    slope = float(p @ y / (p @ p))
+    margin = UNIT_MARGIN * np.sqrt(np.square(y - slope * p).sum() / (n - 2) / (p @ p))
+    return None if slope + margin >= 1.0 / MAX_UNIT_SLOPE and slope - margin <= MAX_UNIT_SLOPE else slope
+
+
+def _source_slopes(source: Moments, coef: Matrix) -> Vector:
+    """Return the slope of each source label on its prediction; NaN if they are not linearly related."""
+    centred = source.root_about(None)
+    predicted, labels = centred[:, : source.n_features] @ coef.T, centred[:, source.n_features :]
+    length, product = root_sum_squares(predicted), (predicted * labels).sum(axis=0)
+    related = (product >= MIN_CORRELATION * length * root_sum_squares(labels)) & (product > 0.0)
+    return np.asarray(np.where(related, product / np.where(length > 0.0, length, np.inf) ** 2, np.nan))
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

@@ -164,9 +164,7 @@ class TargetRows:
             self._known = np.flatnonzero(np.isfinite(values).any(axis=1))
         self._labels = labels
         self._rng = np.random.default_rng(0)
-        self._labelled: list[Matrix] = []
-        self._positions: list[NDArray[np.int64]] = []
-        self._others, self._keys = np.empty((0, 0)), np.empty(0)
+        self._blocks: list[tuple[Matrix, NDArray[np.int64], Vector]] = []  # features, positions and keys of rows
         self.rows = 0
 
     def add(self, features: Tensor) -> None:
@@ -174,15 +172,13 @@ class TargetRows:
         values = features.detach().to("cpu", torch.float64).numpy()
         positions = np.arange(self.rows, self.rows + len(values), dtype=np.int64)
         self.rows += len(values)
-        known = np.isin(positions, self._known)
-        self._labelled.append(values[known])
-        self._positions.append(positions[known])
-        # The rows with the smallest random keys are a random sample of all rows.
-        others = values[~known]
-        self._others = np.vstack([self._others.reshape(-1, values.shape[1]), others])
-        self._keys = np.append(self._keys, self._rng.random(len(others)))
-        if len(self._keys) > 2 * MAX_UNLABELLED:
-            self._reduce()
+        # The rows with the smallest random keys are a random sample of the unlabelled rows. Labelled rows have key -1.
+        is_unknown = ~np.isin(positions, self._known)
+        keys = np.full(len(values), -1.0)
+        keys[is_unknown] = self._rng.random(int(is_unknown.sum()))
+        self._blocks.append((values, positions, keys))
+        if sum(len(block[2]) for block in self._blocks) > 2 * MAX_UNLABELLED + len(self._known):
+            self._join_blocks()
 
     def read(self, rows: int) -> Matrix:
         """Return the labels of shape (rows, K), NaN where unknown; raise ValueError if they do not match the rows."""
@@ -191,20 +187,20 @@ class TargetRows:
     def select(self) -> tuple[Matrix, Matrix, Vector]:
         """Return features, labels and counts of the rows that were kept; a count stands for several rows."""
         labels = self.read(self.rows)
-        self._reduce()
-        positions = np.concatenate(self._positions)
-        unlabelled = len(self._others)
-        share = (self.rows - len(positions)) / max(unlabelled, 1)
-        return (
-            np.vstack([*self._labelled, self._others]),
-            np.vstack([labels[positions], np.full((unlabelled, labels.shape[1]), np.nan)]),
-            np.concatenate([np.ones(len(positions)), np.full(unlabelled, share)]),
-        )
+        features, positions, keys = self._join_blocks()
+        is_known = keys < 0.0
+        share = (self.rows - is_known.sum()) / max(int((~is_known).sum()), 1)
+        return features, labels[positions], np.where(is_known, 1.0, share)
 
-    def _reduce(self) -> None:
-        if len(self._keys) > MAX_UNLABELLED:
-            kept = np.argpartition(self._keys, MAX_UNLABELLED)[:MAX_UNLABELLED]
-            self._others, self._keys = self._others[kept], self._keys[kept]
+    def _join_blocks(self) -> tuple[Matrix, NDArray[np.int64], Vector]:
+        """Return all rows as one block, in their order, without the unlabelled rows that are too many."""
+        features, positions, keys = (np.concatenate(parts) for parts in zip(*self._blocks))
+        limit = MAX_UNLABELLED + int((keys < 0.0).sum())
+        if len(keys) > limit:
+            kept = np.sort(np.argpartition(keys, limit)[:limit])
+            features, positions, keys = features[kept], positions[kept], keys[kept]
+        self._blocks = [(features, positions, keys)]
+        return self._blocks[0]
 
 
 def _to_numpy(values: Any) -> Any:

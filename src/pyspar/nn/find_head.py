@@ -25,16 +25,11 @@ from pyspar.wording import list_some
 Forward = Callable[[], list[Tensor]]
 """Runs the model on the batch and returns its floating-point tensors."""
 
+Trace = list[torch.Size]
+"""The shapes of a linear layer's outputs in one forward pass, one for each time that it ran."""
+
 _PROBE_RANGE = 1000.0
 """The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
-
-
-@dataclasses.dataclass
-class LayerTrace:
-    """How often one forward pass ran a linear layer, and the shape of the layer's last output."""
-
-    calls: int
-    shape: torch.Size
 
 
 def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: str) -> str:
@@ -90,14 +85,14 @@ def find_linear_layers(model: nn.Module, head: str | None) -> dict[str, nn.Linea
     return layers
 
 
-def _suggest_conversion(model: nn.Module, head: str, trace: LayerTrace | None, outputs: list[Tensor]) -> str:
+def _suggest_conversion(model: nn.Module, head: str, trace: Trace | None, outputs: list[Tensor]) -> str:
     """Return what to do about a model whose layer cannot be the head."""
     path = head.split(".")
     parents = [".".join(path[:i]) for i in range(1, len(path) + 1)]
     if any(hasattr(model.get_submodule(name), "lora_A") for name in parents):
         return "It has a LoRA adapter that is not merged; call model.merge_and_unload(), and pass the model it returns"
     shapes = [tuple(output.shape) for output in outputs]
-    if trace is not None and len(trace.shape) == 3 and (trace.shape[0], trace.shape[2]) in shapes:
+    if trace is not None and len(trace[-1]) == 3 and (trace[-1][0], trace[-1][2]) in shapes:
         return (
             "The layer runs on every token and the model selects one token of each sequence, as language models for "
             "sequence classification do; pass a wrapper whose forward selects the token before the layer: "
@@ -113,13 +108,13 @@ def _select_layer(
     model: str,
     forward: Forward,
     layers: dict[str, nn.Linear],
-    traces: dict[str, LayerTrace],
+    traces: dict[str, Trace],
     outputs: list[Tensor],
 ) -> str:
     """Return the only layer whose output the model returns, or the most likely one. Late layers are tried first."""
     sizes = {output.numel() for output in outputs}
     last_first = list(traces)[::-1]
-    candidates = [name for name in last_first if traces[name].shape.numel() in sizes]
+    candidates = [name for name in last_first if traces[name][-1].numel() in sizes]
     heads: list[str] = []
     for name in candidates:
         if _explain_change(forward, layers[name]) is None:
@@ -134,18 +129,18 @@ def _select_layer(
     return (heads or candidates or last_first)[0]
 
 
-def _explain_refusal(forward: Forward, layer: nn.Linear, trace: LayerTrace | None, outputs: list[Tensor]) -> str | None:
+def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, outputs: list[Tensor]) -> str | None:
     """Return the reason why a layer cannot be the head, or None if it can."""
     if trace is None:
         return "the model does not run it"
-    if trace.shape.numel() not in {output.numel() for output in outputs}:
+    if trace[-1].numel() not in {output.numel() for output in outputs}:
         returned = " and ".join(str(tuple(output.shape)) for output in outputs)
-        return f"its output has shape {tuple(trace.shape)}, but the model returns {returned}"
+        return f"its output has shape {tuple(trace[-1])}, but the model returns {returned}"
     change = _explain_change(forward, layer)
     if change is not None:
         return change
-    if trace.calls > 1:
-        return f"the model runs it {trace.calls} times per batch, so there is more than one input row per label"
+    if len(trace) > 1:
+        return f"the model runs it {len(trace)} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
         return "its weight is computed from other parameters, as weight_norm and spectral_norm do; remove them first"
     if not _is_linear(forward, layer):
@@ -224,14 +219,14 @@ def _is_linear(forward: Forward, layer: nn.Linear) -> bool:
     return all(matches)
 
 
-def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[str, LayerTrace], list[Tensor]]:
+def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[str, Trace], list[Tensor]]:
     """Run a batch; return the traces of the layers in the order of their last run, and the model's outputs."""
-    traces: dict[str, LayerTrace] = {}
+    traces: dict[str, Trace] = {}
     names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
 
     def record(module: nn.Module, args: Any, output: Tensor) -> None:
-        earlier = traces.pop(names[module], None)  # removed and added again, so that the last run is the last entry
-        traces[names[module]] = LayerTrace(1 if earlier is None else earlier.calls + 1, output.shape)
+        earlier = traces.pop(names[module], [])  # removed and added again, so that the last run is the last entry
+        traces[names[module]] = [*earlier, output.shape]
 
     with ExitStack() as hooks:
         for layer in layers.values():

@@ -200,7 +200,9 @@ def adapt_head(
         "check" refuses source labels on another scale than the predictions: the model's error on the source exceeds 1.5
         standard deviations of the labels, or labels and predictions are linearly related by a factor above 5 or below
         0.2. It also refuses target labels whose median distance from the predictions exceeds 5 standard deviations of
-        the source labels and of the predictions. "ignore" accepts them, for example for an untrained head.
+        the source labels and of the predictions, and warns if the slope of at least ten target labels on the
+        predictions, relative to that of the source labels, is outside 2/3 to 3/2 by more than three standard errors.
+        "ignore" accepts all of them, for example for an untrained head.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional

@@ -35,8 +35,9 @@ def check_model(model: Any) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     name = type(model).__name__
-    classes = {c.__name__ for module in model.modules() for c in type(module).__mro__}
-    if classes & {"FullyShardedDataParallel", "FSDPModule"} or any(_is_distributed(p) for p in model.parameters()):
+    parts = [*model.modules(), *(p.data for p in model.parameters())]
+    classes = {c.__name__ for kind in set(map(type, parts)) for c in kind.__mro__}
+    if classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}:
         raise InputError(
             f"{name} is sharded by FSDP, so no process has all weights of its head; load the full state dict "
             "(torch.distributed.checkpoint.state_dict.get_model_state_dict with StateDictOptions(full_state_dict=True))"
@@ -49,10 +50,6 @@ def check_model(model: Any) -> None:
             "the whole model on one device, without device_map= or cpu_offload, or call "
             "accelerate.hooks.remove_hook_from_module(model, recurse=True)"
         )
-
-
-def _is_distributed(parameter: Any) -> bool:
-    return any(c.__name__ == "DTensor" for c in type(parameter.data).__mro__)
 
 
 def unwrap(model: nn.Module) -> nn.Module:

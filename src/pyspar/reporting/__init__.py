@@ -16,7 +16,6 @@ from typing import Any
 from pyspar import __version__
 from pyspar.errors import InputError, need
 from pyspar.inspection import Inspection, inspect
-from pyspar.inspection.compare import NamedWeights
 from pyspar.io.atomic import whole_file
 from pyspar.wording import list_some
 
@@ -91,24 +90,17 @@ def report(
     estimator: Any,
     Z: Any,
     *,
-    source: tuple[Any, Any] | None = None,
-    y: Any = None,
-    groups: Any = None,
-    target_groups: Any = None,
-    weights: NamedWeights | None = None,
-    sample_weight: Any = None,
-    columns: Sequence[str] | None = None,
-    outputs: Sequence[str] | None = None,
     title: str | None = None,
     command: str | None = None,
     notes: Sequence[str] = (),
+    **options: Any,
 ) -> Report:
     """Create a report of the expected errors on a target: ``report(est, Z).save("report.html")``.
 
     Parameters
     ----------
-    estimator, Z, source, y, groups, target_groups, weights, sample_weight, columns, outputs
-        As for :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
+    estimator, Z, **options
+        The arguments of :func:`pyspar.inspect`. The report shows predictions if Z has rows in memory.
     title : str, optional
         By default the names of the labels.
     command : str, optional
@@ -130,27 +122,11 @@ def report(
     >>> result.as_dict()["outcome"]
     'no-shift'
     """
-    inspection = inspect(
-        estimator,
-        Z,
-        source=source,
-        y=y,
-        groups=groups,
-        target_groups=target_groups,
-        weights=weights,
-        sample_weight=sample_weight,
-        columns=columns,
-        outputs=outputs,
-    )
+    inspection = inspect(estimator, Z, **options)
     if command is None:
-        given = {
-            "source=(X, y)": source,
-            "y=y_target": y,
-            "groups=groups": groups,
-            "target_groups=target_groups": target_groups,
-        }
-        options = "".join(f", {text}" for text, value in given.items() if value is not None)
-        command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{options})"
+        shown = {"source": "(X, y)", "y": "y_target", "groups": "groups", "target_groups": "target_groups"}
+        given = "".join(f", {name}={text}" for name, text in shown.items() if options.get(name) is not None)
+        command = f"pyspar.report({' '.join(inspection.estimator.split())}.fit(X, y), Z{given})"
     if title is None:
         names = [output.name for output in inspection.outputs]
         title = f"Error of label{'s' if len(names) > 1 else ''} {list_some(names)} on the target rows"

@@ -104,28 +104,17 @@ def _list_errors(
     report: dict[str, Any], output: dict[str, Any], by_name: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the errors of the first figure: at home, expected on the target, and true if labels are known."""
-    recommended, before, labels = output["recommended"], report["before"], output["labels"]
-    rows = [{"kind": "home", "label": "at home", "value": output["home"], "interval80": None, "interval95": None}]
-    for name in dict.fromkeys((before, recommended)):
-        forecast = by_name[name]
-        rows.append(
-            {
-                "kind": "expected" if name == recommended else "before",
-                "label": f"expected, {name_weights(name) if name == 'OLS' else name}",
-                "value": forecast["rmse"],
-                "interval80": forecast["interval80"],
-                "interval95": forecast["interval95"],
-            }
-        )
+    recommended, labels = output["recommended"], output["labels"]
+    rows = [("home", "at home", output["home"], None, None)]
+    for name in dict.fromkeys((report["before"], recommended)):
+        kind, forecast = "expected" if name == recommended else "before", by_name[name]
+        label = f"expected, {name_weights(name) if name == 'OLS' else name}"
+        rows.append((kind, label, *(forecast[key] for key in ("rmse", "interval80", "interval95"))))
     if labels is not None:
-        rows.append(
-            {
-                "kind": "true", "label": f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}",
-                "value": labels["rmse"],
-                "interval80": None, "interval95": labels["interval"],
-            }
-        )  # fmt: skip
-    return [{**row, "label_narrow": shorten(row["label"].replace("expected, ", ""), 22)} for row in rows]
+        label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
+        rows.append(("true", label, labels["rmse"], None, labels["interval"]))
+    keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
+    return [dict(zip(keys, (*row, shorten(row[1].replace("expected, ", ""), 22)))) for row in rows]
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:

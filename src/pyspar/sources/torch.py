@@ -186,7 +186,7 @@ class TensorSums:
         if X.is_complex() or (Y is not None and getattr(Y, "is_complex", bool)()):
             raise ValueError("X and y must be real, got a complex tensor; complex data not supported")
         X = X.detach() if X.is_floating_point() else X.detach().double()
-        Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach()
+        Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach().double()
         Y = Y[:, None] if Y.ndim == 1 else Y
         w = None if sample_weight is None else torch.as_tensor(sample_weight, device=X.device).double()
         if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
