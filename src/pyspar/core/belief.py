@@ -198,9 +198,9 @@ class LeastSquares(Fit):
 class FlatBelief(Fit):
     r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
 
-    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` says how it was estimated.
-    ``posterior`` says whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the
-    weights.
+    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` is the name of its estimator.
+    ``posterior`` is True if ``std_along`` is the standard deviation of the weights given the data, and False if it is
+    that of ``w_hat`` given the weights.
     """
 
     sigma: Vector
