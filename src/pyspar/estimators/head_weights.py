@@ -106,7 +106,7 @@ def fit_head(
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
         centre = _linear_model(coef @ kept.T if rotate else coef, bias)
-        estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
+        estimator = BayesSpARRegressor(units="common", centre=centre, rule="refit", alpha=alpha, fit_intercept=False)
         estimator.fit_moments(fitted)
         if target is not None:
             estimator.adapt(rotate_features(target, kept) if rotate else target)
