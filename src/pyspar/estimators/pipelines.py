@@ -267,7 +267,7 @@ def _inner_model(model: Any) -> Any:
 def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
     """Warn about target rows with categories that the preprocessing did not see."""
     if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
-        warn(text, stacklevel=3)
+        warn(text)
 
 
 def _warn_of_searches(layers: list[Any]) -> None:
@@ -287,7 +287,6 @@ def _warn_of_searches(layers: list[Any]) -> None:
                 f"the search over {list_some(useless)} compared fits before adapting, where all values have the same "
                 "score, so the chosen value is arbitrary; set it before the search, or compare adapted regressors on "
                 "labelled target rows",
-                stacklevel=3,
             )
 
 

@@ -149,7 +149,6 @@ def check_index(Z: Any, y: Any) -> None:
         warn(
             "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
             "pass pd.Series(y).reindex(Z.index).",
-            stacklevel=3,
         )
     if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
         return
@@ -256,7 +255,6 @@ def _fit_output(
         warn(
             f"all {n} labels are {labels[known][0]:g}; the correction moves the predictions towards this value; "
             "check whether it stands for a missing label",
-            stacklevel=5,
         )
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
@@ -305,7 +303,6 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far "
         f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
         "expected error is too low.",
-        stacklevel=6,
     )
     left = known.copy()
     left[row] = False

@@ -301,7 +301,7 @@ class Judgement:
         rate = self.base_rate
         if rate is None or not rate.n_tasks:
             return ""
-        share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
+        share = format_percent(rate.rate, 0)
         parts = ["this outcome"] * rate.is_of_outcome + ["a similar separation"] * rate.is_of_separation
         condition = f"with {' and '.join(parts)}"
         if self.judge_forecast(self.recommended) != self.outcome:
