@@ -15,7 +15,7 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
-from pyspar.estimators.validation import is_missing
+from pyspar.estimators.validation import is_missing, refuse_other_than_rows
 from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
@@ -133,6 +133,12 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     if outputs is not None and labels.shape[1] != outputs:
         raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
     return labels, y.ndim
+
+
+def check_labelled_rows(Z: Any, y: Any) -> None:
+    """Raise TypeError if rows with labels are not dense rows in memory; then as ``check_index``."""
+    refuse_other_than_rows("Z", Z, "labels y")
+    check_index(Z, y)
 
 
 def check_index(Z: Any, y: Any) -> None:
@@ -304,9 +310,7 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
         "expected error is too low.",
     )
-    left = known.copy()
-    left[row] = False
-    return left
+    return known & (np.arange(len(known)) != row)
 
 
 def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:

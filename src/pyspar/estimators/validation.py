@@ -272,11 +272,15 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
 def read_dense_rows(estimator: Any, X: Any) -> Matrix:
     """Check rows in memory for intervals or labels, and return them as float64."""
     check_is_fitted(estimator)
-    if kind_of(X) != "rows":
-        raise TypeError(
-            f"X must be an array or data frame for intervals, got {type(X).__name__}; convert it in batches of rows"
-        )
+    refuse_other_than_rows("X", X, "intervals")
     return np.asarray(check_rows(estimator, X), dtype=np.float64)
+
+
+def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:
+    """Raise TypeError for sparse rows, batches, Moments and other data that are not dense rows in memory."""
+    if kind_of(rows) != "rows":
+        fix = f"pass {name}.toarray()" if hasattr(rows, "toarray") else "pass rows in memory"
+        raise TypeError(f"{name} must be an array or data frame for {use}, got {type(rows).__name__}; {fix}")
 
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
