@@ -329,6 +329,8 @@ class Judgement:
             correct += " or spar adapt --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
+        if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
+            return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
