@@ -127,7 +127,7 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
         if not isinstance(label, Hashable):
             raise InputError(f"{parameter} must be numbers or text, got {label!r} in row {row}")
         is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
-        name = str(int(label) if is_whole else label)
+        name = str(int(labels[row]) if is_whole else label)
         if label_of.setdefault(name, label) != label:
             raise InputError(
                 f"{parameter} must have one type, got {name!r} both as a number and as text, first in row {row}; pass "
