@@ -259,6 +259,7 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.adapt(Moments.of(shift.Z), sample_weight=ones),
         lambda: est.predict_interval(frame, level=1.0),
         lambda: est.predict_interval(csr_matrix(shift.Z)),
+        lambda: est.adapt(csr_matrix(shift.Z), {0: 1.0, 1: 2.0, 2: 3.0}),
         lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
     ]
     messages = []
@@ -350,3 +351,11 @@ def test_all_estimators_refuse_the_same_input_with_the_same_words(rng):
                 call(est)
             texts.add(str(error.value).replace(type(est).__name__, "estimator"))
         assert len(texts) == 1, (name, texts)
+
+
+def test_labels_with_a_stream_are_refused_before_it_is_read(shift):
+    est = BayesSpARRegressor().fit(shift.X, shift.y)
+    blocks = iter([shift.Z])
+    with pytest.raises(TypeError, match="Z must be"):
+        est.adapt(blocks, {0: 1.0, 1: 2.0, 2: 3.0})
+    assert next(blocks) is shift.Z

@@ -19,7 +19,7 @@ A shift is found if one of the three tests rejects at a third of the level.
 
 **Matched rows.** If :math:`R^2` is smaller than chance permits, the target was not drawn like the source: its features
 were set or copied, as in a balanced experiment, in repeated measurements of the same units, or in a target that
-contains the source rows. Equal features then say nothing about the relation of features and label.
+contains the source rows. Equal features then say nothing about the relation between features and label.
 """
 
 from __future__ import annotations
