@@ -29,10 +29,10 @@ class MissingDataError(InputError):
     """A data set was not found in any of its locations; the message explains how to obtain it."""
 
 
-def warn(text: str, *, stacklevel: int | None = None) -> None:
+def warn(text: str) -> None:
     """Emit a SparWarning that names the caller's line, or add its text to the list of ``collect_warnings``.
 
-    The caller is the first one outside pyspar and scikit-learn, so ``stacklevel`` has no effect.
+    The caller is the first one outside pyspar and scikit-learn.
     """
     collected = _collected.get()
     if collected is None:

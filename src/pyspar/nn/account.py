@@ -96,7 +96,7 @@ class HeadAccount:
                     f"{format_number(self.adapted[output])} instead of {format_number(self.trained[output])}; "
                     "method='bayes' changes a trained head least"
                 )
-            warn(text, stacklevel=3)
+            warn(text)
 
     def warn_of_correction(self) -> None:
         """Warn of a head that target labels made worse on the source than a constant.
@@ -110,7 +110,6 @@ class HeadAccount:
                 f"source{_name_output(output, self.trained)} (trained head: {format_number(self.trained[output])}, "
                 f"standard deviation of the labels: {format_number(self.label_spread[output])}); use it for this "
                 "target only, and check that target_labels are on the scale that the model predicts",
-                stacklevel=3,
             )
 
     def __str__(self) -> str:
@@ -185,7 +184,6 @@ def check_target_label_scale(
                 f"predictions is {format_number(factor, 2)} times that of the source labels; pass target_labels as the "
                 "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
                 "changed by this factor",
-                stacklevel=3,
             )
 
 
