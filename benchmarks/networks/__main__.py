@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.networks.choice import chosen
+from benchmarks.networks.choice import PARTS, by_part, chosen
 from benchmarks.networks.report import print_tables, write_page
-from benchmarks.networks.scoring import METHODS, RECORDS, run
+from benchmarks.networks.scoring import METHODS, RECORDS, read, run
 from benchmarks.networks.training import NETWORKS
 from benchmarks.shifts.sets import REGISTER
 
@@ -24,12 +24,18 @@ def main() -> None:
     args = parser.parse_args()
     if unknown := sorted(set(args.sets or ()) - set(REGISTER)):
         parser.error(f"there are no sets {unknown}; choose from those of benchmarks.shifts")
-    names = args.sets or chosen()
+    if args.sets:
+        parts = by_part(args.sets)
+    elif args.no_run:  # the packages that contain the data are not needed
+        parts = by_part({name for name, *_ in read(args.records) if REGISTER[name].half in PARTS})
+    else:
+        parts = chosen()
     if not args.no_run:
+        names = [name for of_part in parts.values() for name in of_part]
         run(names, args.networks, sorted({*args.methods, *args.again}), args.records, again=args.again)
-    print_tables(args.records, names)
+    print_tables(args.records, parts)
     if not (args.no_page or args.sets or args.records != RECORDS):
-        write_page(args.records, names)
+        write_page(args.records, parts)
 
 
 if __name__ == "__main__":

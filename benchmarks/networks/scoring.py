@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from benchmarks.networks.training import TrainedNetwork, rmse, trained_network
@@ -19,6 +18,8 @@ from benchmarks.shifts.records import append
 from pyspar.nn import adapt_head
 
 RECORDS = Path(__file__).parents[1] / "results" / "networks.jsonl"
+PROJECTED = RECORDS.with_name("networks-projected.jsonl")
+"""The records of "bayes" on the part ``final`` with the former rule, ``rule="chi2"``."""
 METHODS = ("ols", "spar", "bayes")
 ROWS = ("training rows", "validation rows")
 """Which labelled source rows ``adapt_head`` is given."""
@@ -33,8 +34,8 @@ def measure(name: str, network: str, rows: str, method: str, trained: TrainedNet
 
     Errors are in standard deviations of the training labels. ``ratio`` is the target RMSE of the repaired network
     divided by that of the trained network. ``home_before`` and ``home_after`` are the RMSE on source rows that neither
-    training nor repair has used. ``changed`` is the number of directions in which the head was changed, if the method
-    reports it.
+    training nor repair has used. ``changed`` is the number of directions in which the head was changed; None in
+    records of earlier versions if it is not known.
     """
     data = trained.data
     source = data.train if rows == "training rows" else data.validation
@@ -58,8 +59,7 @@ def measure(name: str, network: str, rows: str, method: str, trained: TrainedNet
         record["note"] = f"{type(error).__name__}: {str(error)[:100]}"
         return record
     after = rmse(adapted.model, data.target)
-    changed = getattr(adapted, "changed", None)
-    record["changed"] = None if changed is None else int(np.sum(changed))
+    record["changed"] = adapted.changed.directions
     record["rmse"], record["home_after"] = _digits(after), _digits(rmse(adapted.model, data.held_out))
     record["ratio"] = _digits(after / before)
     record["note"] = "" if math.isfinite(after) else "the predictions are not finite"

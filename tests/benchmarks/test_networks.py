@@ -86,6 +86,7 @@ def test_records_are_written_once_and_one_method_can_be_scored_again(tiny, tmp_p
     for record in records.values():
         assert record["note"] == ""
         assert record["ratio"] == pytest.approx(record["rmse"] / record["trained"], rel=1e-6)
+        assert 0 <= record["changed"] <= 64
         assert record["n"] == (140 if record["rows"] == "training rows" else 40)
 
 
@@ -102,17 +103,23 @@ def test_a_repair_that_fails_is_recorded_with_its_reason(tiny, monkeypatch):
 
 def test_the_rule_selects_by_size_in_the_order_of_the_hash(tiny, monkeypatch):
     monkeypatch.setattr(choice, "REGISTER", {"tiny": REGISTER["tiny"]})
-    assert choice.chosen() == []
+    assert choice.chosen() == {}
     monkeypatch.setattr(choice, "FEWEST_SOURCE_ROWS", 200)
     monkeypatch.setattr(choice, "FEWEST_TARGET_ROWS", 100)
-    assert choice.chosen() == ["tiny"]
+    assert choice.chosen() == {"last": ["tiny"]}
+
+
+def test_names_are_grouped_by_part_in_the_order_of_the_hash():
+    assert choice.by_part(["ice-core", "graduates", "placement"]) == {
+        "last": ["placement", "graduates"], "final": ["ice-core"]
+    }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:training ended after")
 def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatch, capsys):
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(command, "RECORDS", path)
-    monkeypatch.setattr(command, "chosen", lambda: [tiny])
+    monkeypatch.setattr(command, "chosen", lambda: {"last": [tiny]})
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(sys, "argv", ["networks", "--networks", SMALL])
     command.main()
@@ -121,7 +128,20 @@ def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatc
     assert f"| {record['ratio']:.3f} |" in page
     assert page.index("## Unmet requirements") < page.index("## Repaired with training rows")
     assert re.search(r"`bayes` .* 6 repairs", page)
-    assert "| tiny | y | low a → high a | 140 | 40 | 100 | 5 |" in page
+    assert "| tiny | last | y | low a → high a | 140 | 40 | 100 | 5 |" in page
+
+    monkeypatch.setattr(command, "chosen", None)  # the names come from the records
+    monkeypatch.setattr(sys, "argv", ["networks", "--no-run"])
+    command.main()
+    assert (tmp_path / "page.md").read_text() == page
+
+
+def test_the_committed_page_is_that_of_the_committed_records(tmp_path, monkeypatch):
+    committed = report.PAGE.read_text()
+    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(sys, "argv", ["networks", "--no-run"])
+    command.main()
+    assert (tmp_path / "page.md").read_text() == committed
 
 
 def make_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
@@ -136,7 +156,7 @@ def test_the_summary_and_the_unmet_requirements_are_those_computed_by_hand():
             of_rows = ratio if rows == "training rows" else 1.0
             records["s", network, rows, "bayes"] = make_record("s", network, rows, "bayes", of_rows)
     first, second = (report.summaries(records, ["s"], training.REQUIRED, rows) for rows in scoring.ROWS)
-    assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, 1, "1.100", "1.00"]
+    assert first[0].cells() == ["bayes", 3, "1.000", "2.000", 1, 1, 1, 1, "1.100", "1.100", "1.00"]
     assert second[0].worst == 1.0
     sentences = report.unmet_requirements(records, ["s"])
     assert re.search(r"training rows.* 1.03 \(1 of 3\): s \(256 tanh\) 2.000", sentences[0])
