@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
 from pyspar.sources import is_batches, kind_of
 
@@ -62,9 +62,10 @@ def extend_folds(
     for fold in np.unique(number_of_row).tolist():
         rows = np.flatnonzero(number_of_row == fold)
         parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
-        if sample_weight is not None and not np.any(parts[2]):
+        try:
+            further = read_rows(estimator, *parts, min_rows=1).moments
+        except WeightlessRows:
             continue
-        further = read_rows(estimator, *parts, min_rows=1).moments
         moments[fold] = moments[fold] + further if fold in moments else further
     return GroupFolds(fold_of, moments)
 
