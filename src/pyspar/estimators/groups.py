@@ -41,12 +41,12 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares = np.zeros(folds[0].n_outputs)
+        squares, weight = np.zeros(folds[0].n_outputs), sum(fold.weight for fold in folds)
         for fold, others in zip(folds, sums_without_each(folds), strict=True):
             weights = estimator._solve(Source(others, y_ndim))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares += errors.column_lengths()[fold.n_features :] ** 2
-        return replace(self, rmse=np.sqrt(squares / sum(fold.weight for fold in folds)))
+            squares += np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight))
+        return replace(self, rmse=np.sqrt(squares))
 
 
 def extend_folds(
