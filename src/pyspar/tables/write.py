@@ -135,8 +135,13 @@ def write_predictions(
         np.save(array, np.asarray(columns[0], dtype="<f8"))
         path.write_bytes(array.getvalue())
         return
-    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), ids.to_numpy())
+    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), _exact_values(ids))
     write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
+
+
+def _exact_values(ids: pd.Series[Any]) -> Any:
+    """Return the values of ids. Nullable integers stay such, because numpy has no missing integers."""
+    return ids.array if pd.api.types.is_integer_dtype(ids.dtype) else ids.to_numpy()
 
 
 def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
