@@ -3,6 +3,7 @@
 import contextlib
 import io
 import itertools
+import json
 import re
 import runpy
 import shlex
@@ -15,6 +16,7 @@ import pytest
 
 import pyspar
 from pyspar import theory
+from pyspar.estimators.calibrated_forecasts import FILE as EXPERIENCE
 
 ROOT = Path(pyspar.__file__).parents[2]
 README = ROOT / "README.md"
@@ -263,7 +265,7 @@ def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
 
     sets, mean, median, worst = ten_or_thirty(10)
     assert f"card}} {mean} % lower " in text
-    assert f"over {sets} data sets that served no choice. On the median data set the error falls by {median} %" in text
+    assert f"over {sets} held-out data sets. On the median data set the error falls by {median} %" in text
     assert f"on the worst it rises by {worst} %" in text
     _, mean, _, worst = ten_or_thirty(30)
     assert f"falls by {mean} %, and the worst increase is {worst} %" in text
@@ -278,7 +280,14 @@ def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
 
     assert f"card}} {table_cell('forecasts.md', 'linear, shift', '95 % interval')} " in text
     n_checked = table_cell("forecasts.md", "linear, shift", "data sets")
-    assert f"on {n_checked} data sets that were not used to learn it" in text
+    n_learnt = len(json.loads(EXPERIENCE.read_text())["sets"])
+    assert f"errors on {n_checked} data sets were in the 95 % interval" in text
+    assert f"learnt from {n_learnt - int(n_checked)} other data sets" in text
+    assert f"now learnt from all {n_learnt}" in text
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    coverage = table_cell("forecasts.md", "linear, shift", "95 % interval")
+    assert f"contained {coverage} of the true errors on {n_checked} other data sets" in readme
+    assert f"now learnt from all {n_learnt}" in readme
 
     networks, unchanged = (table_cell("networks-evidence.md", "bayes", name) for name in ("networks", "unchanged"))
     worst_ratio = float(table_cell("networks-evidence.md", "bayes", "worst"))

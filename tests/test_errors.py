@@ -1,11 +1,15 @@
-"""``need`` names the package that is missing and the pip command that installs it."""
+"""``need`` names the package that is missing and the pip command that installs it, and ``warn`` the caller's line."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from pyspar.errors import MissingExtraError, need
+import pyspar
+from pyspar.errors import MissingExtraError, SparWarning, need
 
 
 def test_a_module_of_pyspar_without_its_package_names_the_package():
@@ -43,3 +47,22 @@ def test_an_error_that_a_stop_caused_is_reported_as_a_stop(capsys):
             raise ImportError("a library changed the exception") from cause
         assert ended.value.exit_code == code
     assert "internal error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("call", ["adapt", "adapted", "report", "expected_rmse", "fit"])
+def test_a_warning_names_the_file_of_the_caller(call):
+    rng = np.random.default_rng(0)
+    X, Z, y = rng.normal(size=(60, 2)), rng.normal(size=(20, 2)), rng.normal(size=60)
+    model = pyspar.BayesSpARRegressor().fit(X, y)
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    kinds = make_pipeline(encoder, pyspar.BayesSpARRegressor()).fit(np.repeat([["a"], ["b"]], 30, axis=0), y)
+    calls = {
+        "adapt": lambda: model.adapt(Z, dict.fromkeys(range(9), 1.0)),
+        "adapted": lambda: model.adapted(Z, dict.fromkeys(range(9), 1.0)),
+        "report": lambda: pyspar.report(model, Z, sample_weight=np.full(20, 1e-3)),
+        "expected_rmse": lambda: pyspar.expected_rmse(kinds, [["c"]] * 20),
+        "fit": lambda: make_pipeline(pyspar.SpARRegressor()).fit(X[:3], y[:3]),  # through scikit-learn
+    }
+    with pytest.warns(SparWarning) as warned:
+        calls[call]()
+    assert {warning.filename for warning in warned} == {__file__}

@@ -77,7 +77,7 @@ class Problem:
 
 
 def problems(part: str) -> Iterator[Problem]:
-    """Yield the problems of a part, or of the parts of docs/evidence.md for ``design``, in the order of their names."""
+    """Yield the problems of a part in the order of their names; ``design`` stands for the five parts in ``HALVES``."""
     parts = HALVES if part == "design" else (part,)
     known = {shift.half for shift in REGISTER.values()}
     if not set(parts) <= known:

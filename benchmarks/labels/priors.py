@@ -1,7 +1,7 @@
 """Priors of the correction that were compared, see ``docs/decisions/0021-prior-of-no-drift.md``.
 
-``python -m benchmarks.labels.priors`` measures them on all sets of the design data and of the parts ``new`` and
-``newest``, and prints the tables of that page.
+``python -m benchmarks.labels.priors`` measures them on the data sets of all parts except ``final``, and prints the
+tables of that page.
 """
 
 from __future__ import annotations

@@ -63,6 +63,11 @@ def ratio(record: Record) -> float:
     return float(np.mean(record["rmse"]) / np.mean(record["without"]))
 
 
+def list_draws(records: Iterable[Record]) -> np.ndarray:
+    """Return the ratio of each single draw of the labelled rows."""
+    return np.array([rmse / without for r in records for rmse, without in zip(r["rmse"], r["without"], strict=True)])
+
+
 def is_harmed(record: Record) -> bool:
     return ratio(record) > HARM
 
@@ -116,8 +121,11 @@ def list_harm(records: Groups) -> str:
             ratios = sorted(((ratio(r), r["set"]) for r in records.get((base, CORRECTION, n), ())), reverse=True)
             above = [sum(q > 1.0 for q, _ in ratios), sum(map(is_harmed, records.get((base, CORRECTION, n), ())))]
             worst = ", ".join(f"{name} {q:.2f}" for q, name in ratios[:3])
-            rows.append([base, n, len(ratios), *above, worst])
-    return table(["model", "labels", "sets", "above 1", f"above {HARM}", "worst three"], rows)
+            draws = list_draws(records.get((base, CORRECTION, n), ()))
+            shares = [f"{np.mean(draws > limit):.0%}" if len(draws) else "-" for limit in (1.0, HARM)]
+            rows.append([base, n, len(ratios), *above, worst, *shares, f"{max(draws, default=math.nan):.2f}"])
+    header = ["model", "labels", "sets", "above 1", f"above {HARM}", "worst three"]
+    return table([*header, "draws above 1", f"draws above {HARM}", "worst draw"], rows)
 
 
 def compare_rows(records: Groups) -> str:

@@ -1,8 +1,9 @@
 """Variants of the correction that were compared and not adopted, see ``docs/decisions/0020-three-components.md``.
 
-``python -m benchmarks.labels.variants`` measures them on every second set that is design data and prints the tables of
-that page. The part ``newest`` is never read. ``--rows`` compares ways to choose the labelled rows instead. "As shipped"
-is the correction of that time, before decision 21 changed its prior (:mod:`benchmarks.labels.priors`).
+``python -m benchmarks.labels.variants`` measures them on every second set of the parts from ``design`` to ``new`` and
+prints the tables of that page. The parts ``newest`` and ``final`` are not read. ``--rows`` compares ways to choose the
+labelled rows instead. "As shipped" is the correction before decision 21 changed its prior
+(:mod:`benchmarks.labels.priors`).
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ def sets_page(records: Records) -> str:
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
         f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}` and `{FINAL}` "
-        "are not part of [the comparison without labels](evidence.md); [labels](labels.md) and "
-        "[forecasts](forecasts.md) say how they were used. "
+        "are not used in [the comparison without labels](evidence.md). [A few labels](labels.md#evidence) and "
+        "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
         "The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )

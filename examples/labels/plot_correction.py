@@ -55,8 +55,8 @@ labels[choice.rows] = truth[choice.rows]
 #
 # .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + \langle \text{weights}, z \rangle + \text{noise}.
 #
-# The correction is averaged over prior variances of the components, weighted by their evidence. No parameter has to be
-# tuned.
+# The correction is averaged over prior variances of the components, weighted by prior and evidence. No parameter has to
+# be tuned.
 
 corrected = TargetCorrection(model).fit(Z, labels)
 print(corrected.drift_)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import ModuleType
+from types import FrameType, ModuleType
 
 _collected: ContextVar[list[str] | None] = ContextVar("pyspar_collected_warnings", default=None)
 
@@ -28,16 +29,23 @@ class MissingDataError(InputError):
     """A data set was not found in any of its locations; the message explains how to obtain it."""
 
 
-def warn(text: str, *, stacklevel: int = 1) -> None:
-    """Emit a SparWarning, or add its text to the list of ``collect_warnings`` if that is active in this thread.
+def warn(text: str) -> None:
+    """Emit a SparWarning that names the caller's line, or add its text to the list of ``collect_warnings``.
 
-    ``stacklevel`` counts from the function that calls this one.
+    The caller is the first one outside pyspar and scikit-learn.
     """
     collected = _collected.get()
     if collected is None:
-        warnings.warn(text, SparWarning, stacklevel=stacklevel + 1)
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and _package_of(frame) in ("pyspar", "sklearn"):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(text, SparWarning, stacklevel=level)
     elif text not in collected:
         collected.append(text)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 @contextmanager

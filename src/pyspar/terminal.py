@@ -170,7 +170,7 @@ DELAY = 2.0
 
 
 class Progress:
-    """What long work calls to report its progress. This class reports nothing.
+    """The interface for progress reports of long computations. This class reports nothing.
 
     A key identifies a task; several can be active.
     """

@@ -187,6 +187,7 @@ def test_a_summary_equals_a_computation_by_hand():
     assert summary.geometric_mean == pytest.approx(math.sqrt(0.5 * 2.0))
     assert str(summary) == "1.000 (2.00)"
     assert str(report.summarise(records, "MLP", CORRECTION, 10)) == "-"
+    assert "| RidgeCV | 10 | 2 | 1 | 1 | b 2.00, a 0.50 | 33% | 33% | 2.00 |" in report.list_harm(records)
     assert "| RidgeCV | 30 | 1 | 0.850 |" in report.compare_coverage(
         report.group([make_record("a", [1.0], n=30, coverage=[0.9, 0.8])])
     )
@@ -226,7 +227,9 @@ def test_the_figures_in_the_text_agree_with_the_records():
     harmed = sum(map(report.is_harmed, final["HistGradientBoosting", CORRECTION, 10]))
     # The figures of a sentence, in the order of the text.
     limits = [f"on {ten.sets} data sets", medians[0], means[0], medians[1], means[1], f"{percent(ten.low)} or more"]
-    harm = [f"on {harmed} of {ten.sets} data sets", worst[0]]
+    draws = report.list_draws(final["HistGradientBoosting", CORRECTION, 10])
+    shares = [f"{np.mean(draws > limit):.0%}".replace("%", " %") for limit in (1.0, report.HARM)]
+    harm = [f"on {harmed} of {ten.sets} data sets", worst[0], *shares, f"{percent(draws.max())} in the worst draw"]
     short = [f"On {ten.sets} real shifts", *means, *medians, *worst]
     for figures, text in ((limits, page), (harm, page), (short, readme)):
         assert re.search(r"[^|]{0,400}?".join(map(re.escape, figures)), text), figures

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,6 +110,18 @@ def test_target_labels_only_score_by_default(spar, files, source, drifted, tmp_p
     assert f"{account.after.rmse:.4g} (bayes; " in expected
     assert f"{account.correction.expected.rmse_uncorrected:.4g} (bayes) " in corrected
     assert f"{account.correction.expected.rmse:.4g} (corrected; " in corrected
+
+
+def test_the_next_step_after_labels_in_another_unit_is_to_check_the_findings(spar, files, source, target):
+    step = {}
+    for factor in (1, 1000):
+        known = target.assign(price=factor * target["price"].where(target.index % 4 == 0))
+        found = json.loads(spar("adapt", *files(source, known), *LABEL, "--use-target-labels", "--json").stdout)
+        step[factor] = found["next_step"]
+        serious = [finding["code"] for finding in found["findings"] if finding["severity"] == "serious"]
+        assert serious == ([] if factor == 1 else ["SPAR018"])
+    assert "SPAR018" in step[1000]
+    assert "SPAR" not in step[1]
 
 
 @pytest.mark.parametrize(

@@ -447,3 +447,34 @@ def test_a_huge_target_cell_only_removes_the_weight_of_its_column(fill, solver):
     assert abs(est.coef_[2]) < 1e-6
     np.testing.assert_allclose(est.predict(X), expected.predict(X), rtol=1e-6)
     np.testing.assert_allclose([est.sigma2_, est.tau2_], [expected.sigma2_, expected.tau2_], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_refitting_the_kept_directions_does_not_increase_the_error_on_the_source(seed):
+    """The paper's projection can increase it many times, because the target has other directions than the source."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(6, 6)) * np.logspace(0, -3, 6)
+    X, Z = rng.normal(size=(80, 6)) @ mix, rng.normal(size=(50, 6))
+    centre = rng.normal(size=6)
+    y = X @ (centre + rng.normal(size=6)) + 0.02 * rng.normal(size=80)
+    est = BayesSpARRegressor(units="common", centre=centre, rule="refit", alpha=0.9, fit_intercept=False).fit(X, y)
+    refitted, projected = est.adapted(Z), est.set_params(rule="chi2").adapted(Z)
+    errors = {w.tobytes(): np.mean((y - X @ w) ** 2) for w in (centre, refitted.coef_, projected.coef_)}
+    assert errors[refitted.coef_.tobytes()] <= errors[centre.tobytes()] * (1.0 + 1e-12)
+    removed = refitted.adaptation_.removed[:, 0]
+    np.testing.assert_array_equal(removed, projected.adaptation_.removed[:, 0])
+    correction = refitted.adaptation_.z.V.T @ (refitted.coef_ - centre)
+    np.testing.assert_allclose(correction[removed], 0.0, atol=1e-9 * np.abs(correction).max())
+
+
+def test_refitting_is_the_posterior_mean_if_nothing_is_removed_and_the_centre_if_everything_is():
+    rng = np.random.default_rng(0)
+    X, Z, centre = rng.normal(size=(60, 4)), rng.normal(size=(30, 4)), rng.normal(size=4)
+    y = X @ rng.normal(size=4) + 0.1 * rng.normal(size=60)
+    est = BayesSpARRegressor(units="source", centre=centre, fit_intercept=False).fit(X, y)
+    keep, all_kept, none_kept = (
+        est.set_params(rule=rule, alpha=alpha).adapted(Z).coef_
+        for rule, alpha in (("keep", 0.999), ("refit", 0.0), ("refit", 1.0))
+    )
+    np.testing.assert_allclose(all_kept, keep, rtol=1e-10)
+    np.testing.assert_array_equal(none_kept, centre)

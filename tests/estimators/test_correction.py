@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
@@ -372,3 +373,19 @@ def test_labels_that_are_the_predictions_cause_a_warning(shifted):
     with pytest.warns(SparWarning, match="all 10 labels are equal to the predictions"):
         fixed = TargetCorrection(model).fit(Z, hide(model.predict(Z), 10))
     np.testing.assert_array_equal(fixed.predict(Z), model.predict(Z))
+
+
+def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifted):
+    _, Z, y = shifted
+    source = np.random.default_rng(1).normal(size=(12, 3))
+    square, scale = PolynomialFeatures(2, include_bias=False), StandardScaler()
+    flat = make_pipeline(square, scale, BayesSpARRegressor()).fit(source, source @ [1.0, 2.0, 0.5])
+    nested = make_pipeline(flat[0], make_pipeline(*(step for _, step in flat.steps[1:])))
+    search = GridSearchCV(clone(flat), {"bayessparregressor__fit_intercept": [True]}, cv=2)
+    search.fit(source, source @ [1.0, 2.0, 0.5])
+    fixed = [TargetCorrection(model).fit(Z, hide(y - 1.9, 10)) for model in (flat, nested, search)]
+    other = TargetCorrection(FrozenEstimator(flat)).fit(Z, hide(y - 1.9, 10))  # its uncertainty is not known
+    assert other.drift_.p_value != pytest.approx(fixed[0].drift_.p_value, rel=1e-3)
+    for one in fixed[1:]:
+        assert one.drift_.p_value == pytest.approx(fixed[0].drift_.p_value, rel=1e-6)
+        np.testing.assert_allclose(one.predict(Z), fixed[0].predict(Z), rtol=1e-9)

@@ -117,6 +117,7 @@ def test_several_outputs_and_data_frames(target):
     model = LinearRegression().fit(frame, Z[:, :2])
     for strategy in ("quantiles", "greedy"):
         assert len(rows_to_label(model, frame, 5, strategy=strategy)) == 5
+    assert all(reason.startswith("score of all outputs") for reason in rows_to_label(model, frame, 5).reasons)
 
 
 @pytest.mark.parametrize(

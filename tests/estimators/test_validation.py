@@ -259,6 +259,7 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.adapt(Moments.of(shift.Z), sample_weight=ones),
         lambda: est.predict_interval(frame, level=1.0),
         lambda: est.predict_interval(csr_matrix(shift.Z)),
+        lambda: est.adapt(csr_matrix(shift.Z), {0: 1.0, 1: 2.0, 2: 3.0}),
         lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
     ]
     messages = []
@@ -358,3 +359,11 @@ def test_a_row_of_weight_zero_is_outside_the_range_of_the_labels(rng):
     weights = np.where(np.arange(30) < 2, 0.0, 1.0)
     est = SpARRegressor().fit(X, y, weights)
     np.testing.assert_array_equal(est.label_range_, [y[2:].min(axis=0), y[2:].max(axis=0)])
+
+
+def test_labels_with_a_stream_are_refused_before_it_is_read(shift):
+    est = BayesSpARRegressor().fit(shift.X, shift.y)
+    blocks = iter([shift.Z])
+    with pytest.raises(TypeError, match="Z must be"):
+        est.adapt(blocks, {0: 1.0, 1: 2.0, 2: 3.0})
+    assert next(blocks) is shift.Z

@@ -89,6 +89,13 @@ def test_a_pipeline_without_names_uses_those_of_its_last_step(shifted, steps):
     assert inspect(make_pipeline(*steps, SpARRegressor()).fit(X, y), Z).columns[:2] == ("x0", "x1")
 
 
+def test_the_text_of_several_outputs_names_each(shifted):
+    X, y, Z = shifted
+    inspection = inspect(SpARRegressor().fit(X, np.column_stack([y, -y])), Z, outputs=["price", "rent"])
+    verdicts = [output.verdict for output in inspection.outputs]
+    assert repr(inspection).split("\n") == [f"price: {verdicts[0]}", f"rent: {verdicts[1]}"]
+
+
 def test_errors_beyond_float64_are_infinite_and_called_too_large(shifted):
     X, y, Z = shifted
     inspection = inspect(SpARRegressor().fit(X, y), Z * 1e300)

@@ -65,6 +65,9 @@ CASES = [
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0,
            evidence={"OLS": show(2.0, 1.6, 2.4), "Bayes-SpAR": show(0.9, 0.8, 1.1, confirmed=True)}),
      "unverified", "good", "Bayes-SpAR", {"SPAR017"}),
+    (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, unseen=GAP,
+           evidence={name: show(1.0, 0.9, 1.1, confirmed=True) for name in ("OLS", "Bayes-SpAR")}),
+     "unverified", "good", "Bayes-SpAR", {"SPAR017"}),  # the labels may not include unseen categories
     (judge(5.0, OLS=5.1, Bayes_SpAR=5.1,
            evidence={name: show(2.4, 1.6, 5.0, n=10, confirmed=True) for name in ("OLS", "Bayes-SpAR")}),
      "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),  # rows that may be unusually easy do not confirm

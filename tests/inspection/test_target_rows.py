@@ -90,6 +90,20 @@ def test_groups_of_several_types_must_have_different_text(shifted):
         inspect(est, Z, target_groups=[{}] * 90)
 
 
+@pytest.mark.parametrize("groups", [[1.0, 2.0], [1, 2], ["1", "2"]], ids=["floats", "integers", "text"])
+def test_groups_of_the_source_and_of_the_target_have_the_same_names(shifted, groups):
+    X, y, Z = shifted
+    est = SpARRegressor().fit(X, y, groups=np.resize(np.array(groups, dtype=object), len(X)))
+    assert list(est._folds.fold_of) == ["1", "2"]
+    assert list(inspect(SpARRegressor().fit(X, y), Z, target_groups=groups * 45).outputs[0].groups) == ["1", "2"]
+
+
+def test_one_name_as_number_and_as_text_is_refused_in_the_source_too(shifted):
+    X, y, _ = shifted
+    with pytest.raises(InputError, match=r"^groups.*'1'.*row 1\b"):
+        SpARRegressor().fit(X, y, groups=np.resize(np.array([1, "1"], dtype=object), len(X)))
+
+
 def test_numeric_groups_are_sorted_by_number(shifted):
     X, y, Z = shifted
     groups = inspect(SpARRegressor().fit(X, y), Z, target_groups=np.arange(90) % 11).outputs[0].groups

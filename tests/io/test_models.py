@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -159,3 +160,14 @@ def test_a_model_of_another_version_is_refused_with_the_types_that_moved(shift, 
     with pytest.raises(InputError, match=r"pyspar\.core\.prior\.\w+.* version") as error:
         pyspar.load(tmp_path / "old.skops")
     assert "trusted" not in str(error.value)  # skops cannot read it either
+
+
+def test_a_corrected_search_cannot_be_saved_and_its_best_estimator_can(shift, tmp_path):
+    search = GridSearchCV(make_pipeline(StandardScaler(), SpARRegressor()), {"sparregressor__alpha": [0.9]}, cv=2)
+    search.fit(shift.X, shift.y)
+    labels = {row: float(row) for row in range(9)}
+    for model in (search, TargetCorrection(search).fit(shift.Z, labels)):
+        with pytest.raises(InputError, match=r"GridSearchCV.*best_estimator_"):
+            pyspar.save(model, tmp_path / "model.skops")
+    fixed = TargetCorrection(search.best_estimator_).fit(shift.Z, labels)
+    np.testing.assert_array_equal(through_skops(fixed, tmp_path).predict(shift.Z), fixed.predict(shift.Z))

@@ -19,7 +19,7 @@ def test_the_expected_error_is_that_of_a_regressor_on_the_features(mlp, make_pro
     adapted = adapt_head(model, problem.source, problem.target, labels_scale="ignore")
     X, Z = (features_of(model.body, rows) for rows in (problem.X, problem.Z))
     centre = copy.copy(adapted.estimator.centre)
-    estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", fit_intercept=False)
+    estimator = BayesSpARRegressor(units="common", centre=centre, rule="refit", fit_intercept=False)
     estimator.fit(X, problem.y.double().numpy()).adapt(Z)
     expected = estimator.expected_rmse(Z)
     forecasts = adapted.expected_rmse()

@@ -200,3 +200,17 @@ def test_dates_with_the_name_of_a_month_are_noted(adapt, source, target):
     account = adapt(*tables, identity="home")
     reasons = [column.reason for column in account.data.ignored if column.column == "sold"]
     assert any("YYYY-MM-DD" in text for text in [*reasons, *(n for n in account.notes if n.startswith("sold"))])
+
+
+def test_imputed_means_do_not_count_rows_that_are_dropped(adapt, numbers, tmp_path):
+    source, target = numbers
+    source = put(source, "area", {5: "n/a?"})
+    source.loc[[3, 10], "price"], source.loc[[3, 10], "area"] = np.nan, 1e6
+    accounts = [
+        adapt(
+            source, target, output=tmp_path / f"{stream}.npy", stream=stream, bad_cells="impute", drop_unlabelled=True
+        )
+        for stream in (False, True)
+    ]
+    assert accounts[0].data.imputed == accounts[1].data.imputed
+    np.testing.assert_allclose(np.load(tmp_path / "True.npy"), np.load(tmp_path / "False.npy"), rtol=1e-9)

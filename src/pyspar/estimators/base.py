@@ -22,7 +22,7 @@ from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
-from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_index, fit_linear_correction
+from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_labelled_rows, fit_linear_correction
 from pyspar.estimators.validation import (
     SPARSE_FORMATS,
     Attributes,
@@ -226,7 +226,7 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         self._validate_params()
         if y is not None:
-            check_index(Z, y)
+            check_labelled_rows(Z, y)
         target = self._target(Z, sample_weight)
         rows = None if y is None else read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
@@ -335,16 +335,16 @@ class AdaptableRegressor(MomentsRegressor):
         """Return an interval for each row that contains its label with a given probability.
 
         It averages the posterior of the current weights and posteriors in other units, weighted by their evidence. By
-        default it is then extended to contain the prediction, and its distances from the prediction are multiplied by
-        a factor from real shifts, which depends on the separation of the source and the target of the last ``adapt``.
+        default it is extended to contain the prediction, and its distances from the prediction are multiplied by a
+        factor from real shifts, which depends on the separation of the source and the target of the last ``adapt``.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
         level : float in (0, 1), default 0.9
         basis : {"experience", "linear"}, default "experience"
-            "linear" returns the interval without the factor, which holds if the labels are linear in the features. It
-            may exclude the prediction if the evidence favours other units or a rule has removed directions.
+            "linear" omits the factor, which is correct for labels linear in the features. The interval may then
+            exclude the prediction (other units, or removed directions). No effect after ``adapt(Z, y)``.
 
         Returns
         -------

@@ -99,7 +99,6 @@ class SourceModel:
             warn(
                 "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
                 "of other groups with partial_fit, or leave groups out",
-                stacklevel=4,
             )
             return np.zeros(self.source.n_outputs)
         return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse(), 0.0))

@@ -19,6 +19,7 @@ from sklearn.base import (
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
@@ -47,10 +48,10 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
 
     The residuals of the labelled rows are explained by an offset, a slope in the prediction, weights of the features,
-    and noise. The correction is averaged over the sizes of these components, weighted by their evidence, so no
-    parameter has to be tuned. If the labels do not indicate a drift, the predictions change very little. With many
-    labels the result approaches a linear model of the residuals fitted on the target. The model itself is not refitted,
-    and no source rows are needed.
+    and noise. The correction is averaged over all combinations of the sizes of these components, weighted by prior and
+    evidence, so no parameter has to be tuned. No drift has the prior probability 1/4, and larger drifts are rarer. If
+    the labels do not indicate a drift, the predictions change little. With many labels the result approaches a linear
+    model of the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
 
     Parameters
     ----------
@@ -59,10 +60,10 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     features : transformer, optional
         Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
         one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
-        receives if ``model`` is a Pipeline of several steps, and otherwise the columns of the rows. In data frames,
-        numbers and booleans are used unchanged, dates and durations are ignored, and other columns are one-hot encoded
-        as text. In both cases, missing numbers are imputed by the mean of the target. Features are always standardised
-        by the target.
+        receives if ``model`` is a Pipeline of several steps, or a search over one, and otherwise the columns of the
+        rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
+        columns are one-hot encoded as text. In both cases, missing numbers are imputed by the mean of the target.
+        Features are always standardised by the target.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     -----
     The tests compare the labels with the model's predictions plus independent normal noise. They are exact for every
     number of labels. An estimation error of the model counts as a changed relation, unless the model is a SpARRegressor
-    or BayesSpARRegressor (also as the last step of a Pipeline), whose uncertainty is known.
+    or BayesSpARRegressor (also in a Pipeline or a search), whose uncertainty is known.
 
     Invalid labels: fewer than 3 known labels, infinite labels, a wrong number of labels and labels of rows that do not
     exist raise a ValueError. Labels that are all equal cause a SparWarning.
@@ -237,8 +238,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     def _warn_of_unseen(self, Z: Any) -> None:
         """Warn about target rows with categories that the model's preprocessing did not see."""
-        if isinstance(self.model, Pipeline) and (text := describe_unseen_rows(self.model[:-1], Z)):
-            warn(text, stacklevel=3)
+        steps, _ = split_model(self.model)
+        if steps is not None and (text := describe_unseen_rows(steps, Z)):
+            warn(text)
 
     def _shape(self, outputs: list[Any]) -> Any:
         return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)
@@ -289,11 +291,24 @@ def check_model(model: Any) -> None:
         check_is_fitted(model)
 
 
+def split_model(model: Any) -> tuple[Pipeline | None, Any]:
+    """Return the preprocessing of a fitted model as one Pipeline, None if it has no steps, and its regressor.
+
+    The steps of nested pipelines are joined, and a search is replaced by its best estimator.
+    """
+    steps: list[tuple[str, Any]] = []
+    while isinstance(model, (Pipeline, BaseSearchCV)):
+        if isinstance(model, BaseSearchCV):
+            model = model.best_estimator_
+        else:
+            steps += [(f"{len(steps)}.{name}", step) for name, step in model.steps[:-1]]
+            model = model.steps[-1][1]
+    return Pipeline(steps) if steps else None, model
+
+
 def name_regressor(model: Any) -> str:
-    """Return the class name of a model, or that of the last step of a pipeline."""
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    return type(model).__name__
+    """Return the class name of a model, or that of the regressor in a pipeline or a search."""
+    return type(split_model(model)[1]).__name__
 
 
 def count_rows(Z: Any) -> int:
@@ -305,8 +320,8 @@ def count_rows(Z: Any) -> int:
 
 def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
-    if features is None and isinstance(model, Pipeline) and len(model.steps) > 1:
-        steps = model[:-1]
+    steps, _ = split_model(model)
+    if features is None and steps is not None:
         impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(_stack(blocks)))
         return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
     if features is not None and _is_fitted(features):
@@ -366,13 +381,11 @@ def _stack(blocks: list[Any]) -> Any:
 
 
 def _predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:
-    """Return what ``SourceModel.predict`` returns for the rows of one of our estimators, alone or in a Pipeline.
+    """Return what ``SourceModel.predict`` returns for the rows of one of our estimators, also in a Pipeline or search.
 
     For other models both are None.
     """
-    steps: Any = None
-    if isinstance(model, Pipeline):
-        steps, model = model[:-1] if len(model.steps) > 1 else None, model.steps[-1][1]
+    steps, model = split_model(model)
     if not isinstance(model, AdaptableRegressor):
         return None, None
     rows = [read_dense_rows(model, Z if steps is None else steps.transform(Z)) for Z in blocks]

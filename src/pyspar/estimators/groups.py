@@ -8,7 +8,7 @@ its error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import add
@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments, WeightlessRows
+from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
 from pyspar.sources import is_batches, kind_of
 
@@ -107,7 +108,7 @@ def check_groups(groups: Any, X: Any) -> list[str]:
     return name_groups(groups, int(np.shape(X)[0]))
 
 
-def name_groups(groups: Any, n: int) -> list[str]:
+def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
     """Return the name of the group of each of n rows; equal numbers have the same name.
 
     >>> name_groups([1, 1.0, "a"], 3)
@@ -115,12 +116,26 @@ def name_groups(groups: Any, n: int) -> list[str]:
     """
     labels = np.asarray(groups, dtype=object)
     if labels.shape != (n,):
-        raise ValueError(f"groups must have one entry for each of {n} rows, got shape {labels.shape}")
+        raise InputError(f"{parameter} must have one entry per row, got shape {labels.shape} for {n} rows")
     missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
-        raise ValueError(f"groups must not be missing, got {labels[missing[0]]} in row {missing[0]}; name these groups")
-    is_whole = [isinstance(label, (float, np.floating)) and float(label).is_integer() for label in labels]
-    return [str(int(label) if whole else label) for label, whole in zip(labels, is_whole)]
+        raise InputError(
+            f"{parameter} must not be missing, but are for {len(missing)} of {n} rows, got {labels[missing[0]]} in row "
+            f"{missing[0]}; name a group for these rows, for example with groups.fillna('unknown')"
+        )
+    names, label_of = [], dict[str, Any]()
+    for row, label in enumerate(labels):
+        if not isinstance(label, Hashable):
+            raise InputError(f"{parameter} must be numbers or text, got {label!r} in row {row}")
+        is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
+        name = str(int(labels[row]) if is_whole else label)
+        if label_of.setdefault(name, label) != label:
+            raise InputError(
+                f"{parameter} must have one type, got {name!r} both as a number and as text, first in row {row}; pass "
+                "[str(group) for group in groups] if they are the same group"
+            )
+        names.append(name)
+    return names
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -22,6 +22,7 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift, fit_line
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
 HeadMethod = Literal["bayes", "spar", "ols"]
+HeadRule = Literal["refit", "chi2"]
 
 
 class Changed(NamedTuple):
@@ -79,6 +80,7 @@ def fit_head(
     alpha: float = 0.999,
     noise: Noise = "mle",
     cutoff: float | None = None,
+    rule: HeadRule = "refit",
 ) -> NewHead:
     """Return new weights for a linear head.
 
@@ -96,6 +98,8 @@ def fit_head(
     cutoff : float, optional
         Directions of the features whose singular value is below this share of the largest are dropped. The default is
         ``max(N, D)`` machine epsilons, at most 0.001.
+    rule : {"refit", "chi2"}
+        The rule of "bayes", as for :class:`pyspar.BayesSpARRegressor`.
     """
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
@@ -106,7 +110,7 @@ def fit_head(
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
         centre = _linear_model(coef @ kept.T if rotate else coef, bias)
-        estimator = BayesSpARRegressor(units="common", centre=centre, rule="chi2", alpha=alpha, fit_intercept=False)
+        estimator = BayesSpARRegressor(units="common", centre=centre, rule=rule, alpha=alpha, fit_intercept=False)
         estimator.fit_moments(fitted)
         if target is not None:
             estimator.adapt(rotate_features(target, kept) if rotate else target)

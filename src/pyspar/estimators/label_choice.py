@@ -84,7 +84,9 @@ def rows_to_label(
         rows are also a fair sample to measure the error of the model. "greedy" draws five random rows for each label,
         cheap rows with a higher probability, and takes the one that most reduces the expected squared error on the
         target per unit of cost, if offset, slope and weights drift by as much as the noise. These rows are more useful
-        for the correction, but the errors of the model are larger on them than on the target.
+        for the correction, but the errors of the model are larger on them than on the target. For several outputs
+        the prediction is replaced by a score of all outputs: the first principal component of their standardised
+        predictions.
     features : transformer, optional
         As for :class:`pyspar.TargetCorrection`. Only "greedy" uses it.
     random_state : int, RandomState, Generator or None, default 0
@@ -122,11 +124,11 @@ def rows_to_label(
     if isinstance(random_state, np.random.Generator):
         random_state = np.random.RandomState(random_state.bit_generator)
     rng = check_random_state(random_state)
-    value = _one_value(prediction)
+    value, name = _one_value(prediction)
     if strategy == "greedy":
         pick = _greedy_pick(compute_features(fit_features(features, model, [Z]), Z), value, costs, rng)
     else:
-        pick = _quantile_pick(value, allowed.copy(), int(n), None if cost is None else costs, rng)
+        pick = _quantile_pick(value, name, allowed.copy(), int(n), None if cost is None else costs, rng)
     chosen: list[int] = []
     reasons: list[str] = []
     taken = np.zeros(codes.max() + 1)
@@ -139,7 +141,9 @@ def rows_to_label(
     return LabelChoice(np.array(chosen), tuple(reasons))
 
 
-def _quantile_pick(value: Vector, allowed: Mask, n: int, costs: Vector | None, rng: np.random.RandomState) -> Pick:
+def _quantile_pick(
+    value: Vector, name: str, allowed: Mask, n: int, costs: Vector | None, rng: np.random.RandomState
+) -> Pick:
     """Return a function that takes a random row between two quantiles of the allowed rows, or the cheapest one."""
     shuffled = rng.permutation(len(value))
     order = shuffled[np.argsort(value[shuffled], kind="stable")]
@@ -156,7 +160,7 @@ def _quantile_pick(value: Vector, allowed: Mask, n: int, costs: Vector | None, r
             near = candidates[inside]
             row = int(near[np.lexsort((distance[inside], costs[near]))[0]])
         price = "" if costs is None else f"; cost {format_number(costs[row])}"
-        return row, f"prediction {format_number(value[row])}, at the {rank[row]:.0%} quantile of the target{price}"
+        return row, f"{name} {format_number(value[row])}, at the {rank[row]:.0%} quantile of the target{price}"
 
     return pick
 
@@ -213,14 +217,14 @@ def _spread_order(n: int) -> list[int]:
     return order
 
 
-def _one_value(prediction: Matrix) -> Vector:
-    """Return the prediction, or the first principal component of several standardised outputs."""
+def _one_value(prediction: Matrix) -> tuple[Vector, str]:
+    """Return the prediction, or the first principal component of several standardised outputs, and its name."""
     if prediction.shape[1] == 1:
-        return prediction[:, 0]
+        return prediction[:, 0], "prediction"
     spread = prediction.std(axis=0)
     centred = (prediction - prediction.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.asarray(centred @ vectors[:, -1])
+    return np.asarray(centred @ vectors[:, -1]), "score of all outputs"
 
 
 def _read_costs(cost: Any, m: int) -> Vector:

@@ -63,7 +63,7 @@ class PCRRegressor(MomentsRegressor):
         check_components(self.n_components, source.moments.n_features)
         fit = least_squares(source.moments, fit_intercept=True)
         if isinstance(self.n_components, str):
-            k = count_by_gcv(fit, source.moments.weight)
+            k = count_by_gcv(fit)
         elif isinstance(self.n_components, Integral):
             k = int(self.n_components)
         else:
@@ -96,7 +96,7 @@ def count_for_share(fit: LeastSquares, share: float) -> int:
     return int(np.searchsorted(np.cumsum(energy) / energy.sum(), share - 1e-12)) + 1
 
 
-def count_by_gcv(fit: LeastSquares, weight: float) -> int:
+def count_by_gcv(fit: LeastSquares) -> int:
     r"""Return the k with the smallest generalised cross-validation error for N rows; all outputs have the same weight.
 
     .. math:: \mathrm{GCV}(k) = \frac{\mathrm{RSS}_k}{(1 - (k + 1) / N)^2}
@@ -104,10 +104,10 @@ def count_by_gcv(fit: LeastSquares, weight: float) -> int:
     Golub, Heath and Wahba (1979). The error is a function of the source's moments, so no row is read again.
     """
     k = np.arange(1, fit.x.rank + 1)
-    k = k[k + 1 < weight]
+    k = k[k + 1 < fit.weight]
     if k.size == 0:
         return 1
     length = root_sum_squares(fit.outputs)
     share = fit.x.lam[:, None] * (fit.x.V.T @ fit.w_hat) / np.where(length > 0, length, 1.0)
     rss = np.maximum(1.0 - np.cumsum(share**2, axis=0)[: k.size], 0.0).sum(axis=1)
-    return int(k[np.argmin(rss / (1.0 - (k + 1) / weight) ** 2)])
+    return int(k[np.argmin(rss / (1.0 - (k + 1) / fit.weight) ** 2)])

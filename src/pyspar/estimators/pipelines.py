@@ -40,7 +40,7 @@ _EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "sour
 """Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
 
-def adapt_pipeline(pipe: Any, Z: Any) -> Any:
+def adapt_pipeline(pipe: Any, Z: Any, y: Any = None) -> Any:
     """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
@@ -54,6 +54,8 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
         SparWarning says so.
     Z : array or data frame
         Target rows, as for the pipeline's ``predict``.
+    y : None
+        Labels are refused: correct the adapted pipeline with :class:`TargetCorrection`.
 
     Examples
     --------
@@ -67,6 +69,11 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     >>> adapt_pipeline(pipe, Z).predict(Z).shape
     (20,)
     """
+    if y is not None:
+        raise TypeError(
+            "adapt_pipeline uses no target labels, got y; correct the adapted pipeline with "
+            "TargetCorrection(adapt_pipeline(pipe, Z)).fit(Z, y)"
+        )
     if not isinstance(pipe, _CONTAINERS):
         fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
         if not fix and hasattr(pipe, "predict"):
@@ -267,7 +274,7 @@ def _inner_model(model: Any) -> Any:
 def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
     """Warn about target rows with categories that the preprocessing did not see."""
     if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
-        warn(text, stacklevel=3)
+        warn(text)
 
 
 def _warn_of_searches(layers: list[Any]) -> None:
@@ -287,7 +294,6 @@ def _warn_of_searches(layers: list[Any]) -> None:
                 f"the search over {list_some(useless)} compared fits before adapting, where all values have the same "
                 "score, so the chosen value is arbitrary; set it before the search, or compare adapted regressors on "
                 "labelled target rows",
-                stacklevel=3,
             )
 
 

@@ -162,11 +162,13 @@ class BayesSpARRegressor(AdaptableRegressor):
     centre : None, array of shape (D,) or (K, D), or fitted linear model, default None
         The centre of the prior; None is zero. A model is any object with ``predict``, ``coef_`` and ``intercept_``.
         Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
-    rule : {"keep", "chi2"}, default "keep"
+    rule : {"keep", "chi2", "refit"}, default "keep"
         "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
-        differs from zero at confidence ``alpha``, as in the paper.
+        differs from zero at confidence ``alpha``, as in the paper. "refit" keeps the same directions and uses the
+        posterior mean given that the correction is zero along the others, so that the error on the source is at most
+        that of the centre. ``pyspar.nn.adapt_head`` uses "refit".
     alpha : float in [0, 1], default 0.999
-        The confidence of "chi2".
+        The confidence of "chi2" and "refit".
     fit_intercept, solver, weights
         As for :class:`SpARRegressor`.
 
@@ -257,6 +259,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         rule = select_rule(self.rule, self.alpha)
         # "keep" removes nothing, so directions that only the source has need no decision.
         adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
+        if self.rule == "refit":
+            adaptation = replace(adaptation, w_proj=belief.mean_within(adaptation.z.V, ~adaptation.removed))
         return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:

@@ -15,7 +15,7 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import warn
-from pyspar.estimators.validation import is_missing
+from pyspar.estimators.validation import is_missing, refuse_other_than_rows
 from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
 
@@ -135,6 +135,12 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     return labels, y.ndim
 
 
+def check_labelled_rows(Z: Any, y: Any) -> None:
+    """Raise TypeError if rows with labels are not dense rows in memory; then as ``check_index``."""
+    refuse_other_than_rows("Z", Z, "labels y")
+    check_index(Z, y)
+
+
 def check_index(Z: Any, y: Any) -> None:
     """Raise ValueError if rows and labels have a pandas index and disagree. Warn if keys of y may be index labels.
 
@@ -149,7 +155,6 @@ def check_index(Z: Any, y: Any) -> None:
         warn(
             "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
             "pass pd.Series(y).reindex(Z.index).",
-            stacklevel=3,
         )
     if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
         return
@@ -253,13 +258,10 @@ def _fit_output(
             f"{MAX_RESIDUAL:g}, because its square overflows otherwise, got {largest:.3g}; rescale the labels"
         )
     if largest == 0.0:
-        warn(f"all {n} labels are equal to the predictions; check whether they were measured", stacklevel=5)
+        warn(f"all {n} labels are equal to the predictions; check whether they were measured")
     if n < len(features) and np.ptp(labels[known]) == 0.0:
-        warn(
-            f"all {n} labels are {labels[known][0]:g}; the correction moves the predictions towards this value; "
-            "check whether it stands for a missing label",
-            stacklevel=5,
-        )
+        value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
+        warn(f"all {n} labels are {value}; check whether it stands for a missing label")
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
         target_features=features, target_prediction=prediction, target_counts=counts,
@@ -307,11 +309,8 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
         f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is ignored: its residual is too far "
         f"from those of the other labels (t-test, p < {OUTLIER_LEVEL:g}). Check the label; if it is correct, the "
         "expected error is too low.",
-        stacklevel=6,
     )
-    left = known.copy()
-    left[row] = False
-    return left
+    return known & (np.arange(len(known)) != row)
 
 
 def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:

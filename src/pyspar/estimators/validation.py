@@ -271,11 +271,15 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
 def read_dense_rows(estimator: Any, X: Any) -> Matrix:
     """Check rows in memory for intervals or labels, and return them as float64."""
     check_is_fitted(estimator)
-    if kind_of(X) != "rows":
-        raise TypeError(
-            f"X must be an array or data frame for intervals, got {type(X).__name__}; convert it in batches of rows"
-        )
+    refuse_other_than_rows("X", X, "intervals")
     return np.asarray(check_rows(estimator, X), dtype=np.float64)
+
+
+def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:
+    """Raise TypeError for sparse rows, batches, Moments and other data that are not dense rows in memory."""
+    if kind_of(rows) != "rows":
+        fix = f"pass {name}.toarray()" if hasattr(rows, "toarray") else "pass rows in memory"
+        raise TypeError(f"{name} must be an array or data frame for {use}, got {type(rows).__name__}; {fix}")
 
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
@@ -342,7 +346,6 @@ def warn_if_weights_do_not_count(moments: Moments, meaning: str, role: str) -> N
         warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
             'only their ratios matter, as with inverse-probability weights, use weights="importance".',
-            stacklevel=4,
         )
 
 
@@ -357,7 +360,6 @@ def warn_if_limited(belief: Belief) -> None:
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features.",
-            stacklevel=4,
         )
     lam = belief.x.lam
     if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
@@ -369,7 +371,6 @@ def warn_if_limited(belief: Belief) -> None:
             f"The features' sizes span {np.log10(sizes.max() / sizes.min()):.0f} decades, more than the precision of "
             "float64: least squares is correct, but adapt() cannot separate the small directions. Standardise the "
             "features.",
-            stacklevel=4,
         )
 
 

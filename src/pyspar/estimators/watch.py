@@ -40,7 +40,7 @@ from pyspar.estimators.pipelines import (
 )
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
-from pyspar.wording import format_interval, format_number
+from pyspar.wording import format_interval, format_number, format_p_value
 
 _CONSTRAINTS = {
     "limit": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -119,8 +119,8 @@ class WatchState:
             if errors.n
         ]
         relation = "changed" if self.relation_changed else "no change found"
-        p_value = format_number(self.relation_p_value, 2)
-        return ", ".join([*parts, f"relation from {self.labels:,} labels: {relation} (p = {p_value})"])
+        p_value = format_p_value(self.relation_p_value)
+        return ", ".join([*parts, f"relation from {self.labels:,} labels: {relation} ({p_value})"])
 
     def __repr__(self) -> str:
         errors = ", ".join(
@@ -176,7 +176,6 @@ class TargetWatch:
             warn(
                 "the square of the error at home overflows float64, so no error can exceed it; pass a limit, or divide "
                 "the labels by a constant first",
-                stacklevel=2,
             )
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
         if any(limit < home for limit, home in zip(self._limits, homes)):
@@ -185,7 +184,6 @@ class TargetWatch:
             warn(
                 f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
                 "choose a limit above home_rmse()",
-                stacklevel=2,
             )
         self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
         self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)

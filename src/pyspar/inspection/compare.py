@@ -83,7 +83,7 @@ class Comparison:
     @property
     def has_rule(self) -> bool:
         """Whether the estimator removes directions by the paper's rule."""
-        return isinstance(self.estimator, SpARRegressor) or self.estimator.rule == "chi2"
+        return isinstance(self.estimator, SpARRegressor) or self.estimator.rule != "keep"
 
 
 def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) -> Comparison:
@@ -109,7 +109,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
         least_squares = _fit(SpARRegressor(**settings), estimator, estimator._source)
         spar, ridge, bayes = _adapt(least_squares, target), unadapted, adapted
         adaptation = spar.adaptation_
-        if estimator.rule == "chi2":
+        if estimator.rule != "keep":
             units, adaptation = adapted.units_, adapted.adaptation_
         elif has_model:
             units = unadapted.units_

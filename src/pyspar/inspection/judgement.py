@@ -302,7 +302,7 @@ class Judgement:
         rate = self.base_rate
         if rate is None or not rate.n_tasks:
             return ""
-        share = format_percent(rate.n_exceeded / rate.n_tasks, 0)
+        share = format_percent(rate.rate, 0)
         parts = ["this outcome"] * rate.is_of_outcome + ["a similar separation"] * rate.is_of_separation
         condition = f"with {' and '.join(parts)}"
         if self.judge_forecast(self.recommended) != self.outcome:
@@ -330,6 +330,8 @@ class Judgement:
             correct += " or spar adapt --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
+        if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
+            return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
         if self.labels_show_harm:
@@ -367,9 +369,8 @@ class Judgement:
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):
             return math.nan
-        if self.home > 0.0:
-            return rmse / self.home
-        return 1.0 if rmse == 0.0 else math.inf
+        if_zero = 1.0 if rmse == 0.0 else math.inf
+        return rmse / self.home if self.home > 0.0 else if_zero
 
     def _describe_labels(self, labels: LabelEvidence) -> str:
         times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"

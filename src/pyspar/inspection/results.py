@@ -97,7 +97,9 @@ class Inspection:
         return {field.name: to_plain(getattr(self, field.name)) for field in fields(self)}
 
     def __repr__(self) -> str:
-        return "\n".join(output.verdict for output in self.outputs)
+        if len(self.outputs) == 1:
+            return self.outputs[0].verdict
+        return "\n".join(f"{output.name}: {output.verdict}" for output in self.outputs)
 
     def _repr_html_(self) -> str:
         """Return the verdict and the findings for a notebook."""

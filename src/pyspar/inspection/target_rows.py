@@ -12,8 +12,8 @@ from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
 from pyspar.estimators.correction import count_rows
+from pyspar.estimators.groups import name_groups
 from pyspar.estimators.target_labels import read_labels
-from pyspar.estimators.validation import is_missing
 from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of
 
@@ -167,34 +167,14 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     >>> split_groups(["b", "a", "b"], np.zeros((3, 1)))
     {'a': array([1]), 'b': array([0, 2])}
     """
-    labels = np.asarray(groups, dtype=object)
-    if labels.ndim != 1 or not hasattr(Z, "shape") or len(labels) != Z.shape[0]:
-        target = f"{Z.shape[0]} rows" if hasattr(Z, "shape") else f"{type(Z).__name__}, which has no rows in memory"
-        raise InputError(
-            f"target_groups must have one entry for each row of Z, got the shape {labels.shape} for {target}"
-        )
-    missing = [place for place, label in enumerate(labels) if is_missing(label)]
-    if missing:
-        raise InputError(
-            f"target_groups is missing for {len(missing)} of {len(labels)} rows, first in row {missing[0]}; name "
-            "a group for these rows, for example with groups.fillna('unknown')"
-        )
-    places: dict[Any, list[int]] = {}
-    for place, label in enumerate(labels):
-        try:
-            places.setdefault(label, []).append(place)
-        except TypeError as error:
-            raise InputError(f"target_groups must be numbers or text, got {label!r} in row {place}") from error
+    if not hasattr(Z, "shape"):
+        raise InputError(f"target_groups must have target rows in memory, got {type(Z).__name__} as Z; pass the rows")
+    names = name_groups(groups, int(Z.shape[0]), "target_groups")
+    label_of, places = dict(zip(names, groups)), dict[str, list[int]]()
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
     try:
-        ordered = sorted(places)
+        ordered = sorted(places, key=lambda name: label_of[name])
     except TypeError:  # labels of several types cannot be compared
-        ordered = sorted(places, key=str)
-    named: dict[str, Any] = {}
-    for label in ordered:
-        if str(label) in named:
-            raise InputError(
-                f"target_groups must have one type, got {str(label)!r} both as a number and as text; pass "
-                "[str(group) for group in groups] if they are the same group"
-            )
-        named[str(label)] = np.array(places[label])
-    return named
+        ordered = sorted(places)
+    return {name: np.array(places[name]) for name in ordered}

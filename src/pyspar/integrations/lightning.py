@@ -226,7 +226,7 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         "the weights of the checkpoint, or pass ckpt_path=None",
     ) -> None:
         if self._written and not self._is_written(self._get_model(pl_module)):
-            warn(f"the repaired head was replaced by {cause}", stacklevel=2)
+            warn(f"the repaired head was replaced by {cause}")
 
 
 class _TransferredBatches:

@@ -31,8 +31,11 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         return
     if not hasattr(thing, "predict"):
         raise TypeError(f"expected a fitted model or Moments, got {type(thing).__name__}")
-    if hasattr(thing, "cv_results_"):
-        raise InputError(f"a {type(thing).__name__} cannot be saved; save its best_estimator_")
+    corrected = getattr(thing, "model", None)  # of a TargetCorrection
+    fixes = {"save its best_estimator_": thing, "correct and save its best_estimator_": corrected}
+    for fix, model in fixes.items():
+        if hasattr(model, "cv_results_"):
+            raise InputError(f"a {type(model).__name__} cannot be saved; {fix}")
     with whole_file(path) as temporary:
         write_model(thing, temporary)
 

@@ -32,8 +32,8 @@ MAX_TARGET_DISTANCE = 5.0
 predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
 usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
 MAX_UNIT_SLOPE, UNIT_MARGIN = 1.5, 3.0
-"""The largest slope of target labels on predictions, or its inverse, without a warning, and the number of standard
-errors by which it must be exceeded. The first is the middle of 1 and 2, the smallest factor between common units."""
+"""A warning is issued if the slope of target labels on predictions, or its inverse, exceeds the first number by more
+than this number of standard errors. The first is halfway between 1 and 2, the smallest factor between common units."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -96,7 +96,7 @@ class HeadAccount:
                     f"{format_number(self.adapted[output])} instead of {format_number(self.trained[output])}; "
                     "method='bayes' changes a trained head least"
                 )
-            warn(text, stacklevel=3)
+            warn(text)
 
     def warn_of_correction(self) -> None:
         """Warn of a head that target labels made worse on the source than a constant.
@@ -110,7 +110,6 @@ class HeadAccount:
                 f"source{_name_output(output, self.trained)} (trained head: {format_number(self.trained[output])}, "
                 f"standard deviation of the labels: {format_number(self.label_spread[output])}); use it for this "
                 "target only, and check that target_labels are on the scale that the model predicts",
-                stacklevel=3,
             )
 
     def __str__(self) -> str:
@@ -181,20 +180,20 @@ def check_target_label_scale(
         factor = find_other_unit(slopes[output] * predictions, values)
         if factor is not None:
             warn(
-                f"target_labels seem to be in another unit{name}: by {len(values)} labels, their slope on the "
+                f"target_labels seem to be in another unit{name}: the slope of {len(values)} labels on the "
                 f"predictions is {format_number(factor, 2)} times that of the source labels; pass target_labels as the "
                 "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
                 "changed by this factor",
-                stacklevel=3,
             )
 
 
 def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
-    """Return the slope of labels on predictions if it shows another unit, otherwise None.
+    """Return the slope of labels on predictions if it indicates another unit, otherwise None.
 
-    The slope must be outside [2/3, 3/2] by more than three standard errors. Fewer than ten labels, or labels that are
-    not linearly related to the predictions, show nothing. The predictions are multiplied by the slope on the source,
-    because those of a network that was trained too briefly vary too little on both; NaN shows nothing.
+    The slope must be outside [2/3, 3/2] by more than three standard errors. The result is None for fewer than ten
+    labels, and if labels and predictions are not linearly related. The caller multiplies the predictions by the slope
+    on the source, because the predictions of a briefly trained network vary too little in source and target. If that
+    slope is NaN, the result is None.
     """
     n, p, y = len(labels), predictions - predictions.mean(), labels - labels.mean()
     if n < ENOUGH_LABELS or not p @ y >= MIN_CORRELATION * np.sqrt((p @ p) * (y @ y)) > 0.0:

@@ -193,7 +193,7 @@ class TargetRows:
         return features, labels[positions], np.where(is_known, 1.0, share)
 
     def _join_blocks(self) -> tuple[Matrix, NDArray[np.int64], Vector]:
-        """Return all rows as one block, in their order, without the unlabelled rows that are too many."""
+        """Return all rows as one block in their order, with at most MAX_UNLABELLED unlabelled rows."""
         features, positions, keys = (np.concatenate(parts) for parts in zip(*self._blocks))
         limit = MAX_UNLABELLED + int((keys < 0.0).sum())
         if len(keys) > limit:

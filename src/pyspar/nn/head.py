@@ -178,7 +178,7 @@ def adapt_head(
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="chi2"`` and the trained head,
+        "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="refit"`` and the trained head,
         including its bias, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
         source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
         squares. "spar" and "ols" may harm a well-trained network.

@@ -12,6 +12,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.adapt import Adaptation, removed_shares
+from pyspar.core.drift import MIN_LABELS
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
@@ -36,8 +37,6 @@ _REMOVED_SHARE = 0.995
 """A direction counts as removed if this share of its weight is removed, which prints as 100 %."""
 _DEFAULT_ALPHA = 0.999
 """The confidence of the paper's rule."""
-_MIN_LABELS = 3
-"""As :class:`pyspar.TargetCorrection` requires."""
 
 
 class Directions(NamedTuple):
@@ -253,9 +252,9 @@ def _check_correction(request: Request, method: Method) -> None:
 def _correct_model(model: Any, target: Any, request: Request) -> Any:
     """Return the model adapted to the target and corrected with its labels."""
     n_known = 0 if target.labels is None else int((~np.isnan(target.labels)).sum())
-    if n_known < _MIN_LABELS:
+    if n_known < MIN_LABELS:
         raise InputError(
-            f"{describe_file('target', request.target)}: --use-target-labels needs at least {_MIN_LABELS} labels, got "
+            f"{describe_file('target', request.target)}: --use-target-labels needs at least {MIN_LABELS} labels, got "
             f"{n_known}; choose rows to label with spar label, and pass them with --labels"
         )
     return model.adapted(target.features, target.labels)

@@ -30,10 +30,9 @@ class Request:
     is the confidence of the paper's rule, by default 0.999; if it is set, ``bayes`` uses that rule as well.
     ``identity`` is the column with the ids of the rows, ``drop`` are columns to ignore, and ``categories`` are columns
     that are categories even if they contain numbers. ``stream`` reads the files in batches even if they fit into
-    memory. ``bad_cells`` says what to do with text among numbers, and ``drop_unlabelled`` ignores source rows without
-    a label. ``groups`` is the column with the groups of the rows, which is no feature. ``labels`` is a file with labels
-    of target rows, as ``spar label`` writes it and a person fills it in. ``cost`` is the column with the cost of each
-    label, which is no feature either.
+    memory. ``bad_cells`` determines how text among numbers is treated, and ``drop_unlabelled`` ignores source rows
+    without a label. ``groups`` is the column with the groups of the rows, and ``cost`` the column with the cost of each
+    label; both are not used as features. ``labels`` is a file of ``spar label`` in which labels have been filled in.
     """
 
     source: Path

@@ -53,18 +53,18 @@ def inspect_files(
     with collect_warnings() as warned:
         estimator = inputs.fit(make_bayes(request))
     target = inputs.target.moments()
-    models = compare_weights(estimator, target, has_model=False)
+    comparison = compare_weights(estimator, target, has_model=False)
     progress.finish("fit")
-    linear_models = [_make_linear_model(*weights) for weights in models.candidates.values()]
+    linear_models = [_make_linear_model(*weights) for weights in comparison.candidates.values()]
     errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
-        models,
+        comparison,
         inputs.target.features,
         columns=inputs.columns,
         outputs=[inputs.data.label],
         description=repr(estimator),
         unseen=inputs.data.unseen,
-        errors={name: [squares] for name, squares in zip(models.candidates, errors)},
+        errors={name: [squares] for name, squares in zip(comparison.candidates, errors)},
     )
     notes = (*inputs.notes, *warned)
     document = Report(

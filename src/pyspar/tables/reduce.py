@@ -86,9 +86,11 @@ class InputFile:
         if not impute or not isinstance(self.content, RowFile):
             return self.reduce(features, label, progress, drop_unlabelled=drop_unlabelled)
         total, count = np.zeros(len(features)), np.zeros(len(features))
-        for batch in read_rows(self.content, self._title, progress, features, missing_features=True):
-            known = ~np.isnan(batch.X)
-            total += np.where(known, batch.X, 0.0).sum(axis=0, dtype=np.float64)
+        options = {"label": label, "missing_labels": True} if drop_unlabelled else {}
+        for batch in read_rows(self.content, self._title, progress, features, missing_features=True, **options):
+            X = batch.X if batch.y is None else batch.X[~np.isnan(batch.y)]
+            known = ~np.isnan(X)
+            total += np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
         empty = tuple(Ignored(name, f"no values in the {self.role}") for name, n in zip(features, count) if n == 0)
         used, means = [name for name, n in zip(features, count) if n > 0], total[count > 0] / count[count > 0]

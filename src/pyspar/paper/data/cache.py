@@ -34,20 +34,20 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
                 if is_intact(path):
                     with np.load(path, allow_pickle=False) as cached:
                         return {array: cached[array] for array in cached.files}
-                warn(f"{path} does not match its checksum; building it again", stacklevel=2)
+                warn(f"{path} does not match its checksum; building it again")
     except UnreadableError as error:
         try:
             arrays = build()
         except MissingDataError as missing:
             raise error from missing  # the cached file is the only copy
-        warn(f"{name} was built in memory and not cached: {error}", stacklevel=2)
+        warn(f"{name} was built in memory and not cached: {error}")
         return arrays
     arrays = build()
     try:
         _write(path, arrays, np.savez_compressed if compressed else np.savez)
     except OSError as error:
         reason = error.strerror or str(error)
-        warn(f"cannot write {path}: {reason}; it will be built again next time", stacklevel=2)
+        warn(f"cannot write {path}: {reason}; it will be built again next time")
     return arrays
 
 

@@ -12,8 +12,8 @@ from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
-from pyspar.estimators.head_weights import HeadMethod, fit_head
-from pyspar.paper.runs.registry import CUTS, HEADS, check_name, recipe_of
+from pyspar.estimators.head_weights import HeadMethod, HeadRule, fit_head
+from pyspar.paper.runs.registry import CUTS, HEADS, PROJECTED, check_name, recipe_of
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.paper.runs.store import Features
 
@@ -67,7 +67,7 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
         if head.name == "trained":
             predictions[head.key] = np.asarray(test @ features.head.T)[:, 0]
             continue
-        method, _, cut = head.name.partition(", ")
+        method, _, variant = head.name.partition(", ")
         target = None
         if method != "OLS":
             if head.adapt_to not in targets:
@@ -75,8 +75,9 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
             target = targets[head.adapt_to]
         with collect_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
-            cutoff = CUTS[cut] * default_cutoff(source)
-            new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, **head.params)
+            cutoff = CUTS.get(variant, 1.0) * default_cutoff(source)
+            rule: HeadRule = "chi2" if head.name == PROJECTED else "refit"
+            new = fit_head(source, target, METHODS[method], coef=features.head, cutoff=cutoff, rule=rule, **head.params)
         predictions[head.key] = test @ new.coef[0]
     return predictions
 

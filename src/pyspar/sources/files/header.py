@@ -223,9 +223,9 @@ def exceeds_memory(path: Path) -> bool:
 
 
 def decoded_size(path: Path) -> int:
-    """Return about how many bytes a file has in memory: as its footer says, or from a sample of compressed text.
+    """Estimate the size of a file in memory in bytes, from its footer or from a sample of compressed text.
 
-    A file that cannot be read has the size on disk; reading it raises an error that names the reason.
+    For a file that cannot be read, return the size on disk. Reading it later raises an error with the reason.
     """
     suffix, size = suffix_of(path), path.stat().st_size
     try:
