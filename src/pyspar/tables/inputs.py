@@ -50,11 +50,6 @@ class Request:
     labels: Path | None = None
     cost: str | None = None
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The input files, which no output may overwrite."""
-        return (self.source, self.target, *([] if self.labels is None else [self.labels]))
-
 
 @dataclass(frozen=True)
 class Ignored:
