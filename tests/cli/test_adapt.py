@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 import pyspar
 from pyspar.tables.adapt import adapt_files
@@ -246,3 +248,22 @@ def test_findings_about_moved_columns_and_implausible_predictions_are_reported(s
     assert "'a'" in found["SPAR009"]
     assert found["SPAR018"].startswith("30 of 30 ")
     assert json.loads(spar("adapt", *files(source, source), *LABEL, "--json").stdout)["findings"] == []
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "Int32"])
+def test_integer_ids_with_a_missing_one_stay_exact_as_in_a_stream(spar, tmp_path, kind):
+    rng = np.random.default_rng(0)
+    first = 2**60 if kind != "Int32" else 7
+    ids = pd.array([*range(first, first + 19), None], dtype=kind)
+    pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)
+    rows = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"]).assign(key=ids)
+    table = pyarrow.Table.from_pandas(rows).replace_schema_metadata()  # as other programs than pandas write it
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for options in ([], ["--stream"]):
+        for out in (tmp_path / "p.csv", tmp_path / "p.parquet"):
+            paths = tmp_path / "s.csv", tmp_path / "t.parquet"
+            result = spar("adapt", *paths, *LABEL, "--id", "key", "-o", out, *options)
+            assert result.exit_code == 0, result.output
+        cells = pd.read_csv(tmp_path / "p.csv", dtype=str, keep_default_na=False)["key"]
+        assert cells.tolist() == [*map(str, ids[:19]), ""]
+        assert parquet.read_table(tmp_path / "p.parquet")["key"] == table["key"]

@@ -187,6 +187,25 @@ def test_an_input_is_never_overwritten(refused, files, source, target, tmp_path,
     assert Path(paths[which]).read_text() == before
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "name"),
+    [
+        ("adapt", ["--use-target-labels", "-o"], "labels.csv"),
+        ("adapt", ["--save"], "labels.skops"),
+        ("label", ["-o"], "labels.csv"),
+        ("inspect", ["--report"], "labels.html"),
+    ],
+)
+def test_the_file_of_labels_is_never_overwritten(spar, files, source, target, tmp_path, command, options, name):
+    labels = tmp_path / name
+    labels.write_text("row,price\n0,1\n1,2\n2,4\n")
+    before = labels.read_bytes()
+    result = spar(command, *files(source, target), "--label", "price", "--labels", labels, *options, labels)
+    assert result.exit_code == 2
+    assert f"{str(labels)!r} is an input file" in " ".join(result.output.split())
+    assert labels.read_bytes() == before
+
+
 @pytest.mark.parametrize(("option", "name"), [("--output", "p.xlsx"), ("--output", "p"), ("--save", "m.pkl")])
 def test_an_unknown_output_suffix_is_refused_before_files_are_read(refused, tmp_path, option, name):
     message = refused("no.csv", "such.csv", option, tmp_path / name)

@@ -131,3 +131,23 @@ def test_copies_and_files_keep_the_separation_without_the_moments_of_the_target(
     np.testing.assert_array_equal(restored.predict_interval(Z), est.predict_interval(Z))
     assert est.adapt(X).separation_.auc == pytest.approx(0.5)
     assert not hasattr(est.reset(), "separation_")
+
+
+def test_intervals_do_not_depend_on_the_order_of_rows_if_both_spreads_are_equal(rng):
+    X = rng.normal(size=(30, 20))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y, order = X[:, 0] + rng.normal(size=30), rng.permutation(30)
+    first, second = (BayesSpARRegressor().fit(X[rows], y[rows]).adapt(X) for rows in (np.arange(30), order))
+    np.testing.assert_allclose(first.predict_interval(X), second.predict_interval(X), rtol=0.0, atol=1e-6)
+    for level in ("interval80", "interval95"):
+        ends = [getattr(model.expected_rmse(X), level) for model in (first, second)]
+        np.testing.assert_allclose(*ends, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e-150])
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 20])
+def test_the_error_at_home_has_the_scale_of_the_labels(rng, scale, groups):
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    one, scaled = (BayesSpARRegressor().fit(X, y * unit, groups=groups) for unit in (1.0, scale))
+    assert scaled.home_rmse() / scale == pytest.approx(one.home_rmse(), rel=1e-9)

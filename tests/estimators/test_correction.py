@@ -368,6 +368,13 @@ def test_keys_that_are_positions_and_index_labels_cause_a_warning(shifted):
         TargetCorrection(model).fit(pd.DataFrame(Z).set_axis(index), labels)
 
 
+def test_labels_that_are_the_predictions_cause_a_warning(shifted):
+    model, Z, _ = shifted
+    with pytest.warns(SparWarning, match="all 10 labels are equal to the predictions"):
+        fixed = TargetCorrection(model).fit(Z, hide(model.predict(Z), 10))
+    np.testing.assert_array_equal(fixed.predict(Z), model.predict(Z))
+
+
 def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifted):
     _, Z, y = shifted
     source = np.random.default_rng(1).normal(size=(12, 3))

@@ -159,3 +159,14 @@ def test_a_batch_in_which_a_group_has_no_weight_keeps_each_group_in_one_fold(rng
     assert est.home_rmse() == pytest.approx(whole.home_rmse(), rel=1e-9)
     for name, fold in whole._folds.fold_of.items():
         assert est._folds.moments[fold].weight == weight[groups == name].sum()
+
+
+@pytest.mark.parametrize("library", ["torch", "polars"])
+def test_weights_of_any_library_may_be_zero_for_a_whole_fold(rng, library):
+    module = pytest.importorskip(library)
+    X, y, groups = grouped(rng)
+    weights = np.where(groups == 3, 0.0, 1.0)
+    make = module.as_tensor if library == "torch" else module.Series
+    rows = make(X) if library == "torch" else X
+    est = BayesSpARRegressor().fit(rows, make(y), make(weights), groups=groups)
+    np.testing.assert_allclose(est.home_rmse(), BayesSpARRegressor().fit(X, y, weights, groups=groups).home_rmse())

@@ -128,7 +128,33 @@ def test_a_further_batch_without_weight_changes_nothing(shift, groups):
     est.partial_fit(np.where(shift.X > 2.0, np.nan, shift.X), shift.y, sample_weight=none, groups=groups)
     assert est.__dict__.keys() == state.keys()
     assert all(est.__dict__[name] is value for name, value in state.items())
-    with pytest.raises(ValueError, match="3 columns"):
+    with pytest.raises(ValueError, match="3 features"):
         est.partial_fit(shift.X[:, :3], shift.y, sample_weight=none, groups=groups)
     with pytest.raises(ValueError, match="all zero"):
         SpARRegressor().partial_fit(shift.X, shift.y, sample_weight=none)
+
+
+@pytest.mark.parametrize("weights", [np.zeros(5), None])
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"X": np.ones(5)}, "2D"),
+        ({"X": np.full((5, 5), "a")}, "text"),
+        ({"y": None}, "requires y"),
+        ({"y": np.ones((4, 2))}, "5, 4"),
+        ({"y": np.ones(5)}, r"2 dimension.*got shape \(5,\)"),
+        ({"y": np.ones((5, 3))}, r"2 output.*got shape \(5, 3\)"),
+        ({"sample_weight": np.zeros((5, 1))}, r"\(5, 1\)"),
+        ({"sample_weight": 0}, r"\(5,\)"),
+        ({"groups": ["a"] * 4}, "groups .*5 rows"),
+    ],
+)
+def test_a_further_batch_is_checked_also_without_weight(shifts, weights, changed, words):
+    data = shifts(0, outputs=2)
+    groups = np.arange(300) % 3
+    est = SpARRegressor().partial_fit(data.X, data.y, groups=groups)
+    state = dict(est.__dict__)
+    batch = {"X": data.X[:5], "y": data.y[:5], "sample_weight": weights, "groups": groups[:5]}
+    with pytest.raises(ValueError, match=words):
+        est.partial_fit(**(batch | changed))
+    assert est.__dict__ == state

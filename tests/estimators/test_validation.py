@@ -353,6 +353,14 @@ def test_all_estimators_refuse_the_same_input_with_the_same_words(rng):
         assert len(texts) == 1, (name, texts)
 
 
+def test_a_row_of_weight_zero_is_outside_the_range_of_the_labels(rng):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    y[:2] = 1e9, -1e9
+    weights = np.where(np.arange(30) < 2, 0.0, 1.0)
+    est = SpARRegressor().fit(X, y, weights)
+    np.testing.assert_array_equal(est.label_range_, [y[2:].min(axis=0), y[2:].max(axis=0)])
+
+
 def test_labels_with_a_stream_are_refused_before_it_is_read(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
     blocks = iter([shift.Z])

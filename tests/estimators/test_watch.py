@@ -280,9 +280,18 @@ def test_errors_beyond_float64_on_labels_are_an_alarm_for_the_output_that_has_th
 def test_labels_whose_squares_overflow_are_watched_without_numpy_warnings(rng):
     X = rng.normal(size=(100, 2))
     y = X[:, 0] + 0.1 * rng.normal(size=100)
-    plain, huge = (TargetWatch(SpARRegressor().fit(X, y * size)) for size in (1.0, 1e160))
+    plain = TargetWatch(SpARRegressor().fit(X, y))
+    with pytest.warns(SparWarning, match="the error at home overflows"):
+        huge = TargetWatch(SpARRegressor().fit(X, y * 1e160))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         p_values = [watch.update(X, -y * size).relation_p_value for watch, size in ((plain, 1.0), (huge, 1e160))]
     assert p_values[0] < 1e-3
     np.testing.assert_allclose(*np.log(p_values), rtol=1e-9)
+
+
+def test_large_labels_cause_an_alarm(rng):
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    state = TargetWatch(BayesSpARRegressor().fit(X, 1e155 * y)).update(X[:50], np.full(50, 5e155))
+    assert state.above_limit

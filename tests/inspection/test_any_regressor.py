@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor, inspect, report
 from pyspar.estimators.calibrated_forecasts import rmse_factors, rmse_interval
@@ -188,3 +189,21 @@ def test_groups_of_source_and_target_have_their_own_parameters():
         inspect(model, X, source=(X, y), target_groups=names)
     with pytest.raises(InputError, match="fit"):
         inspect(SpARRegressor().fit(X, y), X, groups=names)
+
+
+@pytest.mark.parametrize("y", [None, dict.fromkeys(range(12), 2.0)])
+def test_nothing_is_said_in_multiples_of_an_error_of_zero(rng, y):
+    X = rng.normal(size=(60, 3))
+    labels = np.full(60, 2.0)
+    found = inspect(DummyRegressor().fit(X, labels), X + 3.0, source=(X, labels), y=y)
+    assert found.outputs[0].home == 0.0
+    assert " times" not in found.outputs[0].headline
+
+
+def test_a_regressor_corrected_by_target_labels_is_refused_also_with_its_source(rng):
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    corrected = BayesSpARRegressor().fit(X, y).adapted(X[:20] + 1.0, {row: float(row) for row in range(5)})
+    for model in (corrected, make_pipeline(FunctionTransformer(), corrected)):
+        with pytest.raises(InputError, match="drift_"):
+            inspect(model, X[:20], source=(X, y))

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from concurrent.futures import CancelledError
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -191,3 +192,23 @@ def test_workers_that_die_repeatedly_are_a_connection_error_about_memory(problem
     monkeypatch.setattr(dask, "compute", kill)
     with pytest.raises(ConnectionError, match=r"4 times.*memory"):
         SpARRegressor().fit(da.from_array(problem.X), da.from_array(problem.y))
+
+
+def test_blocks_without_weight_are_skipped(problem):
+    frame = pd.DataFrame(problem.X, columns=[f"c{i}" for i in range(12)])
+    labels, weights = pd.Series(problem.y), pd.Series(np.where(np.arange(3000) < 1000, 0.0, problem.w))
+    reference = SpARRegressor().fit(frame, labels, weights)
+
+    def lazy(part):
+        return dd.from_pandas(part, npartitions=6)
+
+    assert_close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
+    est = SpARRegressor().fit(lazy(frame), lazy(labels), lazy(weights))
+    assert_close(est.coef_, reference.coef_)
+    est.partial_fit(lazy(frame), lazy(labels), lazy(0.0 * weights))
+    assert est.moments_.rows == reference.moments_.rows
+    est.partial_fit(lazy(frame), lazy(labels), lazy(weights))
+    assert est.moments_.rows == 2 * reference.moments_.rows
+    assert_close(est.coef_, reference.coef_)
+    with pytest.raises(ValueError, match="positive weight"):
+        SpARRegressor().fit(lazy(frame), lazy(labels), lazy(0.0 * weights))

@@ -187,3 +187,21 @@ def test_an_invalid_sparse_batch_is_named(invalid, words):
     valid = (sp.csr_array(np.eye(2)), np.ones(2))
     with pytest.raises(ValueError, match=words):
         BayesSpARRegressor().fit_batches([valid, invalid])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pytest.param("torch", id="tensors")])
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_batches_without_weight_are_skipped(problem, make, empty):
+    if make == "torch":
+        make = pytest.importorskip("torch", reason="needs: pip install 'pyspar[nn]'").as_tensor
+    weights = np.where(np.arange(3000) // 1000 == empty, 0.0, problem.w + 1.0)
+    parts = [slice(i, i + 1000) for i in (0, 1000, 2000)]
+    batches = [(make(problem.X[part]), problem.y[part], weights[part]) for part in parts]
+    est = SpARRegressor().fit_batches(batches)
+    np.testing.assert_allclose(est.coef_, SpARRegressor().fit(problem.X, problem.y, weights).coef_, rtol=1e-9)
+    assert est.moments_.rows == 2000
+    with pytest.raises(ValueError, match="positive weight"):
+        SpARRegressor().fit_batches([(X, y, 0.0 * weight) for X, y, weight in batches])
+    wide = make(np.ones((5, 13)))
+    with pytest.raises(ValueError, match="batch 3: 13 features"):
+        SpARRegressor().fit_batches([*batches, (wide, np.ones(5), np.zeros(5))])

@@ -390,6 +390,6 @@ def left_out_rmse(belief: Belief) -> Vector:
     n = belief.weight - belief.centred
     along = (belief.x.V.T @ belief.w_hat) * lam[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        squares = np.square(along / scaled[:, None]).sum(axis=0)
+        length = root_sum_squares(along / scaled[:, None])
         trace = (1.0 / (np.square(scaled)[:, None] + kappa)).sum(axis=0)
-        return np.asarray(np.sqrt(n * squares) / trace)
+        return np.asarray(np.sqrt(n) * length / trace)

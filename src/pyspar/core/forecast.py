@@ -132,7 +132,7 @@ class Forecaster:
         root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
         self._root = root  # of [1 | Z] about the source mean
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.square(self._belief.std_along(root[:, 1:].T)).sum(axis=0) / target.weight
+            spread = np.square(self._belief.std_along(root[:, 1:].T) / np.sqrt(target.weight)).sum(axis=0)
         # The uncertainty of the mean of the labels is the same in every row.
         self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
         self._drawn: tuple[int, Matrix, Vector] = (-1, root, root[0])
@@ -159,7 +159,7 @@ class Forecaster:
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
             weights = self._prior.correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
-            bias = float(np.square(self._root @ difference).sum()) / self._rows
+            bias = float(np.square(self._root @ difference / np.sqrt(self._rows)).sum())
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
 
     def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:

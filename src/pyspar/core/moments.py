@@ -211,6 +211,10 @@ class Moments:
         return R.T @ R
 
 
+class WeightlessRows(ValueError):
+    """The weights of all rows are zero. Everything else about the rows was checked before."""
+
+
 def refuse_masked(name: str, values: Any) -> None:
     """Raise ValueError for masked entries, whose mask numpy would otherwise ignore."""
     if np.ma.is_masked(values):
@@ -260,7 +264,8 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total) or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite with a finite sum, at least 0, and not all zero")
+        error = WeightlessRows if (weight == 0).all() else ValueError
+        raise error("sample_weight must be finite with a finite sum, at least 0, and not all zero")
     if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return Table(X, Y, np.sqrt(weight))

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.arrays import Vector
 from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Moments, Solver, WeightMeaning
+from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators.calibrated_forecasts import SourceModel
-from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_several, extend_folds
+from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
 from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_labelled_rows, fit_linear_correction
 from pyspar.estimators.validation import (
     SPARSE_FORMATS,
@@ -31,7 +31,6 @@ from pyspar.estimators.validation import (
     check_choice,
     check_level,
     check_rows,
-    is_weightless_batch,
     linear_weights,
     per_output,
     read_batches,
@@ -96,11 +95,15 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         first, folds = not hasattr(self, "moments_"), getattr(self, "_folds", None)
         if not first and (groups is None) != (folds is None):
             raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
-        if not first and is_weightless_batch(self, X, y, sample_weight):
-            return self
+        groups = None if groups is None else check_groups(groups, X)
         with use_device_of(X):
+            try:
+                source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)
+            except WeightlessRows:
+                if first:
+                    raise
+                return self
             folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
-            source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)
             self._learn(source if first else source.added_to(self), folds)
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
@@ -156,11 +159,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             "n_features_in_": source.moments.n_features,
             "_y_ndim": source.y_ndim,
         }
-        optional = {
-            "feature_names_in_": source.names,
-            "label_names_": source.label_names,
-            "label_range_": source.label_range,
-        }
+        names = {"feature_names_in_": source.names, "label_names_": source.label_names}
+        optional = {**names, "label_range_": source.label_range}
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTED, *optional, "_is_partial_fit"), attributes)
 

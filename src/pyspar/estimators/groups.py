@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
 from pyspar.sources import is_batches, kind_of
@@ -42,12 +42,12 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares = np.zeros(folds[0].n_outputs)
+        squares, weight = np.zeros(folds[0].n_outputs), sum(fold.weight for fold in folds)
         for fold, others in zip(folds, sums_without_each(folds), strict=True):
             weights = estimator._solve(Source(others, y_ndim))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares += errors.column_lengths()[fold.n_features :] ** 2
-        return replace(self, rmse=np.sqrt(squares / sum(fold.weight for fold in folds)))
+            squares += np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight))
+        return replace(self, rmse=np.sqrt(squares))
 
 
 def extend_folds(
@@ -63,9 +63,10 @@ def extend_folds(
     for fold in np.unique(number_of_row).tolist():
         rows = np.flatnonzero(number_of_row == fold)
         parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
-        if sample_weight is not None and not np.any(parts[2]):
+        try:
+            further = read_rows(estimator, *parts, min_rows=1).moments
+        except WeightlessRows:
             continue
-        further = read_rows(estimator, *parts, min_rows=1).moments
         moments[fold] = moments[fold] + further if fold in moments else further
     return GroupFolds(fold_of, moments)
 

@@ -67,7 +67,7 @@ class TargetDrift:
         lines = [f"drift from {self.n_labels:g} labels (changed relation: {_format_p(self.p_value)})"]
         for name in ("offset", "slope", "weights"):
             part: DriftPart = getattr(self, name)
-            interval = f"90 %: {format_interval(part.interval)}"
+            interval = f"90 %: {format_interval(part.interval, 3)}"
             lines.append(f"  {name:<8}{format_number(part.size, 3):>9}  ({interval}), {_format_p(part.p_value)}")
         return "\n".join(lines)
 
@@ -257,11 +257,11 @@ def _fit_output(
             f"the largest difference between labels and predictions must be between {MIN_RESIDUAL:g} and "
             f"{MAX_RESIDUAL:g}, because its square overflows otherwise, got {largest:.3g}; rescale the labels"
         )
+    if largest == 0.0:
+        warn(f"all {n} labels are equal to the predictions; check whether they were measured")
     if n < len(features) and np.ptp(labels[known]) == 0.0:
-        warn(
-            f"all {n} labels are {labels[known][0]:g}; the correction moves the predictions towards this value; "
-            "check whether it stands for a missing label",
-        )
+        value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
+        warn(f"all {n} labels are {value}; check whether it stands for a missing label")
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
         target_features=features, target_prediction=prediction, target_counts=counts,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
@@ -52,8 +52,6 @@ class Source:
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
-        if self.y_ndim != fitted._y_ndim:
-            raise ValueError(f"y must have {fitted._y_ndim} dimension(s), as in earlier batches, got {self.y_ndim}")
         before, new, label_range = getattr(fitted, "label_range_", None), self.label_range, None
         if before is not None and new is not None:
             label_range = np.stack([np.minimum(before, new)[0], np.maximum(before, new)[1]])
@@ -129,22 +127,24 @@ def check_level(level: Any) -> None:
 
 
 def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True) -> Source:
-    """Validate labelled rows and compute their moments. Without ``reset`` the features must be those of the fit."""
+    """Validate labelled rows and compute their moments. Without ``reset`` the columns must be those of the fit."""
     refuse_masked("X", X)
     refuse_masked("y", y)
     refuse_dates("features", X)
     refuse_dates("y", y)
+    if not reset and y is not None:
+        check_further_labels(estimator, y)
     kind, solver = kind_of(X), estimator.solver
     if kind != "dask":  # the weights of Dask rows are checked where they are computed
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        if not reset:
+            check_columns(estimator, column_names(X), X.shape[-1], role="batch")
         moments = moments_of(X, y, sample_weight, solver=solver)
         if moments.rows < min_rows:
             raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
-        if not reset:
-            check_columns(estimator, moments.names, moments.n_features, role="batch")
         return Source(moments, int(y.ndim), _names_of(moments))
     eps, label_names = measured_eps(X), label_names_of(y)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
@@ -162,18 +162,17 @@ def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: i
     largest = moments.column_lengths()[: moments.n_features].max()
     if 0.0 < largest < SMALLEST_LENGTH:
         raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
-    label_range = np.stack([y.min(axis=0), y.max(axis=0)]).reshape(2, -1)
+    counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
+    label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
 
 
-def is_weightless_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> bool:
-    """Return whether all rows of a further batch have the weight zero, after a check of its shape."""
-    weights = sample_weight if hasattr(sample_weight, "any") else np.asarray(sample_weight)
-    if bool((weights != 0).any()):  # also for None
-        return False
-    check_consistent_length(X, y, sample_weight)
-    check_columns(estimator, column_names(X), np.shape(X)[-1], role="batch")
-    return True
+def check_further_labels(estimator: Any, y: Any) -> None:
+    """Raise ValueError if the labels of a further batch have another shape than those of earlier batches."""
+    ndim, outputs, shape = estimator._y_ndim, estimator.moments_.n_outputs, tuple(np.shape(y))
+    if shape[1:] != (outputs,) * (ndim - 1):
+        expected = f"y must have {ndim} dimension(s) and {outputs} output(s), as in earlier batches"
+        raise ValueError(f"{expected}, got shape {shape}")
 
 
 def label_names_of(y: Any) -> list[str] | None:

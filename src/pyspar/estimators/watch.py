@@ -172,6 +172,11 @@ class TargetWatch:
             raise ValueError(f"pass either window or decay, got window={window} and decay={decay}")
         self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
+        if limit is None and not np.isfinite(homes).all():
+            warn(
+                "the square of the error at home overflows float64, so no error can exceed it; pass a limit, or divide "
+                "the labels by a constant first",
+            )
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
         if any(limit < home for limit, home in zip(self._limits, homes)):
             pairs = zip(self._limits, homes)

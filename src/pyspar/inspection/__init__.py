@@ -118,6 +118,7 @@ def inspect(
             "pyspar.expected_rmse(model, Z) returns its expected error (rmse) and that before the correction "
             "(rmse_uncorrected), and pyspar.inspect(model.model, Z, ...) inspects the model before the correction"
         )
+    refuse_corrected(regressor, "inspect")
     if source is not None:
         if weights is not None or sample_weight is not None:
             raise InputError("weights and sample_weight are not available with source; leave them out")
@@ -135,7 +136,6 @@ def inspect(
             f"{type(regressor).__name__}; pass source=(X, y) for any other regressor"
         )
     check_is_fitted(regressor)
-    refuse_corrected(regressor, "inspect")
     description, rows = repr(getattr(estimator, "best_estimator_", estimator)), Z
     part = find_regressor(estimator, rows)
     estimator, Z, preprocessing = regressor, part.Z, part.preprocessing

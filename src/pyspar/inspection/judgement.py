@@ -252,9 +252,10 @@ class Judgement:
             return f"{found}; the expected RMSE is {expected} ({home})."
         if self.outcome == "unverified" and self.kind == "any":
             low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
+            past = f", and on similar shifts it was {low} to {high} times that (95 %)" if self.home > 0.0 else ""
             return (
                 f"A shift was found, and its effect on {name_weights(self.recommended)} is unknown without target "
-                f"labels: the RMSE is {home}, and on similar shifts it was {low} to {high} times that (95 %)."
+                f"labels: the RMSE is {home}{past}."
             )
         if self.outcome == "unverified":
             return (
@@ -368,16 +369,15 @@ class Judgement:
     def _compare_with_home(self, rmse: float) -> float:
         if not math.isfinite(rmse):
             return math.nan
-        if self.home > 0.0:
-            return rmse / self.home
-        return 1.0 if rmse == 0.0 else math.inf
+        if_zero = 1.0 if rmse == 0.0 else math.inf
+        return rmse / self.home if self.home > 0.0 else if_zero
 
     def _describe_labels(self, labels: LabelEvidence) -> str:
+        times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"
         measured = (
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
             f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval, _DIGITS)}), {_show(self._compare_with_home(labels.rmse))} times the "
-            f"error at home ({_show(self.home)})"
+            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home ({_show(self.home)})"
         )
         if self.is_confirmed:
             return f"The labels confirm the model: {measured}."

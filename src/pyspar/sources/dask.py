@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.moments import Moments, Solver
+from pyspar.core.moments import Moments, Solver, WeightlessRows
 from pyspar.errors import need
 from pyspar.sources import kind_of, refuse_extreme_weights
 
@@ -32,6 +32,8 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver:
     with _report_lost_cluster():
         (moments,) = dask.compute(level[0])
     if moments is None:
+        if sample_weight is not None:
+            raise WeightlessRows("the Dask collection must have at least one row with a positive weight, got none")
         raise ValueError("the Dask collection must have at least one row, got none")
     return moments  # type: ignore[no-any-return]
 
@@ -67,7 +69,10 @@ def _report_lost_cluster() -> Iterator[None]:
 
 
 def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
-    """Return the moments of one block, or None if it is empty. For a joined frame, Y is a tuple for _split_frame."""
+    """Return the moments of one block, or None if all its weights are zero or it is empty.
+
+    For a joined frame, Y is a tuple for _split_frame.
+    """
     is_joined = isinstance(Y, tuple)
     if is_joined:
         X, Y, weight = _split_frame(X, *Y)
@@ -76,6 +81,8 @@ def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> 
     try:
         refuse_extreme_weights("sample_weight", weight)
         return Moments.of(X, Y, weight, solver=solver)
+    except WeightlessRows:
+        return None
     except ValueError as error:
         hint = (
             "; rows and labels of frames are matched by their index" if is_joined and "Y must be" in str(error) else ""

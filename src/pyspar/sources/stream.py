@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import Moments, Solver, WeightlessRows, column_names, measured_eps, refuse_masked
 from pyspar.sources import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
@@ -82,6 +82,8 @@ class _BatchSums:
     def moments(self) -> Moments:
         self._add_held()
         if self._total is None:
+            if self._kind is not None:
+                raise WeightlessRows("the batches must have at least one row with a positive weight, got none")
             raise ValueError("the batches must have at least one row, got none; the iterator may be exhausted")
         return self._total
 
@@ -93,10 +95,14 @@ class _BatchSums:
         _, eps, names, *_ = self._kind
         try:
             block = _block_moments([batch[1:] for batch in held], self._solver, np.array(eps))
+        except WeightlessRows:
+            return
         except ValueError:
             for number, *batch in held:
                 try:
                     _block_moments([batch], self._solver)
+                except WeightlessRows:
+                    continue
                 except ValueError as error:
                     raise ValueError(f"batch {number}: {error}") from None
             raise

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.moments import Moments, Solver
+from pyspar.core.moments import Moments, Solver, WeightlessRows
 from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
 from pyspar.core.spectrum import Algebra
 from pyspar.sources import refuse_extreme_weights
@@ -77,6 +77,8 @@ class TensorSums:
         if len(X) == 0:
             return
         self.d, self.k = X.shape[1], Y.shape[1]
+        if w is not None and not bool(w.any()):
+            return
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
         self.weight2 += float(len(X) if w is None else (w * w).sum())
@@ -91,6 +93,8 @@ class TensorSums:
         """Return the moments of all rows."""
         self._add_held()
         if self._sum is None:
+            if self.d:
+                raise WeightlessRows("the tensors must have at least one row with a positive weight, got none")
             raise ValueError("the tensors must have at least one row, got none")
         if not bool(self._sum.isfinite().all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
@@ -192,10 +196,10 @@ class TensorSums:
         if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
             shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
             raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
-        if w is not None and len(w) and not bool((w >= 0).all() & w.isfinite().all() & (w > 0).any()):
+        if w is not None and len(w) and not bool((w >= 0).all() & w.isfinite().all()):
             raise ValueError("sample_weight must be finite and not negative, with at least one positive weight")
         refuse_extreme_weights("sample_weight", w)
-        if self.rows and (X.shape[1], Y.shape[1]) != (self.d, self.k):
+        if self.d and (X.shape[1], Y.shape[1]) != (self.d, self.k):
             raise ValueError(
                 f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
             )

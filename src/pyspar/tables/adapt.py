@@ -113,7 +113,7 @@ def adapt_files(
     alpha = check_confidence(request.alpha)
     if use_target_labels:
         _check_correction(request, method)
-    check_outputs(output, save, inputs=(request.source, request.target), identity=request.identity)
+    check_outputs(output, save, inputs=(request.source, request.target, request.labels), identity=request.identity)
     inputs = load_files(request, progress, method=method, output=output.path)
     progress.start("fit", "fitting and adapting")
     with collect_warnings() as plain_notes:

@@ -47,7 +47,7 @@ def inspect_files(
 ) -> InspectAccount:
     """Inspect a fit on the source at the target, and write the reports, each in the format of its suffix."""
     check_confidence(request.alpha)
-    check_reports(reports, inputs=(request.source, request.target))
+    check_reports(reports, inputs=(request.source, request.target, request.labels))
     inputs = load_files(request, progress)
     progress.start("fit", "fitting and forecasting")
     with collect_warnings() as warned:

@@ -66,7 +66,9 @@ def label_files(
     The source of the request may be a saved model.
     """
     if output.path is not None:
-        check_path(output.path, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target))
+        check_path(
+            output.path, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target, request.labels)
+        )
     if n < 1:
         raise InputError(f"--rows must be at least 1, got {n}")
     if is_streamed(request):

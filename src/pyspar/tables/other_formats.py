@@ -27,13 +27,16 @@ from pyspar.sources.files.header import (
 from pyspar.sources.files.npy import array_file_error
 
 
-def read_parquet(path: Path, role: str) -> pd.DataFrame:
-    """Read a Parquet file. A named index is a column."""
+def read_parquet(path: Path, role: str, *, verbatim: str | None = None) -> pd.DataFrame:
+    """Read a Parquet file. A named index is a column. Integers of the column ``verbatim`` stay exact beside nulls."""
     parquet: Any = need("pyarrow.parquet", "cli")
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_names(file.schema_arrow.names, describe_file(role, path))
-        frame = file.read().to_pandas()
+        table = file.read()
+        frame = table.to_pandas()
+        if verbatim in frame.columns and (exact := _read_integers(table[verbatim])) is not None:
+            frame[verbatim] = exact.set_axis(frame.index)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
@@ -41,6 +44,16 @@ def read_parquet(path: Path, role: str) -> pd.DataFrame:
     # pandas stores a named index as a column; an index without a name only counts the rows.
     named = [name for name in frame.index.names if name is not None]
     return frame.reset_index(drop=not named)
+
+
+def _read_integers(column: Any) -> Any:
+    """Return an Arrow column of integers with nulls as nullable integers, which pandas would read as floats."""
+    arrow: Any = need("pyarrow", "cli")
+    if not arrow.types.is_integer(column.type) or not column.null_count:
+        return None
+    sign = "UInt" if arrow.types.is_unsigned_integer(column.type) else "Int"
+    dtype = pd.api.types.pandas_dtype(f"{sign}{column.type.bit_width}")
+    return column.to_pandas(types_mapper={column.type: dtype}.get)
 
 
 def read_workbook(

@@ -149,7 +149,7 @@ def read_table(
     where = describe_file(role, path)
     notes: tuple[str, ...] = ()
     if suffix_of(path) == ".parquet":
-        frame = read_parquet(path, role)
+        frame = read_parquet(path, role, verbatim=verbatim)
     elif not has_names(path):
         frame = join_arrays(read_arrays(path, role), where)
     else:

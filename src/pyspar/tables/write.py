@@ -36,7 +36,7 @@ class Output:
 NO_OUTPUT = Output()
 
 
-def check_outputs(output: Output, save: Path | None, *, inputs: tuple[Path, ...], identity: str | None) -> None:
+def check_outputs(output: Output, save: Path | None, *, inputs: tuple[Path | None, ...], identity: str | None) -> None:
     """Raise InputError for predictions and models that cannot be written."""
     suffix = "" if output.path is None else output.path.suffix.lower()
     if output.level is not None and not 0.0 < output.level < 1.0:
@@ -54,7 +54,7 @@ def check_outputs(output: Output, save: Path | None, *, inputs: tuple[Path, ...]
         need("skops.io", "cli")
 
 
-def check_reports(paths: Sequence[Path], *, inputs: tuple[Path, ...]) -> None:
+def check_reports(paths: Sequence[Path], *, inputs: tuple[Path | None, ...]) -> None:
     """Raise InputError for reports of ``spar inspect`` that cannot be written."""
     for number, path in enumerate(paths):
         check_path(path, "--report", (".html", ".json"), inputs)
@@ -65,7 +65,7 @@ def check_reports(paths: Sequence[Path], *, inputs: tuple[Path, ...]) -> None:
             need("matplotlib", "report")
 
 
-def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
+def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple[Path | None, ...]) -> None:
     """Raise InputError for a path that cannot be written, or that is an input file."""
     where = f"{option} {str(path)!r}"
     if path.suffix.lower() not in suffixes:
@@ -76,7 +76,7 @@ def check_path(path: Path, option: str, suffixes: tuple[str, ...], inputs: tuple
         raise InputError(f"{where}: folder not found: {str(path.parent)!r}; create it first")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{where}: the folder {str(path.parent)!r} is read-only; choose another")
-    if any(_is_same_file(path, other) for other in inputs):
+    if any(other is not None and _is_same_file(path, other) for other in inputs):
         raise InputError(f"{where} is an input file, which would be overwritten; choose another name")
 
 
@@ -135,8 +135,13 @@ def write_predictions(
         np.save(array, np.asarray(columns[0], dtype="<f8"))
         path.write_bytes(array.getvalue())
         return
-    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), ids.to_numpy())
+    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), _exact_values(ids))
     write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
+
+
+def _exact_values(ids: pd.Series[Any]) -> Any:
+    """Return the values of ids. Nullable integers stay such, because numpy has no missing integers."""
+    return ids.array if pd.api.types.is_integer_dtype(ids.dtype) else ids.to_numpy()
 
 
 def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
