@@ -72,7 +72,9 @@ def correction(names):
 def head(names):
     changes = {name: [after - before for before, after, _ in runs] for name, runs in names["results"].items()}
     assert max(changes["one epoch"]) < 0
-    assert min(changes["ten epochs"]) < 0 < max(changes["ten epochs"])
+    first, second, third = sorted(changes["ten epochs"])
+    assert first < second < -0.005  # two are clearly better, and the third is almost the same
+    assert abs(third) < 0.001
     assert changes["early stopping"].count(0.0) >= 2  # of three; the last digits of training depend on the processor
 
 
