@@ -170,7 +170,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self.__dict__.update(attributes)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
-        """Warn about limitations of the source, and about the weights of its rows."""
+        """Warn about limitations of the source and about row weights, in subclasses that have any to report."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
