@@ -53,6 +53,8 @@ from pyspar.tables.read import Table, check_input, has_names, load_table
 from pyspar.tables.write import Output, intervals_of, write_predictions
 from pyspar.terminal import Progress
 
+_LATER = "all rows of the target are later than those of the source"
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryTarget:
@@ -132,6 +134,7 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
         for name in used
         if target[name].isna().all()
     ]
+    later = [f"{name}: {_LATER}" for name in source.selection.date if _is_later(target[name], source.frame[name])]
     ids = None if request.identity is None else target[request.identity]
     groups = read_groups(source.frame, request.groups, request.source) if fit_groups else None
     return Inputs(
@@ -139,7 +142,7 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
         MemoryTarget(Z, labels, ids, target),
         columns,
         account,
-        (*empty, *source.notes, *target_notes, *source.selection.notes, *label_notes),
+        (*empty, *later, *source.notes, *target_notes, *source.selection.notes, *label_notes),
         lambda: encoder,
     )
 
@@ -308,6 +311,13 @@ def _check_target(
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
         _check_date_form(target[name], source[name], path)
+
+
+def _is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
+    """Return whether all dates of the target are after those of the source."""
+    if target.isna().all():
+        return False
+    return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
 
 
 def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path) -> None:

@@ -28,15 +28,19 @@ from pyspar.sources.files.npy import array_file_error
 
 
 def read_parquet(path: Path, role: str, *, verbatim: str | None = None) -> pd.DataFrame:
-    """Read a Parquet file. A named index is a column. Integers of the column ``verbatim`` stay exact beside nulls."""
+    """Read a Parquet file. A named index is a column.
+
+    Integers stay exact beside nulls. The column ``verbatim`` keeps the type and the values of the file.
+    """
     parquet: Any = need("pyarrow.parquet", "cli")
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_names(file.schema_arrow.names, describe_file(role, path))
         table = file.read()
         frame = table.to_pandas()
-        if verbatim in frame.columns and (exact := _read_integers(table[verbatim])) is not None:
-            frame[verbatim] = exact.set_axis(frame.index)
+        for name, column in zip(table.column_names, table.columns):
+            if name in frame.columns and (name == verbatim or _is_integer_with_nulls(column)):
+                frame[name] = _read_exactly(column, keep_type=name == verbatim).set_axis(frame.index)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
@@ -46,13 +50,16 @@ def read_parquet(path: Path, role: str, *, verbatim: str | None = None) -> pd.Da
     return frame.reset_index(drop=not named)
 
 
-def _read_integers(column: Any) -> Any:
-    """Return an Arrow column of integers with nulls as nullable integers, which pandas would read as floats."""
-    arrow: Any = need("pyarrow", "cli")
-    if not arrow.types.is_integer(column.type) or not column.null_count:
-        return None
-    sign = "UInt" if arrow.types.is_unsigned_integer(column.type) else "Int"
-    dtype = pd.api.types.pandas_dtype(f"{sign}{column.type.bit_width}")
+def _is_integer_with_nulls(column: Any) -> bool:
+    return bool(column.null_count) and need("pyarrow", "cli").types.is_integer(column.type)
+
+
+def _read_exactly(column: Any, *, keep_type: bool) -> Any:
+    """Return an Arrow column with its type, or integers with nulls as nullable integers; pandas would read floats."""
+    if keep_type:
+        return pd.Series(pd.array(column.combine_chunks(), dtype=pd.ArrowDtype(column.type)))
+    sign = "U" if str(column.type).startswith("u") else ""
+    dtype = pd.api.types.pandas_dtype(f"{sign}Int{column.type.bit_width}")
     return column.to_pandas(types_mapper={column.type: dtype}.get)
 
 
