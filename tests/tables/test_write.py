@@ -72,7 +72,10 @@ def test_ids_have_the_same_text_and_type_in_memory_and_in_a_stream(kind, tmp_pat
     numbers = np.random.default_rng(0).normal(size=(40, 3))
     pd.DataFrame(numbers, columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)
     ids = pyarrow.array([*IDS[kind], None], types.get(kind) or getattr(pyarrow, kind)())
-    parquet.write_table(pyarrow.table({"key": ids, "a": numbers[:3, 0], "b": numbers[:3, 1]}), tmp_path / "t.parquet")
+    table = pyarrow.table({"key": ids, "a": numbers[:3, 0], "b": numbers[:3, 1]})
+    if kind == "us":  # pandas stores its index as a column
+        table = pyarrow.Table.from_pandas(table.to_pandas().set_index("key"))
+    parquet.write_table(table, tmp_path / "t.parquet")
     request = Request(tmp_path / "s.csv", tmp_path / "t.parquet", "price", identity="key")
     tables = []
     for stream in (False, True):

@@ -105,7 +105,7 @@ def _add_labels(lines: Lines, account: AdaptAccount) -> None:
         )
 
 
-def print_summary(account: SummaryAccount) -> None:
+def print_summarize(account: SummaryAccount) -> None:
     """Print the result of ``spar summarize``."""
     lines = Lines()
     lines.add("rows", f"{account.rows:,}")
