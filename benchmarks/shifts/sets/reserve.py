@@ -8,3 +8,23 @@ groups, or along the range of a column. No model is fitted, and no error, correl
 and the columns is computed, before the part is complete. Source and target have at least 90 rows each. A table has one
 split, and at most three sets are from one family of tables.
 """
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from benchmarks.shifts.sets.shift import shift
+
+reserve = partial(shift, part="reserve")
+
+
+def lags(series: pd.Series, steps: tuple[int, ...]) -> dict[str, pd.Series]:
+    """Return earlier values of a series, by the number of rows before."""
+    return {f"{k} before": series.shift(k) for k in steps}
+
+
+def read_time(text: pd.Series, form: str) -> pd.Series:
+    """Parse times such as "1999 Jan"."""
+    return pd.to_datetime(text.astype(str), format=form)
