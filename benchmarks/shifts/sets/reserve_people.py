@@ -39,7 +39,9 @@ def platelets() -> Loaded:
 def exercise() -> Loaded:
     d = r_data("carData/Blackmore").sort_values(["subject", "age"], kind="stable")
     hours, subject = np.log(0.1 + d["exercise"]), d["subject"]
-    X = pd.DataFrame({"age": d["age"], "years": d["age"].groupby(subject).diff(), "before": hours.groupby(subject).shift(1)})
+    X = pd.DataFrame(
+        {"age": d["age"], "years": d["age"].groupby(subject).diff(), "before": hours.groupby(subject).shift(1)}
+    )
     return X, hours.where(X["before"].notna()), d["group"] == "patient"
 
 

@@ -183,7 +183,9 @@ def us_production() -> Loaded:
 def wheat_prices() -> Loaded:
     d = r_data("fpp3/prices")
     logs = np.log(d[["wheat", "copper", "nails"]])
-    X = pd.DataFrame({**lags(logs["wheat"], (1, 2)), "copper": logs["copper"].shift(1), "nails": logs["nails"].shift(1)})
+    X = pd.DataFrame(
+        {**lags(logs["wheat"], (1, 2)), "copper": logs["copper"].shift(1), "nails": logs["nails"].shift(1)}
+    )
     return X, logs["wheat"], d["year"] >= 1900
 
 
