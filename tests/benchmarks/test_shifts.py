@@ -370,6 +370,7 @@ def rows_of(page: str, heading: str) -> list[list[str]]:
 def pages(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "PAGE", tmp_path / "evidence.md")
     monkeypatch.setattr(report, "SETS_PAGE", tmp_path / "evidence-sets.md")
+    monkeypatch.setattr(report, "FORECASTS", tmp_path / "trust.jsonl")
     return tmp_path
 
 
@@ -409,6 +410,21 @@ def test_the_page_is_written_from_the_records(pages, capsys):
     printed = capsys.readouterr().out
     assert "last: 3 tasks" in printed
     assert "design:" not in printed
+
+
+def test_the_list_of_sets_takes_missing_sizes_from_the_records_of_forecasts(pages):
+    def write(name: str, split: str, feature_map: str, n: int) -> str:
+        return json.dumps({"set": name, "map": feature_map, "split": split, "n": n, "m": 20, "d": 3}) + "\n"
+
+    sizes = [("galaxies", "shift", "raw", 10), ("galaxies", "random", "raw", 11), ("galaxies", "shift", "poly2", 12)]
+    (pages / "trust.jsonl").write_text("".join(write(*size) for size in [*sizes, ("airfoil", "shift", "raw", 13)]))
+    own = {("airfoil/raw", REFERENCE): {"set": "airfoil", "map": "raw", "n": 14, "m": 20, "d": 3}}
+    cells = {
+        row[1].strip(): row[5].strip() for line in report.sets_page(own).splitlines() if len(row := line.split("|")) > 5
+    }
+    assert cells["galaxies"] == "10 → 20, 3"
+    assert cells["airfoil"] == "14 → 20, 3"
+    assert cells["framingham"] == ""
 
 
 def test_the_page_needs_records_of_the_recommended_method(pages):

