@@ -115,7 +115,7 @@ def aircraft_engines() -> Loaded:
 
 
 @reserve("wind-turbines", y="power of a wind turbine in ten minutes", rule="2014 → 2015",
-         origin="OpenOA la_haute_borne (France)", licence="Open Licence 2.0 (data)")  # fmt: skip
+         origin="OpenOA la_haute_borne (France)", licence="BSD-3-Clause (package)")  # fmt: skip
 def wind_turbines() -> Loaded:
     with zipfile.ZipFile(bundled("openoa", "../examples/data/la_haute_borne.zip")) as archive:
         d = pd.read_csv(archive.open("la-haute-borne-data-2014-2015.csv")).dropna(subset=["Ws_avg", "P_avg"])
