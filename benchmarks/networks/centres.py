@@ -196,22 +196,34 @@ def heads(problem: Problem) -> dict[str, Weights]:
     return result | {name: problem.repair(centre) for name, centre in centres(problem).items()}
 
 
-def tabular_errors(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
-    """Return for each head and cell the RMSE and the worst-group RMSE of each seed."""
+def tabular_results(folder: Path) -> dict[str, Any]:
+    """Return for each head and cell the RMSE and the worst-group RMSE of each seed, and what faint directions predict.
+
+    "faint" has the root mean square, over source, target and worst group, of the trained head's predictions along
+    faint directions.
+    """
     errors: dict[str, dict[str, list[list[float]]]] = {}
+    faint: dict[str, list[list[float]]] = {}
     for path in sorted((folder / "runs").glob("*/spec.json")):
         spec = json.loads(path.read_text(encoding="utf-8"))
         for seed in spec["seeds"]:
             with np.load(path.with_name(f"features-{seed}.npz")) as archive:
                 f = dict(archive)
             problem = Problem(Moments.of(f["train"], f["y_train"]), Moments.of(f["test"]), (f["head"][0], None))
+            label, target = f"{spec['task']}, {spec['objective']}", f["test"].astype(np.float64)
             for name, (coef, _) in heads(problem).items():
-                squares = (f["test"].astype(np.float64) @ coef - f["y_test"]) ** 2
+                squares = (target @ coef - f["y_test"]) ** 2
                 worst = max(squares[f["group_test"] == group].mean() for group in np.unique(f["group_test"]))
-                cell = errors.setdefault(name, {}).setdefault(f"{spec['task']}, {spec['objective']}", [])
+                cell = errors.setdefault(name, {}).setdefault(label, [])
                 cell.append([float(np.sqrt(squares.mean())), float(np.sqrt(worst))])
+            trained, _ = problem.trained
+            squares = (target @ trained - f["y_test"]) ** 2
+            in_worst = max((f["group_test"] == g for g in np.unique(f["group_test"])), key=lambda g: squares[g].mean())
+            dropped = trained - problem.restore(problem.head)[0]
+            parts = f["train"].astype(np.float64), target, target[in_worst]
+            faint.setdefault(label, []).append([float(np.sqrt(np.mean((rows @ dropped) ** 2))) for rows in parts])
         print(spec["task"], spec["objective"], flush=True)
-    return errors
+    return {"tabular": errors, "faint": faint}
 
 
 def network_ratios() -> dict[str, dict[str, list[float]]]:
@@ -252,27 +264,40 @@ def _rmse(moments: Moments, weights: Weights) -> float:
     return float(np.linalg.norm(moments.root @ np.concatenate([[bias or 0.0], coef, [-1.0]])) / moments.weight**0.5)
 
 
-def print_results(results: dict[str, Any]) -> None:
-    """Print one row per head: the cells of the paper's networks, and the ratios on the real shifts."""
-    errors, ratios = results.get("tabular", {}), results.get("networks", {})
-    cells = list(errors.get("SpAR", {}))
-    header = ["head", *(f"{cell}{suffix}" for cell in cells for suffix in ("", ", worst group"))]
-    header += [f"at most {name}, {n} seeds" for n in (40, SUITE_SEEDS) for name in ("trained", "SpAR")] if cells else []
-    header += [f"{rows}: mean; worst; above {LIMIT}; networks" for rows in ratios]
+def summary(results: dict[str, Any]) -> str:
+    """Return one row per head: in how many of the 8 cells it is at most as bad as others, and the real shifts."""
+    errors, ratios = results["tabular"], results["networks"]
+    header = ["head", "at most trained; SpAR, 40 seeds", f"at most trained; SpAR, {SUITE_SEEDS} seeds"]
+    header += ["SkillCraft, ERM: RMSE; worst group"]
+    header += [f"{rows} rows: mean; worst; above {LIMIT}" for rows in ("training", "validation")]
     lines = []
-    for name in errors or next(iter(ratios.values()), {}):
-        line: list[Any] = [name]
-        if cells:
-            line += [f"{value:.4g}" for value in cell_means(errors[name])]
-            for n in (40, SUITE_SEEDS):
-                for other in ("trained", "SpAR"):
-                    line.append(int((cell_means(errors[name], n) <= cell_means(errors[other], n)).sum()))
-        for of_rows in ratios.values():
-            values = of_rows[name]
+    for name, of_head in errors.items():
+        line = [name]
+        for n in (None, SUITE_SEEDS):
+            ours = cell_means(of_head, n)
+            counts = [int((ours <= cell_means(errors[other], n)).sum()) for other in ("trained", "SpAR")]
+            line.append("; ".join(map(str, counts)))
+        line.append("; ".join(f"{value:.3f}" for value in np.mean(of_head["skillcraft, ERM"], axis=0)))
+        for rows in ("train", "validation"):
+            values = ratios[rows][name]
             above = sum(value > LIMIT for value in values)
-            line.append(f"{geometric_mean(values):.4f}; {max(values):.3f}; {above}; {len(values)}")
+            line.append(f"{geometric_mean(values):.3f}; {max(values):.3f}; {above}")
         lines.append(line)
-    print(table(header, lines))
+    return table(header, lines)
+
+
+def cells(results: dict[str, Any]) -> str:
+    """Return the mean of every cell of the paper's networks, one row per head."""
+    errors = results["tabular"]
+    header = ["head", *(f"{cell}{suffix}" for cell in errors["SpAR"] for suffix in ("", ", worst group"))]
+    return table(header, [[name, *(f"{v:.4g}" for v in cell_means(of_head))] for name, of_head in errors.items()])
+
+
+def faint_parts(results: dict[str, Any]) -> str:
+    """Return how large the trained head's predictions along faint directions are, one row per network."""
+    header = ["predictions along faint directions, root mean square", "source", "target", "worst group"]
+    rows = [[name, *(f"{value:.2g}" for value in np.mean(parts, axis=0))] for name, parts in results["faint"].items()]
+    return table(header, rows)
 
 
 def cell_means(of_head: dict[str, list[list[float]]], seeds: int | None = None) -> Vector:
@@ -287,14 +312,15 @@ def main() -> None:
     args = parser.parse_args()
     results: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     if args.runs:
-        results["tabular"] = tabular_errors(args.runs)
+        results |= tabular_results(args.runs)
     if args.networks:
         results["networks"] = network_ratios()
     if args.runs or args.networks:
         rounded = json.loads(json.dumps(results), parse_float=lambda text: float(f"{float(text):.6g}"))
         with whole_file(FILE) as temporary:
             temporary.write_text(json.dumps(rounded) + "\n", encoding="utf-8")
-    print_results(results)
+    if {"tabular", "networks"} <= set(results):
+        print(cells(results), faint_parts(results), summary(results), sep="\n")
 
 
 if __name__ == "__main__":

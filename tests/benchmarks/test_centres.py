@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("benchmarks.networks.centres", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.networks.centres import Problem, average_ends, centres, path_to_zero, shares
+from benchmarks.networks.centres import FILE, Problem, average_ends, centres, path_to_zero, shares, summary
 
 from pyspar.core.belief import ridge_belief
 from pyspar.core.moments import Moments
@@ -72,3 +75,8 @@ def test_the_average_of_head_and_zero_uses_the_posterior_mean_of_the_library():
     expected = np.column_stack([p.head, about_zero]) @ shares(values)
     assert average_ends(p) == pytest.approx(expected, abs=0.003)  # the grid has steps of 0.25
     assert abs(expected - p.head).max() > 0.009
+
+
+def test_decision_15_contains_the_stored_results():
+    page = Path(__file__).parents[2] / "docs" / "decisions" / "0015-repair-centred-on-the-trained-head.md"
+    assert summary(json.loads(FILE.read_text(encoding="utf-8"))).strip() in page.read_text(encoding="utf-8")
