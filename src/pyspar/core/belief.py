@@ -153,29 +153,15 @@ def in_units_of(moments: Moments, units: Vector) -> Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """Weights that were fitted to a labelled source.
-
-    Attributes
-    ----------
-    w_hat : array of shape (D, K)
-        The estimate of the weights.
-    x : Spectrum
-        The spectrum of the source about ``x_mean``.
-    x_mean, y_mean : arrays of shape (D,) and (K,)
-        The source means, or zero without an intercept.
-    weight : float
-        N: the sum of the source's row weights.
-    centred : bool
-        Whether the source was fitted with an intercept.
-    """
+class LinearFit:
+    """Weights that were fitted to a labelled source, and its spectrum about ``x_mean``."""
 
     w_hat: Matrix
     x: Spectrum
-    x_mean: Vector
+    x_mean: Vector  # the means of the source, zero without an intercept
     y_mean: Vector
-    weight: float
-    centred: bool
+    weight: float  # N: the sum of the row weights
+    centred: bool  # whether there is an intercept
 
     @property
     def relative_mean_variance(self) -> float:
@@ -184,7 +170,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares(Fit):
+class LeastSquares(LinearFit):
     """Least squares in the span of the source, from which every belief is computed.
 
     ``features`` and ``outputs`` are roots about the source mean (or zero). ``residual`` is the length of the residual;
@@ -197,7 +183,7 @@ class LeastSquares(Fit):
 
 
 @dataclass(frozen=True, eq=False)
-class FlatBelief(Fit):
+class FlatBelief(LinearFit):
     r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
 
     ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` is the name of its estimator.
@@ -276,7 +262,7 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeBelief(Fit):
+class RidgeBelief(LinearFit):
     """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
 
     evidence: Evidence

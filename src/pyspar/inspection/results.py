@@ -179,7 +179,7 @@ def name_outputs(known: Sequence[str] | None, n_outputs: int) -> Sequence[str]:
     return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
 
 
-def check_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
+def read_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
     """Return names as text, or the default names; refuse another number of names."""
     names = default if names is None else names
     if isinstance(names, str) or len(names) != len(default):

@@ -147,10 +147,7 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
 class TargetRows:
     """The target rows for a correction with labels, in the order of a loader.
 
-    Parameters
-    ----------
-    labels : array of shape (m,) or (m, K), or mapping
-        One entry per row of the loader, NaN where the label is unknown, or ``{row position: label}``.
+    ``labels`` has an entry per row of the loader, NaN where the label is unknown, or is ``{row position: label}``.
     """
 
     def __init__(self, labels: Any) -> None:

@@ -28,7 +28,7 @@ from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.features import TargetRows, check_order, moments_of_features
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.sources import use_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
@@ -102,7 +102,7 @@ class AdaptedHead:
             A model with a linear layer of the same name and shape. Its dtype and device do not change.
         """
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
-        check_model(model)
+        check_network(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
         if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
             got = "no such layer" if layer is None else repr(layer)
@@ -236,7 +236,7 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    check_model(model)
+    check_network(model)
     functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
     check_options(
@@ -288,7 +288,7 @@ def adapt_head(
         account.warn()
         if selected is not None:
             new = correct_head(new, *selected)
-            account = account.replace_head(x, z, new)
+            account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
             account.warn_of_correction()
     write_weights(new.coef, new.intercept, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
