@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
-from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.moments import Moments
 from pyspar.core.roots import power_of_two, root_sum_squares
@@ -287,7 +286,7 @@ class RidgeBelief(LinearFit):
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
 
-    def mean_within(self, directions: Matrix, kept: NDArray[np.bool_]) -> Matrix:
+    def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
         """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
         lam, result = self.x.lam / self.x.largest, np.zeros_like(self.w_hat)
         for k, kappa in enumerate(self.evidence.kappa):

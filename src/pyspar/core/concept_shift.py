@@ -143,10 +143,8 @@ def _quadratic_test(columns: Matrix, r: Vector, degrees: float) -> float:
     wide = len(columns) < columns.shape[1]
     spectrum = np.linalg.eigvalsh(columns @ columns.T if wide else columns.T @ columns)
     values = np.array(spectrum[spectrum > 1e-12 * max(spectrum, default=0.0)], dtype=np.float64)
-    if not values.size:
-        return 1.0
     length = float(r @ r)
-    if length == 0.0:
+    if not values.size or length == 0.0:
         return 1.0
     return ratio_tail(values, degrees, float(np.square(columns.T @ r).sum()) / length)
 

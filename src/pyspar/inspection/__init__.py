@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.mean_square import SquaredErrors
@@ -18,7 +17,6 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
-from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import check_index
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
@@ -130,12 +128,6 @@ def inspect(
             "groups are the groups of source rows and need source; pass them to fit as groups, or pass the groups of "
             "target rows as target_groups"
         )
-    if not isinstance(regressor, (SpARRegressor, BayesSpARRegressor)):
-        raise TypeError(
-            "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(regressor).__name__}; pass source=(X, y) for any other regressor"
-        )
-    check_is_fitted(regressor)
     description, rows = repr(getattr(estimator, "best_estimator_", estimator)), Z
     part = find_regressor(estimator, rows)
     estimator, Z, preprocessing = regressor, part.Z, part.preprocessing

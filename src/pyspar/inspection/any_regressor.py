@@ -106,9 +106,6 @@ def inspect_regressor(
         n_target=m,
         columns=tuple(dict.fromkeys(columns)),
         estimator=repr(model),
-        alpha=float("nan"),
-        has_rule=False,
-        rank=0,
         assumption=ASSUMPTION,
     )
 

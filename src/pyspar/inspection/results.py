@@ -67,7 +67,7 @@ class OutputInspection(Judgement):
         return {name: to_plain(getattr(self, name)) for name in _SHOWN}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Inspection:
     """The result of :func:`pyspar.inspect`; ``as_dict`` returns it as plain Python for JSON.
 
@@ -84,9 +84,9 @@ class Inspection:
     estimator: str
     before: str
     adapted: str
-    alpha: float
-    has_rule: bool
-    rank: int
+    alpha: float = math.nan
+    has_rule: bool = False
+    rank: int = 0
     outside_energy: float
     findings: tuple[Finding, ...]
     outputs: tuple[OutputInspection, ...]

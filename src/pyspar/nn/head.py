@@ -26,7 +26,7 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import TargetRows, check_order, moments_of_features
+from pyspar.nn.features import FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.sources import use_device_of
@@ -257,10 +257,9 @@ def adapt_head(
         where = "batch 0 of source_loader"
         name = find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(head, original), where)
         check_not_tied(original, name)
-        x, ndim = moments_of_features(
-            run, name, batches, reader, "source",
-            allow_padding=labels_scale == "ignore", progress=reporter, total=length_hint(source_loader) or None,
-        )  # fmt: skip
+        features = FeatureReader(run, name, reader, reporter)
+        allow_padding = labels_scale == "ignore"
+        x, ndim = features.read(batches, "source", length_hint(source_loader), allow_padding=allow_padding)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         layer = cast(nn.Linear, adapted.get_submodule(name))
@@ -275,10 +274,8 @@ def adapt_head(
             )
         z = None
         if uses_target:
-            z, _ = moments_of_features(
-                run, name, iter(target_loader), reader, "target",
-                ndim=ndim, keep=keep, progress=reporter, total=length_hint(target_loader) or None,
-            )  # fmt: skip
+            total = length_hint(target_loader)
+            z, _ = features.read(iter(target_loader), "target", total, ndim=ndim, keep=keep)
     selected = None if keep is None else keep.select()
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
