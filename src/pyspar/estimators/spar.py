@@ -306,7 +306,7 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
         coef, intercept = np.asarray(weights, dtype=np.float64), np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"centre must contain numbers, got {type(centre).__name__}: {error}") from None
-    coef, intercept = check_weights("centre", coef, intercept, (d, k))
+    coef, intercept = check_weights("centre", coef, intercept.reshape(-1), (d, k))
     return np.array(coef), np.array(intercept)
 
 
