@@ -26,7 +26,6 @@ from pyspar.core.belief import (
 )
 from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.roots import squared
-from pyspar.errors import InputError
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
 
@@ -306,21 +305,14 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
         coef, intercept = np.asarray(weights, dtype=np.float64), np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"centre must contain numbers, got {type(centre).__name__}: {error}") from None
-    coef, intercept = check_weights("centre", coef, intercept.reshape(-1), (d, k))
-    return np.array(coef), np.array(intercept)
-
-
-def check_weights(what: str, coef: Matrix, intercept: Matrix, shape: tuple[int, ...]) -> tuple[Matrix, Vector]:
-    """Return weights in scikit-learn's shapes as (D, K) and (K,); raise InputError for another shape or NaN."""
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError("centre must be finite, got NaN or infinity in its weights or intercept")
     columns = coef[:, None] if coef.ndim == 1 else coef.T
-    if columns.shape != shape or not np.isfinite(columns).all():
-        raise InputError(
-            f"{what} must have finite coefficients for {shape[0]} features and {shape[1]} outputs, got the shape "
-            f"{coef.shape}{'' if columns.shape != shape else ' with values that are not finite'}"
+    if columns.shape != (d, k):
+        raise ValueError(
+            f"centre must have one weight for each of {d} features and one row for each of {k} outputs, got shape "
+            f"{coef.shape}"
         )
-    if intercept.shape not in ((), (1,), (shape[1],)) or not np.isfinite(intercept).all():
-        raise InputError(
-            f"{what} must have a finite intercept, one number or one for each of {shape[1]} outputs, got "
-            f"{intercept.tolist()!r}; pass 0.0 for no intercept"
-        )
-    return columns, np.broadcast_to(intercept, (shape[1],))
+    if intercept.size not in (1, k):
+        raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}")
+    return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))

@@ -22,7 +22,7 @@ from pyspar.core.belief import Prior, in_units_of, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.errors import InputError
-from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor, check_weights
+from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments, weights_of
 
 NamedWeights = Mapping[str, Any]
@@ -145,7 +145,7 @@ def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Compari
         )
     columns = getattr(comparison.estimator, "feature_names_in_", None)
     shape = comparison.candidates["OLS"][0].shape
-    checked = {str(name): _read_weights(str(name), value, shape, columns) for name, value in weights.items()}
+    checked = {str(name): _check_weights(str(name), value, shape, columns) for name, value in weights.items()}
     return replace(
         comparison,
         candidates={**comparison.candidates, **checked},
@@ -244,7 +244,7 @@ def _fit(new: Any, estimator: Any, moments: Moments) -> Any:
     return new
 
 
-def _read_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) -> Pair:
+def _check_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) -> Pair:
     """Return one of the caller's weights in our shape; ``columns`` are the source's feature names or None."""
     what = f"weights[{name!r}]"
     if name in METHODS:
@@ -256,7 +256,18 @@ def _read_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) -
             "X[list(estimator.feature_names_in_)]"
         )
     coef, intercept = (_to_float(what, part) for part in _split_pair(what, value))
-    return check_weights(what, coef, intercept, shape)
+    array = coef[:, None] if coef.ndim == 1 else coef.T
+    if array.shape != shape or not np.isfinite(array).all():
+        raise InputError(
+            f"{what} must have finite coefficients for {shape[0]} features and {shape[1]} outputs, got the shape "
+            f"{coef.shape}{'' if array.shape != shape else ' with values that are not finite'}"
+        )
+    if intercept.shape not in ((), (1,), (shape[1],)) or not np.isfinite(intercept).all():
+        raise InputError(
+            f"{what} must have a finite intercept, one number or one for each of {shape[1]} outputs, got "
+            f"{intercept.tolist()!r}; pass 0.0 for no intercept"
+        )
+    return array, np.broadcast_to(intercept, (shape[1],))
 
 
 def _split_pair(what: str, value: Any) -> tuple[Any, Any]:
