@@ -1,14 +1,15 @@
-"""Priors of the correction that were compared, see ``docs/decisions/0021-prior-of-no-drift.md``.
+"""Priors of the correction that were compared, with and without the reduced evidence of heavy tails.
 
-``python -m benchmarks.labels.priors`` measures them on the data sets of all parts except ``final``, and prints the
-tables of that page.
+``python -m benchmarks.labels.priors`` measures them and prints the tables of two decision records:
+``0021-prior-of-no-drift.md`` (all parts except ``final``) and ``0023-heavy-tails.md`` (these and ``final``).
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,24 +18,39 @@ from benchmarks.labels.run import DRAWS, MIN_ROWS_LEFT, RESULTS, Record, append_
 from benchmarks.labels.run import RECORDS as METHOD_RECORDS
 from benchmarks.labels.settings import Models, Setting
 from benchmarks.report import table
-from benchmarks.shifts.sets import NEW, NEWEST
+from benchmarks.shifts.sets import FINAL, NEW, NEWEST
 from pyspar.core.drift import find_outlier
 
 RECORDS = RESULTS / "labels-priors.jsonl"
 MODELS = (OURS, "HistGradientBoosting")
-LABELS = (10, 30)
-FORMER, ADOPTED = "(1 + x)^-2", "1/4 and (1 + x)^-1"
-PRIORS: dict[str, tuple[float, float | None]] = {
-    FORMER: (2.0, None),
-    "(1 + x)^-1": (1.0, None),
-    "(1 + x)^-4": (4.0, None),
-    "1/2 and (1 + x)^-2": (2.0, 0.5),
-    "1/2 and (1 + x)^-1": (1.0, 0.5),
-    ADOPTED: (1.0, 0.25),
-    "3/4 and (1 + x)^-1": (1.0, 0.75),
-    "1/2 and (1 + x)^-1/2": (0.5, 0.5),
+LABELS = (10, 30, 50)
+
+
+class Prior(NamedTuple):
+    """The exponent of the weights of a size x, the probability of no drift if set, and whether the kurtosis is used."""
+
+    power: float
+    none: float | None = None
+    tails: bool = False
+
+
+FORMER, ADOPTED = "(1 + x)^-2", "1/2, heavy tails"
+WITHOUT_TAILS: dict[str, Prior] = {
+    FORMER: Prior(2.0),
+    "(1 + x)^-1": Prior(1.0),
+    "(1 + x)^-4": Prior(4.0),
+    "1/2 and (1 + x)^-2": Prior(2.0, 0.5),
+    "1/2 and (1 + x)^-1": Prior(1.0, 0.5),
+    "1/4 and (1 + x)^-1": Prior(1.0, 0.25),
+    "3/4 and (1 + x)^-1": Prior(1.0, 0.75),
+    "1/2 and (1 + x)^-1/2": Prior(0.5, 0.5),
 }
-"""The exponent of the prior weights of a size x, and the prior probability of no drift if it is set."""
+WITH_TAILS = {
+    "1/4, heavy tails": Prior(1.0, 0.25, True),
+    ADOPTED: Prior(1.0, 0.5, True),
+    "3/4, heavy tails": Prior(1.0, 0.75, True),
+}
+PRIORS = WITHOUT_TAILS | WITH_TAILS
 
 BOUNDS = (0.0, 0.6, 0.75, 0.9, np.inf)
 """Classes of sets by the error with 30 labels and the former prior, relative to no labels."""
@@ -47,6 +63,11 @@ def average_models(at: Setting, rows: np.ndarray) -> Models:
     return at.models(rows, at.linear(rows))
 
 
+def correct(models: Models, q: np.ndarray, prior: Prior) -> np.ndarray:
+    """Return the correction of all target rows with predictions q."""
+    return models.correct(q, models.prior(prior.power, prior.none), tails=prior.tails)[0]
+
+
 def measure(problem: Problem, base: str, n: int) -> list[Record]:
     """Return a record for each prior: the error on the rows without a label, once per draw of the labelled rows."""
     at = Setting(problem, base)
@@ -57,7 +78,7 @@ def measure(problem: Problem, base: str, n: int) -> list[Record]:
         left = np.setdiff1d(np.arange(len(at.q)), rows)
         models = average_models(at, rows)
         for record in records:
-            drift, _ = models.correct(at.q, models.prior(*PRIORS[record["method"]]))
+            drift = correct(models, at.q, PRIORS[record["method"]])
             for name, error in (("rmse", at.residual(left) - drift[left]), ("without", at.residual(left))):
                 record[name].append(float(f"{np.sqrt(np.mean(np.square(error))):.5g}"))
     return records
@@ -68,7 +89,7 @@ def run() -> None:
     from rich.progress import track
 
     known = read(RECORDS)
-    found = [p for part in ("design", NEW, NEWEST) for p in problems(part)]
+    found = [p for part in ("design", NEW, NEWEST, FINAL) for p in problems(part)]
     found = [p for p in found if len(p.arrays[2]) - LABELS[-1] >= MIN_ROWS_LEFT]
     for problem in track(found, description="comparing priors"):
         for base in MODELS:
@@ -79,41 +100,45 @@ def run() -> None:
     tidy(RECORDS)
 
 
-def compare() -> str:
+def compare(names: Collection[str], labels: Sequence[int], *, final: bool) -> str:
     """Return a table: mean and worst ratio over all sets, and the number of sets where the error rises by over 5 %."""
-    ratios = read_ratios()
+    ratios = read_ratios(final=final)
     rows = []
-    for name in PRIORS:
+    for name in names:
         row = [name]
         for base in MODELS:
-            for n in LABELS:
+            for n in labels:
                 found = np.array(list(ratios[base, n, name].values()))
                 row.append(f"{_mean(found):.3f} ({found.max():.2f}, {np.sum(found > 1.05)})")
         rows.append(row)
-    return table(["prior", *(f"{base}, {n} labels" for base in MODELS for n in LABELS)], rows)
+    return table(["prior", *(f"{base}, {n} labels" for base in MODELS for n in labels)], rows)
 
 
-def compare_classes(n: int = LABELS[0]) -> str:
+def compare_classes(names: Collection[str], n: int = LABELS[0], *, final: bool) -> str:
     """Return a table of the mean ratio with n labels, by the size of the drift."""
-    ratios = read_ratios()
+    ratios = read_ratios(final=final)
     classes = list(itertools.pairwise(BOUNDS))
     rows = []
     for base in MODELS:
-        strength = ratios[base, LABELS[-1], FORMER]
+        strength = ratios[base, 30, FORMER]
         sets = [[name for name in strength if low <= strength[name] < high] for low, high in classes]
         rows.append([base, "number of sets", *(f"{len(names)}" for names in sets)])
-        for prior in (*PRIORS, "line"):
+        for prior in (*names, "line"):
             known = ratios[base, n, prior]
             rows.append([base, prior, *(f"{_mean([known[s] for s in names if s in known]):.3f}" for names in sets)])
     return table(["model", "prior", *(f"{low:g} to {high:g}" for low, high in classes)], rows)
 
 
-def read_ratios() -> dict[tuple[str, int, str], dict[str, float]]:
-    """Return the error relative to no labels by set, for each model, number of labels and prior, and for the line."""
+def read_ratios(*, final: bool) -> dict[tuple[str, int, str], dict[str, float]]:
+    """Return the error relative to no labels by set, for each model, number of labels and prior, and for the line.
+
+    The part ``final`` is included on request.
+    """
     ratios: dict[tuple[str, int, str], dict[str, float]] = {}
     lines = {key: record for key, record in read(METHOD_RECORDS).items() if key[2] == "line"}
     for (name, base, method, n), record in {**read(RECORDS), **lines}.items():
-        ratios.setdefault((base, n, method), {})[name] = float(np.mean(record["rmse"]) / np.mean(record["without"]))
+        if final or record["part"] != FINAL:
+            ratios.setdefault((base, n, method), {})[name] = float(np.mean(record["rmse"]) / np.mean(record["without"]))
     return ratios
 
 
@@ -127,8 +152,11 @@ def main() -> None:
     args = parser.parse_args()
     if not args.no_run:
         run()
-    print(compare())
-    print(compare_classes())
+    print(compare(WITHOUT_TAILS, LABELS[:2], final=False))
+    print(compare_classes(WITHOUT_TAILS, final=False))
+    names = ["1/4 and (1 + x)^-1", "1/2 and (1 + x)^-1", "3/4 and (1 + x)^-1", *WITH_TAILS]
+    print(compare(names, LABELS, final=True))
+    print(compare_classes(names, final=True))
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, RESERVE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
-PART_ORDER = (*HALVES, NEW, NEWEST, FINAL)
+PART_ORDER = (*HALVES, NEW, NEWEST, FINAL, RESERVE)
 SHOWN = (OURS, "HistGradientBoosting")
 """The models of the table of parts."""
 
@@ -81,8 +81,9 @@ def group(records: Iterable[Record]) -> Groups:
 
 
 def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of the part ``final``, or of all others for ``design``."""
-    return group(r for r in records.values() if (r["part"] == FINAL) == (part == FINAL))
+    """Return the records of the part ``final`` or ``reserve``, or of all others for ``design``."""
+    held = (FINAL, RESERVE)
+    return group(r for r in records.values() if (r["part"] == part if part in held else r["part"] not in held))
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import kurtosis
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.labels.bases import OURS, Problem
 from pyspar import BayesSpARRegressor
 from pyspar.core.drift import TargetUnits
-from pyspar.core.drift_models import RATIOS
+from pyspar.core.drift_models import RATIOS, information_share
 
 COARSE = (0.0, 0.3, 3.0, 100.0, 1e4)
 """The sizes of two components that have no common decomposition."""
@@ -56,6 +57,7 @@ class Models:
             self.noise2[i] = squares / degrees
             self.theta[i] = np.column_stack([offset, slope])
             self.solved[i] = solved * root[:, None]
+        self.information = information_share(kurtosis(residual, fisher=False))
         self.log_sizes = np.log1p(self.sizes).sum(axis=1)[:, None] + np.log1p(a) + np.log1p(b)
 
     def prior(self, power: float, none: float | None = None) -> np.ndarray:
@@ -65,12 +67,15 @@ class Models:
             prior[0, 0] = logsumexp(prior.ravel()[1:]) + np.log(none / (1.0 - none))
         return prior
 
-    def correct(self, q: np.ndarray, prior: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+    def correct(
+        self, q: np.ndarray, prior: np.ndarray | None = None, *, tails: bool = False
+    ) -> tuple[np.ndarray, float]:
         """Return the correction of all target rows with predictions q, and the variance of the noise.
 
-        The default prior, (1 + x)^-2, is that of the library when the variants were compared.
+        The default prior, (1 + x)^-2, is that of the library when the variants were compared. With ``tails``, the
+        weight of the evidence depends on the kurtosis of the residuals.
         """
-        weight = self.evidence + (self.prior(2.0) if prior is None else prior)
+        weight = self.evidence * (self.information if tails else 1.0) + (self.prior(2.0) if prior is None else prior)
         weight = np.exp(weight - logsumexp(weight))
         theta = np.einsum("ij,ijk->ik", weight, self.theta)
         left = weight.sum(axis=1)[:, None] * self.solved[:, :, 2] - np.einsum(

@@ -9,7 +9,7 @@ which sets influenced the method.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from benchmarks.shifts.sets import REGISTER, Task
 
@@ -19,9 +19,9 @@ FEWEST_TARGET_ROWS = 300
 FEWEST_COLUMNS = 5
 
 
-def chosen() -> dict[str, list[str]]:
+def chosen(parts: Sequence[str] = PARTS) -> dict[str, list[str]]:
     """Return the names of all sets that qualify, by part."""
-    return by_part(name for name, shift in REGISTER.items() if shift.half in PARTS and _qualifies(name))
+    return by_part(name for name, shift in REGISTER.items() if shift.half in parts and _qualifies(name))
 
 
 def by_part(names: Iterable[str]) -> dict[str, list[str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -13,8 +14,8 @@ from benchmarks.shifts.calibration import Calibration
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
-from benchmarks.shifts.records import NEW_PART, Key, Record, ratio, read
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER
+from benchmarks.shifts.records import NEW_PART, RESULTS, Key, Record, ratio, read
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -31,6 +32,7 @@ from benchmarks.shifts.text import (
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "evidence.md"
 SETS_PAGE = DOCS / "evidence-sets.md"
+FORECASTS = RESULTS / "trust.jsonl"
 
 LAST = "last"
 RIVALS = (REFERENCE, "LassoCV", "ElasticNetCV", "BayesianRidge", *TREES)
@@ -220,7 +222,7 @@ def choice(records: Records) -> list[str]:
 
 def sets_page(records: Records) -> str:
     """Return the list of the data sets as a page."""
-    of_all = [*records.values(), *read(NEW_PART).values()]
+    of_all = [*_shift_records_of_forecasts(), *read(NEW_PART).values(), *records.values()]
     sizes = {r["set"]: r for r in of_all if r["map"] == "raw" and "n" in r}
     rows = []
     for name, shift in sorted(REGISTER.items()):
@@ -228,13 +230,20 @@ def sets_page(records: Records) -> str:
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}` and `{FINAL}` "
-        "are not used in [the comparison without labels](evidence.md). [A few labels](labels.md#evidence) and "
+        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}`, `{FINAL}` and "
+        f"`{RESERVE}` are not used in [the comparison without labels](evidence.md). "
+        "[A few labels](labels.md#evidence) and "
         "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
         "The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )
     return "\n".join(["# Data sets of the evidence\n", wrap(intro), table(header, rows)])
+
+
+def _shift_records_of_forecasts() -> Iterator[Record]:
+    """Yield the records of ``benchmarks.trust`` on the real shifts; they contain the sizes of all measured sets."""
+    lines = FORECASTS.read_text(encoding="utf-8").splitlines() if FORECASTS.exists() else []
+    yield from (r for r in map(json.loads, lines) if r["split"] == "shift")
 
 
 def _cells(summary: Summary) -> list[str]:

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.trust.alternatives import stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
@@ -20,14 +20,16 @@ from benchmarks.trust.page import check_rows, describe_rates, factor_rows, rate_
 from pyspar.estimators.calibrated_forecasts import FILE
 
 PARTS = (*HALVES, NEW, NEWEST, FINAL)
-RANDOM_SPLITS = {FINAL: 5}
+RANDOM_SPLITS = {FINAL: 5, RESERVE: 5}
 """Random splits per data set, if there is more than one."""
 COMMAND = "python -m benchmarks.trust"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--check", choices=PARTS, help="learn from the other parts and check the result on this part")
+    parser.add_argument(
+        "--check", choices=(*PARTS, RESERVE), help="learn from the other parts and check the result on this part"
+    )
     parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each, 1 by default")
@@ -38,12 +40,13 @@ def main() -> None:
     if args.alternatives:
         return compare_alternatives()
     parts = (args.check,) if args.check else PARTS
+    used = dict.fromkeys((*PARTS, *parts))
     if args.separate:
         separate_again(args.jobs)
-    failed = [] if args.no_run else run(list_part_tasks(PARTS), args.jobs)
+    failed = [] if args.no_run else run(list_part_tasks(list(used)), args.jobs)
     if failed:
         raise SystemExit(f"{len(failed)} tasks failed; repair them, or use the other records with --no-run")
-    records = [r for r in read().values() if r["part"] in PARTS]
+    records = [r for r in read().values() if r["part"] in used]
     learnt_from = [part for part in PARTS if part != args.check]
     known = [r for r in records if r["part"] in learnt_from]
     experience = {"command": COMMAND, "learnt_from": learnt_from, **learn(known)}

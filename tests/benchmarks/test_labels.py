@@ -58,7 +58,8 @@ def test_the_adopted_prior_is_that_of_the_library(problem):
     rows = draw_rows(problem, 12, 0)
     at = settings.Setting(problem, "RidgeCV")
     models = priors.average_models(at, rows)
-    drift, _ = models.correct(at.q, models.prior(*priors.PRIORS[priors.ADOPTED]))
+    assert models.information < 1.0
+    drift = priors.correct(models, at.q, priors.PRIORS[priors.ADOPTED])
     expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
     np.testing.assert_allclose(at.prediction + drift, expected, rtol=1e-9)
     np.testing.assert_allclose(variants.shipped(at, rows), models.correct(at.q, models.prior(2.0))[0], rtol=1e-9)

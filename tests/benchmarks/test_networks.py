@@ -119,7 +119,7 @@ def test_names_are_grouped_by_part_in_the_order_of_the_hash():
 def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatch, capsys):
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(command, "RECORDS", path)
-    monkeypatch.setattr(command, "chosen", lambda: {"last": [tiny]})
+    monkeypatch.setattr(command, "chosen", lambda parts: {"last": [tiny]})
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(sys, "argv", ["networks", "--networks", SMALL])
     command.main()

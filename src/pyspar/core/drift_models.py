@@ -19,8 +19,10 @@ RATIOS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
 TEST_RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0)
 """The variances for tests, which compute the evidence of thousands of residuals and need fewer of them."""
 
-NO_DRIFT = 0.25
-"""The prior probability that nothing has changed (``docs/decisions/0021-prior-of-no-drift.md``)."""
+NO_DRIFT = 0.5
+"""The prior probability that nothing has changed (``docs/decisions/0023-heavy-tails.md``)."""
+
+NORMAL_KURTOSIS = 3.0
 
 _DRAWS = 2000
 
@@ -39,6 +41,18 @@ class Average:
 def log_prior(ratio: Any) -> Any:
     """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio): the larger the drift, the rarer."""
     return -np.log1p(ratio)
+
+
+def information_share(kurtosis: float) -> float:
+    """Return the number of normal values whose mean square varies as that of one value with this kurtosis.
+
+    The variance of a mean of n squares is (kurtosis - 1) / n times its squared expectation, 2 / n for normal values.
+    Tails lighter than normal ones do not count as more.
+
+    >>> information_share(3.0), information_share(5.0), information_share(1.0)
+    (1.0, 0.5, 1.0)
+    """
+    return 2.0 / (max(kurtosis, NORMAL_KURTOSIS) - 1.0)
 
 
 def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: float, length2: Vector) -> Vector:
@@ -81,10 +95,16 @@ def _line_ratios(ratios: tuple[float, ...]) -> tuple[Matrix, Vector]:
 
 
 class ModelGrid:
-    """Evidence and posterior of offset and slope for all models; one decomposition of the features serves all."""
+    """Evidence and posterior of offset and slope for all models; one decomposition of the features serves all.
 
-    def __init__(self, features: Matrix, line: Matrix, residual: Vector, n: float) -> None:
+    ``kurtosis`` is that of the residuals; heavy tails reduce the weight of the evidence.
+    """
+
+    def __init__(
+        self, features: Matrix, line: Matrix, residual: Vector, n: float, kurtosis: float = NORMAL_KURTOSIS
+    ) -> None:
         self.n = n
+        self.information = information_share(kurtosis)
         self.directions = _directions(features)
         along = features @ self.directions
         self.lam2 = np.square(along).sum(axis=0)
@@ -163,7 +183,7 @@ class ModelGrid:
             probability = np.zeros_like(self.log_prior)
             probability[0, 0] = 1.0
             return probability
-        log_posterior = self.log_evidence + self.log_prior
+        log_posterior = self.information * self.log_evidence + self.log_prior
         probability = np.exp(log_posterior - log_posterior.max())
         return np.asarray(probability / probability.sum())
 

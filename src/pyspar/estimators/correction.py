@@ -49,7 +49,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     The residuals of the labelled rows are explained by an offset, a slope in the prediction, weights of the features,
     and noise. The correction is averaged over all combinations of the sizes of these components, weighted by prior and
-    evidence, so no parameter has to be tuned. No drift has the prior probability 1/4, and larger drifts are rarer. If
+    evidence, so no parameter has to be tuned. No drift has the prior probability 1/2, and larger drifts are rarer. If
     the labels do not indicate a drift, the predictions change little. With many labels the result approaches a linear
     model of the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
 
