@@ -124,6 +124,18 @@ def test_the_next_step_after_labels_in_another_unit_is_to_check_the_findings(spa
     assert "SPAR" not in step[1]
 
 
+@pytest.mark.parametrize("factor", [0.001, 1000.0])
+def test_target_labels_in_another_unit_are_a_finding(spar, files, source, target, factor):
+    for scale in (1.0, factor):
+        known = target.assign(price=scale * target["price"].where(target.index % 4 == 0))
+        found = json.loads(spar("adapt", *files(source, known), *LABEL, "--use-target-labels", "--json").stdout)
+        reported = {finding["code"]: finding["severity"] for finding in found["findings"]}
+        assert ("SPAR019" in reported) == (scale != 1.0)
+        assert ("SPAR019" in found["next_step"]) == (scale != 1.0)
+    assert reported["SPAR019"] == "warning"
+    assert json.loads(spar("adapt", *files(source, known), *LABEL, "--json").stdout)["next_step"] != found["next_step"]
+
+
 @pytest.mark.parametrize(
     ("options", "parts"),
     [

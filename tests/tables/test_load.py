@@ -158,3 +158,11 @@ def test_values_that_overflow_when_standardised_are_refused(load, source, target
     source["area"] *= 1e-20
     with pytest.raises(InputError, match="target, column 'area'"):
         load(source, target)
+
+
+@pytest.mark.parametrize("days", [-400, 0, 1, 400])
+def test_a_target_that_is_later_than_the_source_is_noted(load, source, target, days):
+    last = pd.Timestamp(source["sold"].max())
+    sold = [(last + pd.Timedelta(days=days + j % 7)).strftime("%Y-%m-%d") for j in range(len(target))]
+    notes = load(source, target.assign(sold=sold), identity="home").notes
+    assert any("sold" in note and "later" in note for note in notes) == (days > 0)

@@ -131,7 +131,9 @@ def bank_share() -> Loaded:
          origin="geoviews cities (United Nations)", licence=BSD)  # fmt: skip
 def cities_1950() -> Loaded:
     d = pd.read_csv(bundled("geoviews", "examples/assets/cities.csv"), encoding="latin-1").dropna()
-    d = d[d["Year"] <= 2010].sort_values(["Country", "City", "Latitude", "Year"], kind="stable")
+    d = d[(d["Year"] <= 2010) & (d["Population"] > 0)].sort_values(
+        ["Country", "City", "Latitude", "Year"], kind="stable"
+    )
     place = [d["Country"], d["City"], d["Latitude"]]
     people = np.log(d["Population"])
     growth = people.groupby(place).diff()

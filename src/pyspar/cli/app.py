@@ -120,7 +120,7 @@ def adapt(
             output=tables.Output(output, level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
-    _run("adapt", work, show.print_adapt, as_json.describe_adapt, json=json, debug=debug)
+    _run("adapt", work, json=json, debug=debug)
 
 
 @app.command(
@@ -159,7 +159,7 @@ def inspect(
         request = _make_request(tables, options)
         return tables.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
 
-    _run("inspect", work, show.print_inspect, as_json.describe_inspect, json=json, debug=debug, writes=bool(report))
+    _run("inspect", work, json=json, debug=debug, writes=bool(report))
 
 
 @app.command(
@@ -191,7 +191,7 @@ def summarize(
             bad_cells=bad_cells, drop_unlabelled=drop_unlabelled, progress=progress,
         )  # fmt: skip
 
-    _run("summarize", work, show.print_summary, as_json.describe_summary, json=json, debug=debug)
+    _run("summarize", work, json=json, debug=debug)
 
 
 @app.command(
@@ -236,7 +236,7 @@ def label(
         request = _make_request(tables, options)
         return tables.label_files(request, n=rows, output=tables.Output(output, None, safe_csv), progress=progress)
 
-    _run("label", work, show.print_label, as_json.describe_label, json=json, debug=debug, writes=output is not None)
+    _run("label", work, json=json, debug=debug, writes=output is not None)
 
 
 @app.command(
@@ -267,7 +267,7 @@ def predict(
             identity=identity, bad_cells=bad_cells, progress=progress,
         )  # fmt: skip
 
-    _run("predict", work, show.print_predict, as_json.describe_predict, json=json, debug=debug)
+    _run("predict", work, json=json, debug=debug)
 
 
 app.command(epilog=watch_command.EPILOG, short_help="Watch a target that arrives in files.")(watch_command.watch)
@@ -290,25 +290,16 @@ def _make_request(tables: Any, options: dict[str, Any]) -> Any:
     return tables.Request(**{**values, **lists})
 
 
-def _run(
-    command: str,
-    work: Callable[[Any, Progress], Any],
-    show_text: Callable[[Any], None],
-    describe: Callable[[Any], Any],
-    *,
-    json: bool,
-    debug: bool,
-    writes: bool = True,
-) -> None:
+def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debug: bool, writes: bool = True) -> None:
     """Do the work of a command with its module of ``tables``, and print its account as text or as JSON."""
     with handle_errors(debug=debug), show_progress() as progress:
         # Imported when a command runs, so that --help is fast and a missing package is named.
         account = work(need(f"pyspar.tables.{command}", "cli"), progress)
     with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
         if json:
-            print_json(describe(account))
+            print_json(getattr(as_json, f"describe_{command}")(account))
         else:
-            show_text(account)
+            getattr(show, f"print_{command}")(account)
 
 
 def _print_version(wanted: bool) -> None:

@@ -71,7 +71,7 @@ def describe_inspect(account: InspectAccount) -> dict[str, Any]:
     return account.document.as_dict()
 
 
-def describe_summary(account: SummaryAccount) -> dict[str, Any]:
+def describe_summarize(account: SummaryAccount) -> dict[str, Any]:
     """Return the result of ``spar summarize``."""
     return _finish(
         "summarize",

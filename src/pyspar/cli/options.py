@@ -55,9 +55,9 @@ def complete_columns(incomplete: str) -> list[str]:
 
 def _list_column_names(path: Path) -> list[str]:
     """Return the names in the first line of a ``.csv`` or ``.tsv`` file; an empty list for any other file."""
-    from pyspar.sources.files.header import open_text, separator_of, suffix_of  # here, so that --help is fast
+    from pyspar.sources.files.header import TEXT, format_of, open_text, separator_of  # here, so that --help is fast
 
-    if suffix_of(path) not in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):
+    if format_of(path) != TEXT:
         return []
     try:
         with open_text(path) as file:

@@ -46,10 +46,10 @@ def choose_next_step(account: AdaptAccount) -> str:
     """Return the next step of ``spar adapt``."""
     if not account.correction:
         return account.judgement.next_step
-    serious = [finding.code for finding in account.findings if finding.severity == "serious"]
-    if serious:
+    doubts = [each.code for each in account.findings if each.severity == "serious" or each.code == "SPAR019"]
+    if doubts:
         return (
-            f"Do not use the corrected predictions before the serious findings are checked ({', '.join(serious)}): for "
+            f"Do not use the corrected predictions before these findings are checked ({', '.join(doubts)}): for "
             "example, whether the labels of the target have the unit of the source's."
         )
     return _CORRECTED_STEP
@@ -105,7 +105,7 @@ def _add_labels(lines: Lines, account: AdaptAccount) -> None:
         )
 
 
-def print_summary(account: SummaryAccount) -> None:
+def print_summarize(account: SummaryAccount) -> None:
     """Print the result of ``spar summarize``."""
     lines = Lines()
     lines.add("rows", f"{account.rows:,}")

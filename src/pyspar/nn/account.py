@@ -16,24 +16,15 @@ from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
 from pyspar.estimators.head_weights import NewHead
-from pyspar.estimators.target_labels import ENOUGH_LABELS
+from pyspar.estimators.label_units import MAX_DISTANCE, find_other_unit, measure_slopes, median_distance
 from pyspar.wording import format_number
 
 MAX_ERROR = 1.5
 """The largest error of a trained head on the source, in standard deviations of the labels. The constant mean has 1."""
 MAX_SLOPE = 5.0
 """The largest factor between labels and predictions that are linearly related."""
-MIN_CORRELATION = 0.7
-"""Labels and predictions with a smaller correlation are not linearly related."""
 MAX_SOURCE_LOSS = 1.1
 """The largest ratio of the adapted to the trained head's error on the source without a warning."""
-MAX_TARGET_DISTANCE = 5.0
-"""The largest distance of target labels from the predictions, in standard deviations of the source labels or of the
-predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
-usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
-MAX_UNIT_SLOPE, UNIT_MARGIN = 1.5, 3.0
-"""A warning is issued if the slope of target labels on predictions, or its inverse, exceeds the first number by more
-than this number of standard errors. The first is halfway between 1 and 2, the smallest factor between common units."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -128,7 +119,7 @@ def compare_heads(
 
 def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    d, slopes = source.n_features, _source_slopes(source, coef)
+    d, slopes = source.n_features, measure_slopes(source, coef)
     spread, error = source.spread[source.n_features :], _source_rmse(source, coef, intercept)
     for output in np.flatnonzero(spread > 0.0).tolist():
         slope, line = slopes[output], ""
@@ -156,13 +147,13 @@ def check_target_label_scale(
     """
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
-    predicted, slopes = features @ coef.T + intercept, _source_slopes(source, coef)
+    predicted, slopes = features @ coef.T + intercept, measure_slopes(source, coef)
     scale = np.maximum(source.spread[source.n_features :], np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
         known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
         values, predictions = labels[known, output], predicted[known, output]
-        median = float(np.median(np.abs(values - predictions)))
-        if median > MAX_TARGET_DISTANCE * scale[output]:
+        median = median_distance(predictions, values)
+        if median > MAX_DISTANCE * scale[output]:
             raise InputError(
                 f"target_labels are on another scale than the model's predictions{name}: the median distance between "
                 f"them is {format_number(median)}, but source labels and predictions have a standard deviation of at "
@@ -177,31 +168,6 @@ def check_target_label_scale(
                 "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
                 "changed by this factor",
             )
-
-
-def find_other_unit(predictions: Vector, labels: Vector) -> float | None:
-    """Return the slope of labels on predictions if it indicates another unit, otherwise None.
-
-    The slope must be outside [2/3, 3/2] by more than three standard errors. The result is None for fewer than ten
-    labels, and if labels and predictions are not linearly related. The caller multiplies the predictions by the slope
-    on the source, because the predictions of a briefly trained network vary too little in source and target. If that
-    slope is NaN, the result is None.
-    """
-    n, p, y = len(labels), predictions - predictions.mean(), labels - labels.mean()
-    if n < ENOUGH_LABELS or not p @ y >= MIN_CORRELATION * np.sqrt((p @ p) * (y @ y)) > 0.0:
-        return None
-    slope = float(p @ y / (p @ p))
-    margin = UNIT_MARGIN * np.sqrt(np.square(y - slope * p).sum() / (n - 2) / (p @ p))
-    return None if slope + margin >= 1.0 / MAX_UNIT_SLOPE and slope - margin <= MAX_UNIT_SLOPE else slope
-
-
-def _source_slopes(source: Moments, coef: Matrix) -> Vector:
-    """Return the slope of each source label on its prediction; NaN if they are not linearly related."""
-    centred = source.root_about(None)
-    predicted, labels = centred[:, : source.n_features] @ coef.T, centred[:, source.n_features :]
-    length, product = root_sum_squares(predicted), (predicted * labels).sum(axis=0)
-    related = (product >= MIN_CORRELATION * length * root_sum_squares(labels)) & (product > 0.0)
-    return np.asarray(np.where(related, product / np.where(length > 0.0, length, np.inf) ** 2, np.nan))
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

@@ -17,12 +17,14 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.label_units import describe_other_unit, measure_slopes
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_alpha, weights_of
-from pyspar.inspection.findings import Finding, list_quick_findings
+from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
 from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.target_rows import summarise_labels
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
@@ -132,6 +134,8 @@ def adapt_files(
     rows = inputs.target.features
     predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
     name = METHOD_NAMES[method] if corrected is None else "the corrected model"
+    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
+    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecasts[1])
     evidence = weigh_evidence(dict(zip((judgement.before, judgement.adapted), errors or ())), judgement.home)
     return AdaptAccount(
         data=inputs.data,
@@ -145,7 +149,7 @@ def adapt_files(
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
         output=output.path,
         save=save,
-        findings=list_quick_findings(plain, target, inputs.columns, predictions, name),
+        findings=sort_by_severity(findings),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
@@ -258,6 +262,19 @@ def _correct_model(model: Any, target: Any, request: Request) -> Any:
             f"{n_known}; choose rows to label with spar label, and pass them with --labels"
         )
     return model.adapted(target.features, target.labels)
+
+
+def _check_label_unit(model: Any, target: Any, plain: SpARRegressor, forecast: Forecast) -> list[Finding]:
+    """Return the finding about target labels in another unit, if any, by the predictions before the correction."""
+    known, predictions = ~np.isnan(target.labels), np.ravel(model.predict(target.features))
+    reason = describe_other_unit(
+        predictions[known],
+        target.labels[known],
+        slope=float(measure_slopes(plain._source, weights_of(model)[0].T)[0]),
+        spread=max(summarise_labels(plain).std, float(predictions.std())),
+        noise=float(np.sqrt(forecast.noise)),
+    )
+    return [] if reason is None else [describe_label_unit(reason)]
 
 
 def _describe_correction(model: Any, target: Any) -> Correction:

@@ -17,15 +17,14 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, suggest_column, suggest_drop
+from pyspar.sources.files.header import describe_file, format_of, suggest_column, suggest_drop
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words
 from pyspar.tables.inputs import Ignored, Imputed, Request
-from pyspar.tables.read import has_names
 from pyspar.wording import list_some
 
-Kind = Literal["numeric", "categorical", "date"]
+ColumnKind = Literal["numeric", "categorical", "date"]
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
 _MIN_ID_ROWS = 10
 """With fewer rows, consecutive whole numbers are as often a count or a year."""
@@ -65,7 +64,7 @@ def find_label(
         raise InputError(f"{where}: --label is required; the columns are {list_some(names, 12)}")
     if label in names:
         return label
-    if not has_names(path) and re.fullmatch(r"-?\d+", label):
+    if not format_of(path).has_names and re.fullmatch(r"-?\d+", label):
         width = len(names)
         if not -width <= int(label) < width:
             raise InputError(f"{where}: --label must be in [{-width}, {width - 1}], got {label}")
@@ -126,7 +125,7 @@ def no_features_error(where: str, ignored: Sequence[Ignored]) -> InputError:
 def select_features(source: pd.DataFrame, label: str, request: Request) -> Selection:
     """Choose the feature columns of a source, and determine their kinds."""
     check_drop(request.categories, source.columns, label=label, identity=request.identity, option="--category")
-    by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(Kind)}
+    by_kind: dict[str, list[str]] = {kind: [] for kind in get_args(ColumnKind)}
     ignored = []
     for name in source.columns:
         if name in (label, request.identity, request.groups, request.cost):
@@ -138,7 +137,7 @@ def select_features(source: pd.DataFrame, label: str, request: Request) -> Selec
             ignored.append(Ignored(name, reason))
     if not any(by_kind.values()):
         raise no_features_error("source", ignored)
-    numeric, categorical, date = (tuple(by_kind[kind]) for kind in get_args(Kind))
+    numeric, categorical, date = (tuple(by_kind[kind]) for kind in get_args(ColumnKind))
     dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if date_like_form(source[name])]
     ids = [note for name in numeric if (note := _describe_id(source[name])) is not None]
     return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
@@ -167,7 +166,7 @@ def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None
     if column.isna().all():
         return "", "no values in the source"
     kind = "categorical" if column.name in request.categories else infer_kind(column)
-    if kind not in get_args(Kind):
+    if kind not in get_args(ColumnKind):
         return "", kind
     if request.features == "num" and kind != "numeric":
         return kind, "not numeric, excluded by --features num"
@@ -206,7 +205,7 @@ def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
     return f"free text ({levels} different values in {len(words)} rows)"
 
 
-def infer_kind(column: pd.Series[Any]) -> Kind | str:
+def infer_kind(column: pd.Series[Any]) -> ColumnKind | str:
     """Return the kind of a column with at least one value, or ``"contains ..."`` if its type is not supported."""
     types = pd.api.types
     if types.is_complex_dtype(column.dtype):

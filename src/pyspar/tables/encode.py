@@ -64,7 +64,10 @@ def is_single(column: pd.Series[Any]) -> bool:
 
 
 def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
-    """Return a column as strings, with None for missing values. Whole numbers have no decimal point."""
+    """Return a column as strings, with None for missing values. Whole numbers have no decimal point.
+
+    Programs write whole numbers as '3.0' if other cells of the column are missing, so the text '3.0' is '3' too.
+    """
     values = column.astype(object).to_numpy()
     missing = column.isna().to_numpy()
     words = np.empty(len(values), dtype=object)
@@ -75,7 +78,8 @@ def as_words(column: pd.Series[Any]) -> NDArray[np.object_]:
 def _as_word(value: Any) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
-    return str(value)
+    text = str(value)
+    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
 
 
 def build_encoder(

@@ -13,7 +13,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.header import check_column, describe_file, suffix_of
+from pyspar.sources.files.header import TEXT, check_column, describe_file, format_of
 from pyspar.tables.columns import check_features
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.inputs import DataAccount, Request
@@ -96,7 +96,7 @@ def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, outp
     table, label = candidates.table, candidates.label
     if label in (ROW, REASON):
         raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
-    if suffix_of(target) in (".csv", ".tsv", ".csv.gz", ".tsv.gz"):  # the cells as they are in the file
+    if format_of(target) == TEXT:  # the cells as they are in the file
         table = read_cells(target, table.columns)
     chosen = table.iloc[list(choice.rows)].reset_index(drop=True)
     others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])

@@ -69,7 +69,7 @@ def _check_same_rows(frame: pd.DataFrame, target: pd.DataFrame, places: Any, pat
     if not numeric:
         return
     theirs = np.column_stack([as_numbers(frame[name]) for name in numeric]).astype(np.float64)
-    ours = target[numeric].to_numpy(dtype=np.float64)[places]
+    ours = target[numeric].to_numpy(dtype=np.float64, na_value=np.nan)[places]
     comparable = ~np.isnan(theirs) & ~np.isnan(ours)
     agrees = np.isclose(theirs, ours, rtol=1e-6, atol=0.0) & comparable
     wrong = np.flatnonzero(2 * agrees.sum(axis=1) < comparable.sum(axis=1))

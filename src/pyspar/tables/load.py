@@ -21,13 +21,14 @@ from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
-from pyspar.sources.files import STREAM_SUFFIXES, open_rows
+from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
+    ARRAYS,
     check_column,
     describe_file,
     describe_rows,
     exceeds_memory,
-    suffix_of,
+    format_of,
     suggest_drop,
 )
 from pyspar.sources.files.number_text import NumberFormat
@@ -49,9 +50,11 @@ from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_f
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.load_streamed import load_streamed
-from pyspar.tables.read import Table, check_input, has_names, load_table
+from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.write import Output, intervals_of, write_predictions
 from pyspar.terminal import Progress
+
+_LATER = "all rows of the target are later than those of the source"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +107,9 @@ def load_files(request: Request, progress: Progress, *, method: Method = "bayes"
 def is_streamed(request: Request) -> bool:
     """Return whether files are read in batches: on request, for folders, large files and files of Moments."""
     paths = (request.source, request.target)
-    if request.stream or any(path.is_dir() or (suffix_of(path) == ".npz" and is_moments_file(path)) for path in paths):
+    if request.stream or any(path.is_dir() or (format_of(path) == ARRAYS and is_moments_file(path)) for path in paths):
         return True
-    return any(map(exceeds_memory, paths)) and all(suffix_of(path) in STREAM_SUFFIXES for path in paths)
+    return any(map(exceeds_memory, paths)) and all(format_of(path).opener for path in paths)
 
 
 def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
@@ -132,6 +135,7 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
         for name in used
         if target[name].isna().all()
     ]
+    later = [f"{name}: {_LATER}" for name in source.selection.date if _is_later(target[name], source.frame[name])]
     ids = None if request.identity is None else target[request.identity]
     groups = read_groups(source.frame, request.groups, request.source) if fit_groups else None
     return Inputs(
@@ -139,7 +143,7 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
         MemoryTarget(Z, labels, ids, target),
         columns,
         account,
-        (*empty, *source.notes, *target_notes, *source.selection.notes, *label_notes),
+        (*empty, *later, *source.notes, *target_notes, *source.selection.notes, *label_notes),
         lambda: encoder,
     )
 
@@ -173,7 +177,7 @@ def _load_target(request: Request, source: _Source) -> tuple[pd.DataFrame, Any, 
     path, label, selection, formats = request.target, source.label, source.selection, source.formats
     read = _load(request, path, "target", selection.categorical, formats)
     target = read.frame
-    if not (has_names(path) or has_names(request.source)):
+    if not (format_of(path).has_names or format_of(request.source).has_names):
         target = target.set_axis(name_array_columns(list(target.columns), list(source.frame.columns), label), axis=1)
     check_drop(request.drop, (*source.frame.columns, *target.columns), label=label, identity=request.identity)
     _check_target(target, path, selection, source.frame, identity=request.identity)
@@ -235,7 +239,7 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
 
 def _load(
     request: Request, path: Path, role: str, as_text: Collection[str], expected: dict[str, NumberFormat] | None = None
-) -> Table:
+) -> LoadedTable:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
     skip = {*request.drop, request.groups or ""}
     return load_table(path, role, as_text=as_text, verbatim=request.identity, skip=skip, expected=expected)
@@ -248,7 +252,7 @@ def _has_column(path: Path, name: str | None) -> bool:
         return False
 
 
-def _source_labels(read: Table, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
+def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
     """Return the source and its labels, which must be numbers and not constant.
 
     Rows without a label are an error, or are left out on request.
@@ -308,6 +312,13 @@ def _check_target(
             raise InputError(f"{where}, {error}") from error
     for name in selection.categorical:
         _check_date_form(target[name], source[name], path)
+
+
+def _is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
+    """Return whether all dates of the target are after those of the source."""
+    if target.isna().all():
+        return False
+    return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
 
 
 def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path) -> None:

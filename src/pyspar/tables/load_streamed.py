@@ -47,7 +47,7 @@ from pyspar.tables.reduce import (
     measure_scale,
     measure_spread,
     open_input,
-    read_rows,
+    read_batches,
     root_mean_square_error,
     select_moments,
     standardise,
@@ -104,7 +104,7 @@ class StreamedTarget(MomentsTarget):
         models = models if self.label is not None else models[-1:]
         errors = [SquaredErrors() for _ in models]
         identity = None if write is None else self.identity
-        for batch in read_rows(
+        for batch in read_batches(
             self.rows, "predicting the target", progress, self.scale.names,
             label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
         ):  # fmt: skip

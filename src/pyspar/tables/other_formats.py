@@ -17,42 +17,52 @@ import pandas as pd
 from pyspar.errors import InputError, need
 from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_header
 from pyspar.sources.files.header import (
+    ARRAYS,
     MISSING_MARKS,
-    check_names,
+    check_unique,
     describe_file,
+    format_of,
     free_memory,
-    suffix_of,
     unreadable_file_error,
 )
 from pyspar.sources.files.npy import array_file_error
 
 
-def read_parquet(path: Path, role: str, *, verbatim: str | None = None) -> pd.DataFrame:
-    """Read a Parquet file. A named index is a column. Integers of the column ``verbatim`` stay exact beside nulls."""
+def read_parquet(
+    path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read a Parquet file. A named index is a column.
+
+    Integers stay exact beside nulls. The column ``verbatim`` keeps the type and the values of the file.
+    """
     parquet: Any = need("pyarrow.parquet", "cli")
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
-        check_names(file.schema_arrow.names, describe_file(role, path))
+        check_unique(file.schema_arrow.names, describe_file(role, path))
         table = file.read()
         frame = table.to_pandas()
-        if verbatim in frame.columns and (exact := _read_integers(table[verbatim])) is not None:
-            frame[verbatim] = exact.set_axis(frame.index)
+        # pandas stores a named index as a column; an index without a name only counts the rows.
+        frame = frame.reset_index(drop=not any(name is not None for name in frame.index.names))
+        for name, column in zip(table.column_names, table.columns):
+            if name in frame.columns and (name == verbatim or _is_integer_with_nulls(column)):
+                frame[name] = _read_exactly(column, keep_type=name == verbatim)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
         raise unreadable_file_error(path, role, error, "Parquet") from error
-    # pandas stores a named index as a column; an index without a name only counts the rows.
-    named = [name for name in frame.index.names if name is not None]
-    return frame.reset_index(drop=not named)
+    return frame, ()
 
 
-def _read_integers(column: Any) -> Any:
-    """Return an Arrow column of integers with nulls as nullable integers, which pandas would read as floats."""
-    arrow: Any = need("pyarrow", "cli")
-    if not arrow.types.is_integer(column.type) or not column.null_count:
-        return None
-    sign = "UInt" if arrow.types.is_unsigned_integer(column.type) else "Int"
-    dtype = pd.api.types.pandas_dtype(f"{sign}{column.type.bit_width}")
+def _is_integer_with_nulls(column: Any) -> bool:
+    return bool(column.null_count) and need("pyarrow", "cli").types.is_integer(column.type)
+
+
+def _read_exactly(column: Any, *, keep_type: bool) -> Any:
+    """Return an Arrow column with its type, or integers with nulls as nullable integers; pandas would read floats."""
+    if keep_type:
+        return pd.Series(pd.array(column.combine_chunks(), dtype=pd.ArrowDtype(column.type)))
+    sign = "U" if str(column.type).startswith("u") else ""
+    dtype = pd.api.types.pandas_dtype(f"{sign}Int{column.type.bit_width}")
     return column.to_pandas(types_mapper={column.type: dtype}.get)
 
 
@@ -81,14 +91,21 @@ def read_workbook(
     return frame.reset_index(drop=True), notes
 
 
-def read_arrays(path: Path, role: str) -> dict[str, Any]:
+def read_arrays(
+    path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read an .npy or .npz file."""
+    return _join_arrays(_read_arrays(path, role), describe_file(role, path)), ()
+
+
+def _read_arrays(path: Path, role: str) -> dict[str, Any]:
     """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X.
 
     The sizes in all headers are compared with the file and with the free memory before an array is allocated.
     """
     where, size = describe_file(role, path), path.stat().st_size
     try:
-        if suffix_of(path) == ".npz":
+        if format_of(path) == ARRAYS:
             with zipfile.ZipFile(path) as archive:
                 entries = check_entries(archive, size, where, compressed=True)
                 headers = {}
@@ -121,7 +138,7 @@ def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
         )
 
 
-def join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
+def _join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
     """Return arrays of the same length as the columns of one table."""
     if not arrays:
         raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")

@@ -21,7 +21,7 @@ from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.columns import check_formats
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
-from pyspar.tables.read import Table, check_input, load_table
+from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
 from pyspar.terminal import SILENT, Progress
 
@@ -98,7 +98,7 @@ def load_rows_for(
     identity: str | None = None,
     label: str | None = None,
     bad_cells: BadCells = "stop",
-) -> tuple[Table, list[str], tuple[str, ...]]:
+) -> tuple[LoadedTable, list[str], tuple[str, ...]]:
     """Read a file as the source of a model was read; return its rows, the columns that the model uses, and notes.
 
     The ``role`` is "file" for ``spar predict`` and "batch" for ``spar watch``; error messages name its options only.

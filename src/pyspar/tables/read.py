@@ -20,17 +20,22 @@ import pandas as pd
 
 from pyspar.errors import InputError, need
 from pyspar.sources.files.header import (
+    ARRAY,
+    ARRAYS,
+    INPUT_SUFFIXES,
     MISSING_MARKS,
+    PARQUET,
+    TEXT,
+    WORKBOOK,
     bad_cells_error,
     check_file,
-    check_names,
+    check_unique,
     describe_file,
     expected_separator,
-    has_header,
+    format_of,
     open_text,
     separator_of,
     shorten_error,
-    suffix_of,
     unreadable_file_error,
 )
 from pyspar.sources.files.number_text import (
@@ -44,11 +49,9 @@ from pyspar.sources.files.number_text import (
 )
 from pyspar.tables.dates import date_format, read_mostly_dates
 from pyspar.tables.inputs import BadCells
-from pyspar.tables.other_formats import join_arrays, read_arrays, read_parquet, read_workbook
+from pyspar.tables.other_formats import read_arrays, read_parquet, read_workbook
 from pyspar.wording import list_some
 
-INPUT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".npy", ".npz")
-_PACKAGES = {".parquet": "pyarrow", ".xlsx": "openpyxl"}
 _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
 _CHUNK_ROWS = 10_000
@@ -76,7 +79,7 @@ class TextColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LoadedTable:
     """The rows of a file in memory.
 
     ``notes`` say how the file was read, ``text`` are the text columns that were read as numbers or dates, and
@@ -119,14 +122,14 @@ class Table:
 def check_input(path: Path, role: str) -> None:
     """Raise InputError if a file does not exist, is empty, or has an unknown format. Nothing is read."""
     check_file(path, role, INPUT_SUFFIXES)
-    if suffix_of(path) in _PACKAGES:
-        need(_PACKAGES[suffix_of(path)], "cli")
+    if package := format_of(path).package:
+        need(package, "cli")
 
 
 def load_table(
     path: Path, role: str, *, as_text: Collection[str] = (), verbatim: str | None = None,
     skip: Collection[str] = (), expected: Mapping[str, NumberFormat] | None = None,
-) -> Table:  # fmt: skip
+) -> LoadedTable:  # fmt: skip
     """Check and read a file, and read its text columns with mostly numbers or dates as such, except ``skip``.
 
     ``as_text`` and ``verbatim`` are columns that stay text, as in :func:`read_table`.
@@ -135,7 +138,7 @@ def load_table(
     frame, notes = read_table(path, role, as_text=as_text, verbatim=verbatim)
     skip = {*as_text, *skip, verbatim or ""}
     frame, text, formats = convert_text_columns(frame, path, skip=skip, expected=expected)
-    return Table(path, role, frame, notes, text, formats)
+    return LoadedTable(path, role, frame, notes, text, formats)
 
 
 def read_table(
@@ -147,16 +150,9 @@ def read_table(
     The column ``verbatim`` is kept unchanged, including the marks of missing values.
     """
     where = describe_file(role, path)
-    notes: tuple[str, ...] = ()
-    if suffix_of(path) == ".parquet":
-        frame = read_parquet(path, role, verbatim=verbatim)
-    elif not has_names(path):
-        frame = join_arrays(read_arrays(path, role), where)
-    else:
-        read = read_workbook if suffix_of(path) == ".xlsx" else _read_delimited
-        frame, notes = read(path, role, as_text=as_text, verbatim=verbatim)
+    frame, notes = _READERS[format_of(path)](path, role, as_text=as_text, verbatim=verbatim)
     frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
-    check_names(frame.columns, where)
+    check_unique(frame.columns, where)
     if len(frame) == 0:
         raise InputError(f"{where}: the file has {len(frame.columns)} columns and no rows")
     return frame, notes
@@ -168,11 +164,6 @@ def read_cells(path: Path, names: Collection[str], *, chunksize: int | None = No
         path, sep=separator_of(path), encoding="utf-8-sig", index_col=False, dtype=str, keep_default_na=False,
         usecols=lambda name: name in names, chunksize=chunksize,
     )  # fmt: skip
-
-
-def has_names(path: Path) -> bool:
-    """Return whether the format of a file stores column names."""
-    return path.suffix.lower() not in (".npy", ".npz")
 
 
 def describe_separator(path: Path, role: str, separator: str) -> tuple[str, ...]:
@@ -215,6 +206,16 @@ def _read_delimited(
     return frame, describe_separator(path, role, separator)
 
 
+_READERS = {
+    TEXT: _read_delimited,
+    PARQUET: read_parquet,
+    WORKBOOK: read_workbook,
+    ARRAY: read_arrays,
+    ARRAYS: read_arrays,
+}
+"""The reader of each format: path, role, columns that stay text, and the column that is kept unchanged."""
+
+
 def _read_header(path: Path, role: str, separator: str) -> list[str]:
     """Return the header; raise InputError for a file without rows, and for the first record of another width."""
     where = describe_file(role, path)
@@ -236,7 +237,7 @@ def _read_header(path: Path, role: str, separator: str) -> list[str]:
                     records += bool(fields)
     finally:
         csv.field_size_limit(limit)
-    check_names([name for name in header if name], where)
+    check_unique([name for name in header if name], where)
     if records == 0:
         missing = "has a header and no rows" if header else "is empty; it must have a header and rows"
         raise InputError(f"{where}: the file {missing}")
@@ -276,7 +277,7 @@ def convert_text_columns(
     the formats of the source. A decimal mark that no cell of a column proves is that of the source if it is proven
     there, otherwise that of the other columns, otherwise a comma if semicolons separate the columns.
     """
-    typed, delimited = not has_header(path), has_header(path) and suffix_of(path) != ".xlsx"
+    typed, delimited = not format_of(path).has_header, format_of(path) == TEXT
     prefer_comma = delimited and separator_of(path) == ";"
     types = pd.api.types
     columns = {name: table[name] for name in table.columns if name not in skip}

@@ -17,13 +17,13 @@ from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import describe_file, suffix_of
+from pyspar.sources.files.header import ARRAYS, WORKBOOK, describe_file, format_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
 from pyspar.tables.encode import as_numbers, build_encoder
 from pyspar.tables.inputs import BadCells, Ignored
-from pyspar.tables.read import Table, load_table
+from pyspar.tables.read import LoadedTable, load_table
 from pyspar.terminal import Progress
 
 _ROUNDING = 64.0 * EPS64
@@ -87,7 +87,7 @@ class InputFile:
             return self.reduce(features, label, progress, drop_unlabelled=drop_unlabelled)
         total, count = np.zeros(len(features)), np.zeros(len(features))
         options = {"label": label, "missing_labels": True} if drop_unlabelled else {}
-        for batch in read_rows(self.content, self._title, progress, features, missing_features=True, **options):
+        for batch in read_batches(self.content, self._title, progress, features, missing_features=True, **options):
             X = batch.X if batch.y is None else batch.X[~np.isnan(batch.y)]
             known = ~np.isnan(X)
             total += np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)
@@ -119,7 +119,7 @@ class InputFile:
 
         def clean_batches() -> Generator[Any]:
             nonlocal n_missing, n_bad, n_dropped
-            for batch in read_rows(
+            for batch in read_batches(
                 rows, self._title, progress, features,
                 label=label, missing_features=means is not None, missing_labels=drop_unlabelled,
             ):  # fmt: skip
@@ -147,7 +147,7 @@ class InputFile:
 class LoadedFile(RowFile):
     """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
 
-    table: Table
+    table: LoadedTable
 
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
         policy: BadCells = "impute" if plan.missing_features else "stop"
@@ -177,7 +177,7 @@ def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
     if is_moments_file(path):
         return InputFile(path, role, *read_moments_file(path))
-    if path.is_file() and suffix_of(path) in (".npz", ".xlsx"):
+    if path.is_file() and format_of(path) in (ARRAYS, WORKBOOK):
         return InputFile(path, role, load_rows(path, role))
     return InputFile(path, role, open_rows(path, role=role))
 
@@ -215,7 +215,7 @@ def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
     return np.where(missing, means.astype(X.dtype), X), missing.sum(axis=0)
 
 
-def read_rows(
+def read_batches(
     rows: RowFile, title: str, progress: Progress, features: Sequence[str], **options: Any
 ) -> Generator[RowBatch]:
     """Yield the batches of a file, and report the progress."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspar.errors import InputError
 from pyspar.io.moments import write_moments
-from pyspar.sources.files.header import check_names, suggest_column
+from pyspar.sources.files.header import check_unique, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.inputs import BadCells, Ignored
@@ -87,5 +87,5 @@ def _split_names(features: Sequence[str], rows: RowFile, label: str | None) -> l
             raise InputError(
                 f"--features: {str(rows.path)!r} has no column {name!r}; {suggest_column(name, rows.names)}"
             )
-    check_names(names, "--features")
+    check_unique(names, "--features")
     return names

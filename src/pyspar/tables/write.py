@@ -130,29 +130,58 @@ def write_predictions(
 
     The first column is the id or the number of the row, counted from 0.
     """
-    if path.suffix.lower() == ".npy":
-        array = io.BytesIO()  # np.save reports a full disk without its reason
-        np.save(array, np.asarray(columns[0], dtype="<f8"))
-        path.write_bytes(array.getvalue())
+    name = None if ids is None else str(ids.name)
+    if path.suffix.lower() in (".npy", ".parquet"):
+        with prediction_file(path, name) as write:
+            write(ids, *columns)
         return
-    key, values = ("row", np.arange(len(columns[0]))) if ids is None else (str(ids.name), _exact_values(ids))
+    key = "row" if name is None else name
+    values = np.arange(len(columns[0])) if ids is None else ids.array
     write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
-
-
-def _exact_values(ids: pd.Series[Any]) -> Any:
-    """Return the values of ids. Nullable integers stay such, because numpy has no missing integers."""
-    return ids.array if pd.api.types.is_integer_dtype(ids.dtype) else ids.to_numpy()
 
 
 def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
     """Write a table as Parquet or as text; with ``safe_csv`` a spreadsheet reads no text or name as a formula."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        table.to_parquet(path, index=False, write_page_checksum=True)
+        # Without the metadata of pandas, which cannot read some of its own descriptions of Arrow types.
+        content = need("pyarrow", "cli").Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+        need("pyarrow.parquet", "cli").write_table(content, path, write_page_checksum=True)
         return
+    for name in table.columns:
+        if isinstance(table[name].dtype, pd.ArrowDtype):
+            cells = format_ids(need("pyarrow", "cli").array(table[name]), name)
+            table = table.assign(**{name: np.array(cells.to_pylist(), dtype=object)})
     if safe_csv:
         table = table.rename(columns=make_safe).map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)
     table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+
+
+def format_ids(ids: Any, name: str) -> Any:
+    """Return an Arrow array of ids as cells of a text file; text and whole numbers stay as they are.
+
+    Floats have the shortest digits of their own precision. Times are ISO 8601 with a space, and durations and booleans
+    are written as pandas writes them. Bytes are read as UTF-8.
+    """
+    arrow: Any = need("pyarrow", "cli")
+    types, kind = arrow.types, ids.type
+    if types.is_dictionary(kind):
+        ids, kind = ids.cast(kind.value_type), kind.value_type
+    if types.is_nested(kind):
+        raise InputError(f"column {name!r}: a text file cannot hold {kind}; choose another id column")
+    if types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
+        return ids
+    if types.is_floating(kind):
+        convert: Callable[[Any], str] = np.dtype(kind.to_pandas_dtype()).type
+    elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        convert = _decode
+    else:
+        convert = pd.Timedelta if types.is_duration(kind) else str
+    return arrow.array([None if cell is None else str(convert(cell)) for cell in ids.to_pylist()], arrow.string())
+
+
+def _decode(cell: bytes) -> str:
+    return cell.decode(errors="backslashreplace")
 
 
 def make_safe(text: str) -> str:
@@ -221,7 +250,10 @@ class _TableWriter:
     def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         arrow: Any = need("pyarrow", "cli")
         n = len(predictions)
-        key = arrow.array(np.arange(self._rows, self._rows + n)) if ids is None else arrow.array(ids)
+        key = arrow.array(np.arange(self._rows, self._rows + n) if ids is None else ids)
+        key = key.combine_chunks() if isinstance(key, arrow.ChunkedArray) else key
+        if self._suffix != ".parquet":
+            key = format_ids(key, str(self._identity))
         if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
             key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
         if self._writer is None:
@@ -253,8 +285,6 @@ class _TableWriter:
                 self._file, self._schema, write_page_checksum=True
             )
             return
-        if types.is_nested(kind):
-            raise InputError(f"column {self._identity!r}: a text file cannot hold {kind}; choose another id column")
         mark = "\t" if self._suffix == ".tsv" else ","
         header = io.StringIO()
         shown = [make_safe(name) for name in names] if self._safe else names

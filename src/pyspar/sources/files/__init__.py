@@ -9,16 +9,15 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
 from pyspar.core.moments import Moments, Solver
-from pyspar.sources.files.header import check_file, suffix_of
+from pyspar.sources.files.header import PARQUET, STREAM_SUFFIXES, check_file, format_of
 from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
 from pyspar.sources.stream import moments_of_batches
-
-STREAM_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy")
 
 
 def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: int = BATCH_BYTES) -> RowFile:
@@ -26,17 +25,9 @@ def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: 
     path = Path(path)
     if not path.is_dir():
         check_file(path, role, STREAM_SUFFIXES)
-    if path.is_dir() or suffix_of(path) == ".parquet":
-        from pyspar.sources.files.parquet import open_parquet
-
-        return open_parquet(path, role, batch_bytes)
-    if suffix_of(path) == ".npy":
-        from pyspar.sources.files.npy import open_npy
-
-        return open_npy(path, role, batch_bytes)
-    from pyspar.sources.files.text import open_delimited
-
-    return open_delimited(path, role, batch_bytes)
+    file_format = PARQUET if path.is_dir() else format_of(path)
+    rows: RowFile = import_module(f"pyspar.sources.files.{file_format.opener}").open_file(path, role, batch_bytes)
+    return rows
 
 
 def moments_of_file(

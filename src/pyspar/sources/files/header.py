@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,35 @@ from pyspar.wording import list_some, suggest_name
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
 MISSING_MARKS += ["na", "n.a.", "N.A.", "Null", "-", "--", "?", "."]
 """Text that is read as a missing value, except in the id column. ``number_text`` adds some in columns of numbers."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files of rows.
+
+    ``opener`` is the module of ``pyspar.sources.files`` whose ``open_file`` reads it in batches; it is empty for a
+    format that can only be read as a whole. ``package`` is the package that reads it into memory, if it is optional.
+    ``has_names`` says whether it stores column names, and ``has_header`` whether these are its first row.
+    """
+
+    suffixes: tuple[str, ...]
+    opener: str = ""
+    package: str = ""
+    has_names: bool = True
+    has_header: bool = False
+
+
+TEXT = FileFormat((".csv", ".tsv", ".csv.gz", ".tsv.gz"), "text", has_header=True)
+PARQUET = FileFormat((".parquet",), "parquet", "pyarrow")
+WORKBOOK = FileFormat((".xlsx",), package="openpyxl", has_header=True)
+ARRAY = FileFormat((".npy",), "npy", has_names=False)
+ARRAYS = FileFormat((".npz",), has_names=False)
+_OTHER = FileFormat((), has_header=True)
+"""The format of a file with an unknown suffix, which is refused before it is read."""
+FORMATS = (TEXT, PARQUET, WORKBOOK, ARRAY, ARRAYS)
+"""All formats. ``pyspar.tables.read`` has a reader into memory for each of them."""
+INPUT_SUFFIXES = tuple(suffix for file_format in FORMATS for suffix in file_format.suffixes)
+STREAM_SUFFIXES = tuple(suffix for file_format in FORMATS if file_format.opener for suffix in file_format.suffixes)
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SEPARATORS = (",", ";", "\t")
@@ -63,7 +93,7 @@ def check_file(path: Path, role: str, suffixes: Sequence[str]) -> None:
         raise InputError(f"{where}: the file is empty (0 bytes)")
 
 
-def check_names(names: Iterable[str], where: str) -> None:
+def check_unique(names: Iterable[str], where: str) -> None:
     """Raise InputError if a column name occurs twice."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -78,6 +108,13 @@ def suffix_of(path: Path) -> str:
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def format_of(path: Path) -> FileFormat:
+    """Return the format of a file by its suffix; a folder contains Parquet files."""
+    suffix = suffix_of(path)
+    known = [file_format for file_format in FORMATS if suffix in file_format.suffixes]
+    return known[0] if known else _OTHER if suffix else PARQUET
 
 
 def expected_separator(path: Path) -> str:
@@ -114,15 +151,10 @@ def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
     """
     plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > limit else ""
     data = ", ".join(str(row) for row in rows[:limit]) + more
-    if not has_header(path):
+    if not format_of(path).has_header:
         return f"row{plural} {data} (counted from 0)"
     shown = ", ".join(str(row + 2) for row in rows[:limit]) + more
     return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
-
-
-def has_header(path: Path) -> bool:
-    """Return whether the first row of a file contains the column names."""
-    return suffix_of(path) not in (".parquet", ".npy", ".npz", "")
 
 
 def suggest_column(name: str, names: Iterable[str]) -> str:

@@ -47,7 +47,7 @@ class ArrayFile(RowFile):
                 if read_npy_header(file, os.fstat(file.fileno()).st_size) != self.header:
                     raise ValueError("the file was replaced while it was read")
                 for start in range(0, n_rows, step):
-                    rows = _read_rows(file, self.header, start, min(start + step, n_rows))
+                    rows = _read_block(file, self.header, start, min(start + step, n_rows))
                     X = np.array(rows[:, features], dtype=plan.dtype)
                     y = None if plan.label is None else rows[:, position[plan.label]].astype(np.float64)
                     ids = None if plan.identity is None else rows[:, position[plan.identity]].copy()
@@ -57,7 +57,7 @@ class ArrayFile(RowFile):
             raise array_file_error(self.path, self.role, error) from error
 
 
-def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
+def open_file(path: Path, role: str, batch_bytes: int) -> ArrayFile:
     """Read the header of an array file, and compare it with the size of the file."""
     where, size = describe_file(role, path), path.stat().st_size
     try:
@@ -77,7 +77,7 @@ def open_npy(path: Path, role: str, batch_bytes: int) -> ArrayFile:
     return ArrayFile(path, role, columns, shape[0], size, batch_bytes, header)
 
 
-def _read_rows(file: IO[bytes], header: ArrayHeader, start: int, stop: int) -> NDArray[Any]:
+def _read_block(file: IO[bytes], header: ArrayHeader, start: int, stop: int) -> NDArray[Any]:
     """Return some rows of an array that is stored by rows or by columns."""
 
     def read(first: int, count: int) -> NDArray[Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from pyspar.errors import InputError, need
 from pyspar.sources.files.header import (
     bad_cells_error,
-    check_names,
+    check_unique,
     describe_file,
     describe_rows,
     suggest_drop,
@@ -83,7 +83,7 @@ class ParquetFile(RowFile):
             before += file.n_bytes
 
 
-def open_parquet(path: Path, role: str, batch_bytes: int) -> ParquetFile:
+def open_file(path: Path, role: str, batch_bytes: int) -> ParquetFile:
     """Read the footers of a Parquet file, or of all Parquet files of a folder."""
     files = tuple(_read_footer(file, role) for file in _list_files(path, role))
     n_rows = sum(file.n_rows for file in files)
@@ -128,7 +128,7 @@ def _read_footer(path: Path, role: str) -> _Footer:
         raise InputError(f"{describe_file(role, path)}: the file is empty (0 bytes)")
     with _open(path, role) as file:
         schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
-    check_names(schema.names, describe_file(role, path))
+    check_unique(schema.names, describe_file(role, path))
     return _Footer(path, n_rows, n_bytes, {field.name: convert_field(field) for field in schema})
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from pyspar.errors import InputError, need
 from pyspar.sources.files.header import (
     MISSING_MARKS,
-    check_names,
+    check_unique,
     describe_file,
     open_text,
     separator_of,
@@ -95,14 +95,14 @@ class DelimitedFile(RowFile):
         return None if name is None or self.column(name).dtype == np.bool_ else name
 
 
-def open_delimited(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
+def open_file(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     """Read the header, and infer the types from the first block."""
     try:
         separator = separator_of(path)
         decimal_point, schema, formats = _infer_schema(path, separator, batch_bytes)
     except _READ_ERRORS as error:
         raise _text_file_error(error, path, role, ()) from error
-    check_names([name for name in schema.names if name], describe_file(role, path))
+    check_unique([name for name in schema.names if name], describe_file(role, path))
     columns = _describe_columns(schema, formats, path, separator, decimal_point)
     return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
 
