@@ -81,9 +81,8 @@ def group(records: Iterable[Record]) -> Groups:
 
 
 def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of the part ``final`` or ``reserve``, or of all others for ``design``."""
-    held = (FINAL, RESERVE)
-    return group(r for r in records.values() if (r["part"] == part if part in held else r["part"] not in held))
+    """Return the records of the part ``reserve``, or of all others for ``design``."""
+    return group(r for r in records.values() if (r["part"] == RESERVE) == (part == RESERVE))
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
@@ -161,18 +160,18 @@ def compare_coverage(records: Groups) -> str:
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
-    final, design = of_part(records, FINAL), of_part(records, "design")
+    held_out, design = of_part(records, RESERVE), of_part(records, "design")
     found: dict[str, str] = {}
     for n in (10, 30):
-        found[f"methods-{n}"] = compare_methods(final, n)
+        found[f"methods-{n}"] = compare_methods(held_out, n)
         found[f"design-{n}"] = compare_methods(design, n)
     for base in ("HistGradientBoosting", OURS, NETWORK):
-        found[f"curves-{base}"] = compare_curves(final, base)
+        found[f"curves-{base}"] = compare_curves(held_out, base)
     return found | {
-        "harm": list_harm(final),
-        "numbers": compare_numbers(final),
-        "rows": compare_rows(final),
-        "coverage": compare_coverage(final),
+        "harm": list_harm(held_out),
+        "numbers": compare_numbers(held_out),
+        "rows": compare_rows(held_out),
+        "coverage": compare_coverage(held_out),
         "parts": compare_parts(records),
     }
 
@@ -198,7 +197,7 @@ def write_page() -> None:
         if not count:
             raise SystemExit(f"no place for the table {name!r} in {PAGE}; add <!-- table: {name} --> and <!-- end -->")
     PAGE.write_text(text, encoding="utf-8")
-    draw_figure(of_part(records, FINAL), FIGURE)
+    draw_figure(of_part(records, RESERVE), FIGURE)
     print(f"wrote {PAGE} and {FIGURE}")
 
 

@@ -17,7 +17,7 @@ from benchmarks.labels import priors, report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
-from benchmarks.shifts.sets import FINAL, NEW, REGISTER
+from benchmarks.shifts.sets import NEW, REGISTER, RESERVE
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
@@ -195,10 +195,10 @@ def test_a_summary_equals_a_computation_by_hand():
 
 
 def test_design_data_and_final_data_are_not_mixed():
-    records = {1: make_record("a", [1.0], part=FINAL), 2: make_record("b", [1.0], part="sealed")}
+    records = {1: make_record("a", [1.0], part=RESERVE), 2: make_record("b", [1.0], part="sealed")}
     records[3] = make_record("c", [1.0], part=NEW)
     key = ("RidgeCV", CORRECTION, 10)
-    assert [r["set"] for r in report.of_part(records, FINAL)[key]] == ["a"]
+    assert [r["set"] for r in report.of_part(records, RESERVE)[key]] == ["a"]
     assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
@@ -215,8 +215,8 @@ def test_the_page_in_the_repository_agrees_with_the_records():
 def test_the_figures_in_the_text_agree_with_the_records():
     if not run.RECORDS.exists() or not report.PAGE.exists():
         pytest.skip("no records here")
-    final = report.of_part(read(run.RECORDS, run.PEER_RECORDS), FINAL)
-    ten, thirty = (report.summarise(final, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
+    held_out = report.of_part(read(run.RECORDS, run.PEER_RECORDS), RESERVE)
+    ten, thirty = (report.summarise(held_out, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
 
     def percent(ratio: float) -> str:
         return f"{abs(1 - ratio):.0%}".replace("%", " %")
@@ -225,10 +225,10 @@ def test_the_figures_in_the_text_agree_with_the_records():
         (ten.geometric_mean, thirty.geometric_mean), (ten.median, thirty.median), (ten.worst, thirty.worst)
     ))  # fmt: skip
     page, readme = (" ".join(p.read_text().split()) for p in (report.PAGE, report.DOCS.parent / "README.md"))
-    harmed = sum(map(report.is_harmed, final["HistGradientBoosting", CORRECTION, 10]))
+    harmed = sum(map(report.is_harmed, held_out["HistGradientBoosting", CORRECTION, 10]))
     # The figures of a sentence, in the order of the text.
     limits = [f"on {ten.sets} data sets", medians[0], means[0], medians[1], means[1], f"{percent(ten.low)} or more"]
-    draws = report.list_draws(final["HistGradientBoosting", CORRECTION, 10])
+    draws = report.list_draws(held_out["HistGradientBoosting", CORRECTION, 10])
     shares = [f"{np.mean(draws > limit):.0%}".replace("%", " %") for limit in (1.0, report.HARM)]
     harm = [f"on {harmed} of {ten.sets} data sets", worst[0], *shares, f"{percent(draws.max())} in the worst draw"]
     short = [f"On {ten.sets} real shifts", *means, *medians, *worst]

@@ -109,5 +109,5 @@ def test_keeping_everything_is_the_posterior_mean_and_alpha_one_removes_what_the
     np.testing.assert_array_equal(kept.w_proj, kept.w_hat)
     none = adapt(belief, Moments.of(shift.Z), partial(chi2_rule, alpha=1.0))
     np.testing.assert_allclose(shift.Z @ none.w_proj, 0.0, atol=1e-10)
-    assert kept.changed.tolist() == [5]
-    assert none.changed.tolist() == [0]
+    assert kept.n_kept.tolist() == [5]
+    assert none.n_kept.tolist() == [0]

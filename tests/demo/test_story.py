@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pyspar
 from pyspar.demo import story as demo
-from pyspar.demo.story import Rows, Traffic, load_traffic
+from pyspar.demo.story import StateYears, Traffic, load_traffic
 
 RECORDS = Path(pyspar.__file__).parents[2] / "benchmarks" / "results" / "shifts.jsonl"
 
@@ -96,7 +96,7 @@ def test_the_effect_of_a_faster_limit_is_a_sum_of_weights(story, data):
 
 def test_only_the_chosen_labels_of_the_target_change_a_forecast(data):
     source, target = (
-        Rows(rows.features[::8].reset_index(drop=True), rows.states[::8], rows.years[::8])
+        StateYears(rows.features[::8].reset_index(drop=True), rows.states[::8], rows.years[::8])
         for rows in (data.source, data.target)
     )
     small = Traffic(source, data.y[::8], target, data.truth[::8])

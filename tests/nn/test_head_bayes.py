@@ -186,7 +186,7 @@ def test_an_output_without_a_changed_direction_keeps_its_weights_bit_for_bit(cut
     with torch.no_grad():
         model.weight[1, 0] += 0.5
     adapted = adapt_head(model, [(X, y)], [Z], cutoff=cutoff)  # the last feature is below a cutoff of 0.1
-    assert (adapted.adaptation.changed > 0).tolist() == [False, True, False]
+    assert (adapted.adaptation.n_kept > 0).tolist() == [False, True, False]
     assert torch.equal(adapted.model.weight[[0, 2]], model.weight[[0, 2]])
     assert not torch.equal(adapted.model.weight[1], model.weight[1])
     assert torch.equal(adapted.model.bias, model.bias)

@@ -192,7 +192,7 @@ class Adaptation:
         return self.var / self.n_target
 
     @property
-    def changed(self) -> Vector:
+    def n_kept(self) -> Vector:
         """The number of directions that keep a nonzero weight, per output."""
         return np.asarray((~self.removed & (self.terms.mean != 0.0)).sum(axis=0))
 
@@ -249,8 +249,16 @@ class Adaptation:
     @property
     def outside_energy(self) -> float:
         """The share of the target's squared length outside the span of the source."""
-        energy = (self.z.lam / self.z.lam.max(initial=1e-300)) ** 2
-        return float(energy @ self.outside / energy.sum()) if energy.any() else 0.0
+        return float(self._energy @ self.outside / self._energy.sum()) if self._energy.any() else 0.0
+
+    @property
+    def energy_shares(self) -> Vector:
+        """The share of each direction in the target's squared length."""
+        return np.asarray(self._energy / max(float(self._energy.sum()), 1e-300))
+
+    @property
+    def _energy(self) -> Vector:
+        return np.asarray((self.z.lam / self.z.lam.max(initial=1e-300)) ** 2)
 
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))
@@ -330,38 +338,30 @@ def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
 class AlphaPath:
     """The alpha at which each target direction is removed as alpha rises from 0 to 1.
 
-    Attributes
-    ----------
-    alpha : array of shape (directions, K)
-        The rule removes a direction at this alpha and above.
-    doubt : array of shape (directions, K)
-        ``1 - alpha`` without cancellation, so directions far beyond 0.999 remain distinguishable.
-    terms : Terms
-        The belief along each direction.
-    directions : array of shape (D, directions)
-    w_hat : array of shape (D, K)
+    ``alpha`` and ``doubt`` have one row per direction and one column per output. The rule removes a direction at
+    ``alpha`` and above. ``doubt`` is ``1 - alpha`` without cancellation, so directions far beyond 0.999 remain
+    distinguishable.
     """
 
     alpha: Matrix
     doubt: Matrix
-    terms: Terms
-    directions: Matrix
-    w_hat: Matrix
+    adaptation: Adaptation
 
     def removed_at(self, alpha: float) -> Mask:
         """Return the set S at an alpha, directions x outputs."""
-        return chi2_rule(self.terms, alpha=alpha)
+        return chi2_rule(self.adaptation.terms, alpha=alpha)
 
     def weights_at(self, alpha: float) -> Matrix:
         """Return the weights after removing the set S at an alpha, features x outputs.
 
         For a BayesSpARRegressor these are corrections to the centre, for features divided by ``units_``.
         """
-        return np.asarray(self.w_hat - self.directions @ (self.removed_at(alpha) * self.terms.mean))
+        removed = self.removed_at(alpha) * self.adaptation.terms.mean
+        return np.asarray(self.adaptation.w_hat - self.adaptation.z.V @ removed)
 
     def steps(self, output: int = 0) -> Vector:
         """Return the alphas at which the set S changes for an output, in ascending order."""
-        return np.unique(self.alpha[self.terms.std[:, output] > 0.0, output])
+        return np.unique(self.alpha[self.adaptation.terms.std[:, output] > 0.0, output])
 
 
 def alpha_path(adapted: Any) -> AlphaPath:
@@ -390,5 +390,4 @@ def alpha_path(adapted: Any) -> AlphaPath:
             f"alpha_path requires an adapted regressor or an Adaptation, got {type(adapted).__name__}; call fit(X, y) "
             "and adapt(Z) first."
         )
-    alpha, doubt = removal_alpha(adaptation.terms)
-    return AlphaPath(alpha, doubt, adaptation.terms, adaptation.z.V, adaptation.w_hat)
+    return AlphaPath(*removal_alpha(adaptation.terms), adaptation)

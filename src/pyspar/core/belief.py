@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
-from pyspar.core.arrays import EPS64, Matrix, Vector
+from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.moments import Moments
 from pyspar.core.roots import power_of_two, root_sum_squares
@@ -153,29 +152,15 @@ def in_units_of(moments: Moments, units: Vector) -> Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """Weights that were fitted to a labelled source.
-
-    Attributes
-    ----------
-    w_hat : array of shape (D, K)
-        The estimate of the weights.
-    x : Spectrum
-        The spectrum of the source about ``x_mean``.
-    x_mean, y_mean : arrays of shape (D,) and (K,)
-        The source means, or zero without an intercept.
-    weight : float
-        N: the sum of the source's row weights.
-    centred : bool
-        Whether the source was fitted with an intercept.
-    """
+class LinearFit:
+    """Weights that were fitted to a labelled source, and its spectrum about ``x_mean``."""
 
     w_hat: Matrix
     x: Spectrum
-    x_mean: Vector
+    x_mean: Vector  # the means of the source, zero without an intercept
     y_mean: Vector
-    weight: float
-    centred: bool
+    weight: float  # N: the sum of the row weights
+    centred: bool  # whether there is an intercept
 
     @property
     def relative_mean_variance(self) -> float:
@@ -184,7 +169,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares(Fit):
+class LeastSquares(LinearFit):
     """Least squares in the span of the source, from which every belief is computed.
 
     ``features`` and ``outputs`` are roots about the source mean (or zero). ``residual`` is the length of the residual;
@@ -197,7 +182,7 @@ class LeastSquares(Fit):
 
 
 @dataclass(frozen=True, eq=False)
-class FlatBelief(Fit):
+class FlatBelief(LinearFit):
     r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
 
     ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` is the name of its estimator.
@@ -276,7 +261,7 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeBelief(Fit):
+class RidgeBelief(LinearFit):
     """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
 
     evidence: Evidence
@@ -301,7 +286,7 @@ class RidgeBelief(Fit):
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
 
-    def mean_within(self, directions: Matrix, kept: NDArray[np.bool_]) -> Matrix:
+    def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
         """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
         lam, result = self.x.lam / self.x.largest, np.zeros_like(self.w_hat)
         for k, kappa in enumerate(self.evidence.kappa):

@@ -52,17 +52,9 @@ class ShiftTest:
 def run_shift_test(
     rows: Matrix, q: Vector, residual: Vector, counts: Vector | None = None, error_root: Matrix | None = None
 ) -> ShiftTest:
-    """Test residuals for a drift.
+    """Test residuals for a drift, given the standardised features and predictions (``TargetUnits.standardise``).
 
-    Parameters
-    ----------
-    rows, q : arrays of shape (n, D) and (n,)
-        Standardised features and predictions of the labelled rows (``TargetUnits.standardise``).
-    residual : array of shape (n,)
-    counts : array of shape (n,), optional
-        A count of 2 stands for two labelled rows.
-    error_root : array of shape (n, r), optional
-        The matrix L: the covariance of the model's errors on these rows is ``sigma^2 L L'``.
+    A count of 2 stands for two labelled rows. ``error_root`` is the matrix L, of shape (n, r).
     """
     line, features, r, n = _whiten(rows, q, residual, counts, error_root)
     if not r.any():
@@ -151,10 +143,8 @@ def _quadratic_test(columns: Matrix, r: Vector, degrees: float) -> float:
     wide = len(columns) < columns.shape[1]
     spectrum = np.linalg.eigvalsh(columns @ columns.T if wide else columns.T @ columns)
     values = np.array(spectrum[spectrum > 1e-12 * max(spectrum, default=0.0)], dtype=np.float64)
-    if not values.size:
-        return 1.0
     length = float(r @ r)
-    if length == 0.0:
+    if not values.size or length == 0.0:
         return 1.0
     return ratio_tail(values, degrees, float(np.square(columns.T @ r).sum()) / length)
 
@@ -162,14 +152,14 @@ def _quadratic_test(columns: Matrix, r: Vector, degrees: float) -> float:
 def _t_tests(line: Matrix, r: Vector, n: float) -> tuple[float, float]:
     """Return the p-values of offset and slope in the least-squares line of r on (1, q)."""
     has_slope = bool(line[:, 1].any())
-    design = line if has_slope else line[:, :1]
-    degrees = n - design.shape[1]
-    gram = design.T @ design
+    columns = line if has_slope else line[:, :1]
+    degrees = n - columns.shape[1]
+    gram = columns.T @ columns
     if degrees <= 0.0 or np.linalg.cond(gram) > 1e12:
         return np.nan, np.nan
     inverse = np.linalg.inv(gram)
-    theta = inverse @ (design.T @ r)
-    s2 = float(np.square(r - design @ theta).sum()) / degrees
+    theta = inverse @ (columns.T @ r)
+    s2 = float(np.square(r - columns @ theta).sum()) / degrees
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.abs(theta) / np.sqrt(np.diag(inverse) * s2)
     p_values = [float(2.0 * student.sf(ratio, degrees)) for ratio in np.nan_to_num(ratios, nan=0.0, posinf=np.inf)]

@@ -72,24 +72,13 @@ class Evidence:
 class Coordinates:
     """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
 
-    Attributes
-    ----------
-    lam : array of shape (r,)
-        Singular values over the largest.
-    c : array of shape (r, K)
-        ``U'Y``, over the length of Y.
-    rest : array of shape (K,)
-        The length of the residual, over the length of Y.
-    n : float
-        The number of rows, minus one for an intercept.
-    dependent : bool
-        Whether varying features are linear combinations of others. This may be due to too few distinct rows.
+    ``dependent`` is whether varying features are linear combinations of others, maybe due to too few distinct rows.
     """
 
     lam: Vector
-    c: Matrix
-    rest: Vector
-    n: float
+    c: Matrix  # U'Y, of shape (r, K)
+    rest: Vector  # the length of the residual
+    n: float  # the number of rows, minus one for an intercept
     dependent: bool = False
 
     def misfit(self, kappa: Vector) -> Matrix:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.roots import BLUR, Table, gram_root, merge_roots, qr_root, root_sum_squares
+from pyspar.core.roots import BLUR, WeightedRows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
@@ -79,24 +79,24 @@ class Moments:
         than the data (bfloat16 stored as float32).
         """
         precision, names = measured_eps(X) if eps is None else eps, column_names(X)
-        table = _as_table(X, Y, sample_weight)
-        measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (table.X.shape[1],))
+        data = _as_weighted_rows(X, Y, sample_weight)
+        measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (data.X.shape[1],))
         if not ((measured > 0.0) & (measured < 1.0)).all():
             raise ValueError(f"eps must be between 0 and 1, got {eps!r}")
-        if solver == "qr" or (solver == "auto" and table.n_rows <= table.n_columns):
-            root = qr_root(table)
+        if solver == "qr" or (solver == "auto" and data.n_rows <= data.n_columns):
+            root = qr_root(data)
         elif solver in ("auto", "gram"):
-            root = gram_root(table, refine=solver == "auto" and measured.min() <= EPS64)
+            root = gram_root(data, refine=solver == "auto" and measured.min() <= EPS64)
         else:
             raise ValueError(f"solver must be 'auto', 'gram' or 'qr', got {solver!r}")
         if not np.isfinite(root).all():
-            raise ValueError(_describe_not_finite(table))
-        weight = weight2 = float(table.n_rows)
+            raise ValueError(_describe_not_finite(data))
+        weight = weight2 = float(data.n_rows)
         if sample_weight is not None:
             weights = np.asarray(sample_weight, dtype=np.float64)
             weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
         blur = BLUR if solver == "gram" else 0.0
-        return cls(root, len(measured), table.n_rows, weight, weight2, measured, blur, names)
+        return cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -135,6 +135,11 @@ class Moments:
     def mean(self) -> Vector:
         """The mean of the D features, then of the K outputs."""
         return np.asarray(self.root[0, 1:] / self.root[0, 0])
+
+    @property
+    def spread(self) -> Vector:
+        """The standard deviation of the D features, then of the K outputs."""
+        return np.asarray(root_sum_squares(self.root_about(None)) / np.sqrt(self.weight))
 
     def without_outputs(self) -> Moments:
         """Return the Moments of the features alone."""
@@ -248,7 +253,7 @@ def column_names(X: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
 
-def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
+def _as_weighted_rows(X: Any, Y: Any, sample_weight: Any) -> WeightedRows:
     X = _as_rows(X, "X")
     Y = np.empty((X.shape[0], 0)) if Y is None else _as_rows(Y, "Y")
     if X.shape[0] == 0 or X.shape[1] == 0:
@@ -256,7 +261,7 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
     if Y.shape[0] != X.shape[0]:
         raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
     if sample_weight is None:
-        return Table(X, Y)
+        return WeightedRows(X, Y)
     refuse_masked("sample_weight", sample_weight)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
@@ -268,7 +273,7 @@ def _as_table(X: Any, Y: Any, sample_weight: Any) -> Table:
         raise error("sample_weight must be finite with a finite sum, at least 0, and not all zero")
     if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
-    return Table(X, Y, np.sqrt(weight))
+    return WeightedRows(X, Y, np.sqrt(weight))
 
 
 def _as_rows(values: Any, name: str) -> Any:
@@ -288,8 +293,8 @@ def _as_rows(values: Any, name: str) -> Any:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def _describe_not_finite(table: Table) -> str:
-    for name, rows in (("X", table.X), ("Y", table.Y)):
+def _describe_not_finite(data: WeightedRows) -> str:
+    for name, rows in (("X", data.X), ("Y", data.Y)):
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             i, j = bad[0]

@@ -48,30 +48,16 @@ BLOCK_ROWS = 4096
 class Posterior:
     """The posterior of weights and noise, for labels in units of their length and features in units of ``lambda_1``.
 
-    Attributes
-    ----------
-    fit : LeastSquares
-        The least-squares fit of the source.
-    data : Coordinates
-        The labels along the source's directions.
-    label_length : array of shape (K,)
-    labels : array of shape (K,)
-        The effective number of labels, minus one for an intercept. Repeated rows are not counted if the fit is exact
-        because of them.
-    kappa : array of shape (grid,)
-        Candidate ratios of noise to signal.
-    probability : array of shape (grid, K)
-        The probability of each candidate; sums to one.
-    log_evidence : array of shape (K,)
-        The log evidence of the labels, up to a constant that does not depend on the units of the features.
+    ``labels`` is the effective number of labels per output, minus one for an intercept. Repeated rows are not counted
+    if the fit is exact because of them. ``log_evidence`` has a constant that does not depend on the features' units.
     """
 
     fit: LeastSquares
     data: Coordinates
     label_length: Vector
     labels: Vector
-    kappa: Vector
-    probability: Matrix
+    kappa: Vector  # candidate ratios of noise to signal
+    probability: Matrix  # of each candidate, grid x outputs
     log_evidence: Vector
 
     @property
@@ -175,18 +161,11 @@ def _compute_probability(data: Coordinates, labels: Vector, kappa: Vector, odds:
 
 @dataclass(frozen=True, eq=False)
 class Predictive:
-    """The distribution of each row's label, a mixture of Student t distributions.
+    """The distribution of each row's label, a mixture of Student t distributions."""
 
-    Attributes
-    ----------
-    centre, scale : arrays of shape (components, rows)
-    degrees : float
-        The degrees of freedom of every component.
-    """
-
-    centre: Matrix
+    centre: Matrix  # components x rows
     scale: Matrix
-    degrees: float
+    degrees: float  # of freedom, of every component
 
     @property
     def widening(self) -> float:

@@ -78,7 +78,7 @@ def root_sum_squares(columns: Matrix) -> Vector:
 
 
 @dataclass(frozen=True)
-class Table:
+class WeightedRows:
     """Rows of X beside rows of Y, with the square roots of their weights (None: all one)."""
 
     X: Rows
@@ -108,94 +108,94 @@ def _slices(n: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _blocks(table: Table, shift: Vector) -> Iterator[tuple[Matrix, Matrix]]:
+def _blocks(data: WeightedRows, shift: Vector) -> Iterator[tuple[Matrix, Matrix]]:
     """Yield ``[1 | Y]`` and ``X`` block by block, minus the shift and times the root of the weights.
 
     Both may be buffers that the next block overwrites.
     """
-    d = table.X.shape[1]
+    d = data.X.shape[1]
     is_shifted = shift[:d].any()
-    in_place = table.X.dtype == np.float64 and table.sqrt_weight is None and not is_shifted
+    in_place = data.X.dtype == np.float64 and data.sqrt_weight is None and not is_shifted
     # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
-    by_columns = table.X.strides[0] < table.X.strides[1]
+    by_columns = data.X.strides[0] < data.X.strides[1]
     buffer = np.empty((0, d))
-    for rows in row_slices(table.n_rows, table.n_columns + 1, IN_PLACE_BYTES if in_place else BLOCK_BYTES):
+    for rows in row_slices(data.n_rows, data.n_columns + 1, IN_PLACE_BYTES if in_place else BLOCK_BYTES):
         n = rows.stop - rows.start
-        side = np.empty((n, 1 + table.Y.shape[1]))
+        side = np.empty((n, 1 + data.Y.shape[1]))
         side[:, 0] = 1.0
-        np.subtract(table.Y[rows], shift[d:], out=side[:, 1:])
+        np.subtract(data.Y[rows], shift[d:], out=side[:, 1:])
         if in_place:
-            yield side, np.asarray(table.X[rows], dtype=np.float64)  # float64 already: no copy
+            yield side, np.asarray(data.X[rows], dtype=np.float64)  # float64 already: no copy
             continue
         if len(buffer) < n:
             buffer = np.empty((d, n)).T if by_columns else np.empty((n, d))
         X = buffer[:n]
-        np.copyto(X, table.X[rows])  # converting and subtracting in one step would be three times slower
+        np.copyto(X, data.X[rows])  # converting and subtracting in one step would be three times slower
         if is_shifted:
             X -= shift[:d]
-        if table.sqrt_weight is not None:
-            X *= table.sqrt_weight[rows, None]
-            side *= table.sqrt_weight[rows, None]
+        if data.sqrt_weight is not None:
+            X *= data.sqrt_weight[rows, None]
+            side *= data.sqrt_weight[rows, None]
         yield side, X
 
 
-def _augmented_blocks(table: Table, shift: Vector) -> Iterator[Matrix]:
+def _augmented_blocks(data: WeightedRows, shift: Vector) -> Iterator[Matrix]:
     """Yield the blocks ``[1 | X | Y]``, minus the shift and times the root of the weights."""
-    for side, X in _blocks(table, shift):
+    for side, X in _blocks(data, shift):
         yield np.column_stack([side[:, :1], X, side[:, 1:]])
 
 
-def _typical_shift(table: Table) -> Vector:
+def _typical_shift(data: WeightedRows) -> Vector:
     """Return the means of the first 1000 rows for columns with a large common offset, and zero for others.
 
     If these rows are not typical, the product loses digits, which its condition number shows.
     """
-    weight = None if table.sqrt_weight is None else table.sqrt_weight[:1000] ** 2
-    d, mean, spread = table.X.shape[1], np.empty(table.n_columns), np.zeros(table.n_columns)
+    weight = None if data.sqrt_weight is None else data.sqrt_weight[:1000] ** 2
+    d, mean, spread = data.X.shape[1], np.empty(data.n_columns), np.zeros(data.n_columns)
     with np.errstate(over="ignore", invalid="ignore"):
-        if table.Y.shape[1]:
-            mean[d:] = np.average(table.Y[:1000], axis=0, weights=weight)  # always shifted: outputs are copied anyway
-        for columns in _column_slices(d, min(table.n_rows, 1000)):
-            head = table.X[:1000, columns].astype(np.float64, copy=False)
+        if data.Y.shape[1]:
+            mean[d:] = np.average(data.Y[:1000], axis=0, weights=weight)  # always shifted: outputs are copied anyway
+        for columns in _column_slices(d, min(data.n_rows, 1000)):
+            head = data.X[:1000, columns].astype(np.float64, copy=False)
             mean[columns] = np.average(head, axis=0, weights=weight)
             spread[columns] = np.sqrt(np.average((head - mean[columns]) ** 2, axis=0, weights=weight))
     return np.where(np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread), mean, 0.0)
 
 
-def qr_root(table: Table) -> Matrix:
+def qr_root(data: WeightedRows) -> Matrix:
     """Return a root by blocked QR, exact to rounding at every condition number; each row is read once."""
-    shift = _typical_shift(table)
-    root = np.zeros((0, table.n_columns + 1))
-    for block in _augmented_blocks(table, shift):
+    shift = _typical_shift(data)
+    root = np.zeros((0, data.n_columns + 1))
+    for block in _augmented_blocks(data, shift):
         root = fold_block(root, block)
     root[0, 1:] += root[0, 0] * shift
     return root
 
 
-def gram_root(table: Table, *, refine: bool) -> Matrix:
+def gram_root(data: WeightedRows, *, refine: bool) -> Matrix:
     """Return a root from one product, and with ``refine`` from up to two more until it is as accurate as QR.
 
     QR is used if squares overflow or underflow, or if two more products are not sufficient.
     """
-    shift = _typical_shift(table)
+    shift = _typical_shift(data)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        product = _product(table, shift)
+        product = _product(data, shift)
     squares = np.diag(product)[1:]
     unsafe = ~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1]))
     # The square of a constant column is zero as well, so the rows are read again.
-    if unsafe.any() and any(block[:, 1:][:, unsafe].any() for block in _augmented_blocks(table, shift)):
-        return qr_root(table)
+    if unsafe.any() and any(block[:, 1:][:, unsafe].any() for block in _augmented_blocks(data, shift)):
+        return qr_root(data)
     root, resolved = root_of_product(product, shift)
     if refine and not resolved:
         mean = root[0, 1:] / root[0, 0]
 
         def read(precondition: Matrix) -> Iterator[tuple[Vector, Matrix]]:
-            for block in _augmented_blocks(table, mean):
+            for block in _augmented_blocks(data, mean):
                 yield block[:, 0], block[:, 1:] @ precondition
 
         factor = refine_factor(read, scatter_of(product)[1])
         if factor is None:
-            return qr_root(table)
+            return qr_root(data)
         root[1:, 1:] = factor
     return root
 
@@ -262,12 +262,12 @@ def merge_roots(one: Matrix, two: Matrix) -> Matrix:
     return merged
 
 
-def _product(table: Table, shift: Vector) -> Matrix:
+def _product(data: WeightedRows, shift: Vector) -> Matrix:
     """Return ``A'A`` for ``A = [1 | [X | Y] - shift]``, with one large product of the features per block."""
-    d, k = table.X.shape[1], table.Y.shape[1]
+    d, k = data.X.shape[1], data.Y.shape[1]
     XX, sX, ss = np.zeros((d, d)), np.zeros((1 + k, d)), np.zeros((1 + k, 1 + k))
     scratch = np.empty((d, d))
-    for side, X in _blocks(table, shift):
+    for side, X in _blocks(data, shift):
         XX += np.matmul(X.T, X, out=scratch)
         sX += side.T @ X
         ss += side.T @ side

@@ -54,7 +54,7 @@ West Virginia,Wisconsin,Wyoming
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StateYears:
     """Rows of the table: their features as a data frame, and the state and year of each row."""
 
     features: Any
@@ -69,9 +69,9 @@ class Rows:
 class Traffic:
     """The source with its labels, the target, and the labels of the target, which only the last step may use."""
 
-    source: Rows
+    source: StateYears
     y: NDArray[np.float64]
-    target: Rows
+    target: StateYears
     truth: NDArray[np.float64]
 
 
@@ -94,9 +94,9 @@ def load_traffic() -> Traffic:
     names = STATES.strip().replace("\n", "").split(",")
     labels = table[LABEL].to_numpy(dtype=float)
 
-    def rows(mask: NDArray[np.bool_]) -> Rows:
+    def rows(mask: NDArray[np.bool_]) -> StateYears:
         states = tuple(names[code - 1] for code in table["state"][mask])
-        return Rows(features[mask].reset_index(drop=True), states, table["year"][mask].to_numpy(dtype=np.int64))
+        return StateYears(features[mask].reset_index(drop=True), states, table["year"][mask].to_numpy(dtype=np.int64))
 
     return Traffic(rows(~is_target), labels[~is_target], rows(is_target), labels[is_target])
 

@@ -35,8 +35,8 @@ from pyspar.estimators.validation import (
     per_output,
     read_batches,
     read_dense_rows,
+    read_labelled_rows,
     read_moments,
-    read_rows,
     target_moments,
     warn_if_limited,
     warn_if_weights_do_not_count,
@@ -82,7 +82,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self._validate_params()
         with use_device_of(X):
             folds = None if groups is None else check_several(extend_folds(None, self, X, y, sample_weight, groups))
-            self._learn(read_rows(self, X, y, sample_weight, min_rows=2), folds)
+            self._learn(read_labelled_rows(self, X, y, sample_weight, min_rows=2), folds)
         self._warn_of_limits()
         return self
 
@@ -98,7 +98,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         groups = None if groups is None else check_groups(groups, X)
         with use_device_of(X):
             try:
-                source = read_rows(self, X, y, sample_weight, min_rows=1, reset=first)
+                source = read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
             except WeightlessRows:
                 if first:
                     raise

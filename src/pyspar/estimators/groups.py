@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
-from pyspar.estimators.validation import Source, in_columns, is_missing, read_rows
+from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
 from pyspar.sources import is_batches, kind_of
 
 MAX_FOLDS = 10
@@ -64,7 +64,7 @@ def extend_folds(
         rows = np.flatnonzero(number_of_row == fold)
         parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
         try:
-            further = read_rows(estimator, *parts, min_rows=1).moments
+            further = read_labelled_rows(estimator, *parts, min_rows=1).moments
         except WeightlessRows:
             continue
         moments[fold] = moments[fold] + further if fold in moments else further

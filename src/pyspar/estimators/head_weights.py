@@ -37,27 +37,14 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NewHead:
-    """The new weights of a head, and the estimator that computed them.
-
-    Attributes
-    ----------
-    coef, intercept : arrays of shape (K, D) and (K,)
-        The new weights. With "bayes" an output without a changed direction keeps its trained weights.
-    changed : Changed
-    estimator : BayesSpARRegressor or SpARRegressor
-        The regressor on the features whose weights these are.
-    directions : array of shape (directions, D)
-        The orthonormal directions of the features above the cutoff.
-    drifts, forecasts : tuples of TargetDrift and LabelForecast
-        One per output, after :func:`correct_head`.
-    """
+    """The new weights of a head (K, D), and the regressor on the features whose weights these are."""
 
     coef: Matrix
     intercept: Vector
     changed: Changed
     estimator: BayesSpARRegressor | SpARRegressor
-    directions: Matrix
-    drifts: tuple[TargetDrift, ...] = ()
+    directions: Matrix  # orthonormal directions of the features above the cutoff, one per row
+    drifts: tuple[TargetDrift, ...] = ()  # one per output, after correct_head
     forecasts: tuple[LabelForecast, ...] = ()
 
 
@@ -82,24 +69,12 @@ def fit_head(
     cutoff: float | None = None,
     rule: HeadRule = "refit",
 ) -> NewHead:
-    """Return new weights for a linear head.
+    """Return new weights for a trained head, ``coef`` (K, D) and ``intercept`` (None for a head without bias).
 
-    Parameters
-    ----------
-    source, target : Moments
-        Moments of the features that enter the head. The source includes the labels. "ols" needs no target.
-    method : {"bayes", "spar", "ols"}
-        "bayes" corrects the trained head along directions where the labels show that it is wrong. "spar" replaces it
-        with SpAR and "ols" with least squares, with an intercept if the head has a bias.
-    coef, intercept : arrays of shape (K, D) and (K,)
-        The trained head; the intercept is None if the head has no bias.
-    alpha, noise
-        As for :class:`pyspar.SpARRegressor`.
-    cutoff : float, optional
-        Directions of the features whose singular value is below this share of the largest are dropped. The default is
-        ``max(N, D)`` machine epsilons, at most 0.001.
-    rule : {"refit", "chi2"}
-        The rule of "bayes", as for :class:`pyspar.BayesSpARRegressor`.
+    "bayes" corrects the trained head along directions where the labels show that it is wrong, by ``rule``. "spar"
+    replaces it with SpAR and "ols" with least squares, with an intercept if the head has a bias. ``source`` and
+    ``target`` are the moments of the features that enter the head; "ols" needs no target. The other parameters are
+    those of :func:`pyspar.nn.adapt_head`.
     """
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
@@ -124,9 +99,9 @@ def fit_head(
     new, offset = np.asarray(estimator.coef_).reshape(coef.shape), np.asarray(estimator.intercept_).reshape(len(coef))
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
     if adaptation is not None and adaptation.posterior:
-        changed = Changed(int(adaptation.changed.sum()), adaptation.removed.size)
+        changed = Changed(int(adaptation.n_kept.sum()), adaptation.removed.size)
         # An output without a changed direction keeps its exact weights, including those along faint directions.
-        new = np.where((adaptation.changed > 0)[:, None], new, coef)
+        new = np.where((adaptation.n_kept > 0)[:, None], new, coef)
     else:
         # Directions of the target, or of the source without a target.
         directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
@@ -138,13 +113,7 @@ def fit_head(
 def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector) -> NewHead:
     """Return a head that is corrected with target labels, as by :class:`pyspar.TargetCorrection`.
 
-    Parameters
-    ----------
-    head : NewHead
-    features, labels : arrays of shape (m, D) and (m, K)
-        Target rows, with NaN for unknown labels.
-    counts : array of shape (m,)
-        The number of target rows that each row stands for.
+    Unknown labels (m, K) are NaN, and ``counts`` are the numbers of target rows that each row stands for.
     """
     weights = head.coef.T, head.intercept
     correction, drifts = fit_linear_correction(head.estimator, weights, features, labels, counts)

@@ -7,7 +7,7 @@ forecasts do not cover these rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +49,20 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> Unseen
     Rows with weight zero are ignored.
     """
     has_weight = np.ones(1, dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
+    return summarise_unseen(_find_new_values(preprocessing, Z, None), has_weight)
+
+
+def summarise_unseen(found: Iterable[tuple[str, Any, Any]], has_weight: Any = True) -> UnseenRows:
+    """Return the rows with unseen categories, given for each column its name, its values and which are unseen."""
     columns: dict[str, UnseenColumn] = {}
     is_unseen = np.zeros(1, dtype=bool)
-    for name, values, is_new in _find_new_values(preprocessing, Z, None):
+    for name, values, is_new in found:
         counted = is_new & has_weight
-        if not counted.any():
-            continue
-        is_unseen = is_unseen | counted
-        counts = Counter(map(str, values[counted]))
-        categories = sorted(counts, key=lambda category: (-counts[category], category))
-        columns[name] = UnseenColumn(name, int(counted.sum()), tuple(categories))
+        if counted.any():
+            is_unseen = is_unseen | counted
+            counts = Counter(map(str, values[counted]))
+            categories = sorted(counts, key=lambda category: (-counts[category], category))
+            columns[name] = UnseenColumn(name, int(counted.sum()), tuple(categories))
     if not columns:
         return NO_UNSEEN_ROWS
     n_target = int(np.broadcast_to(has_weight, is_unseen.shape).sum())

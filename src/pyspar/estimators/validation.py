@@ -126,7 +126,9 @@ def check_level(level: Any) -> None:
         raise ValueError(f"level is the share of labels to cover and must be in (0, 1), got {level!r}; try 0.9")
 
 
-def read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True) -> Source:
+def read_labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True
+) -> Source:
     """Validate labelled rows and compute their moments. Without ``reset`` the columns must be those of the fit."""
     refuse_masked("X", X)
     refuse_masked("y", y)

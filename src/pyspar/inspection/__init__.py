@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.mean_square import SquaredErrors
@@ -18,7 +17,6 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
-from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import check_index
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
@@ -35,10 +33,10 @@ from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
-    check_names,
     describe_output,
     join_outputs,
     name_outputs,
+    read_names,
 )
 from pyspar.inspection.target_rows import compute_group_moments, predict_rows, read_target_labels, summarise_labels
 
@@ -130,12 +128,6 @@ def inspect(
             "groups are the groups of source rows and need source; pass them to fit as groups, or pass the groups of "
             "target rows as target_groups"
         )
-    if not isinstance(regressor, (SpARRegressor, BayesSpARRegressor)):
-        raise TypeError(
-            "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(regressor).__name__}; pass source=(X, y) for any other regressor"
-        )
-    check_is_fitted(regressor)
     description, rows = repr(getattr(estimator, "best_estimator_", estimator)), Z
     part = find_regressor(estimator, rows)
     estimator, Z, preprocessing = regressor, part.Z, part.preprocessing
@@ -146,12 +138,12 @@ def inspect(
     group_moments = compute_group_moments(estimator, Z, target_groups, sample_weight)
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
     labels = ["transformed y"] if part.transformers else getattr(estimator, "label_names_", None)
-    comparison = add_weights(compare_weights(estimator, target), weights)
+    comparison = compare_weights(estimator, target, read_names("columns", columns, features))
+    comparison = add_weights(comparison, weights)
     return build_inspection(
         comparison,
         Z,
-        columns=check_names("columns", columns, features),
-        outputs=check_names("outputs", outputs, name_outputs(labels, estimator.moments_.n_outputs)),
+        outputs=read_names("outputs", outputs, name_outputs(labels, estimator.moments_.n_outputs)),
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
@@ -164,7 +156,6 @@ def build_inspection(
     comparison: Comparison,
     Z: Any,
     *,
-    columns: Sequence[str],
     outputs: Sequence[str],
     description: str,
     groups: Mapping[str, Moments] | None = None,
@@ -182,7 +173,7 @@ def build_inspection(
     posterior_mean = comparison.prior.correction(on_target.best()[0])
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
-    leaders = find_leading_columns(comparison, columns)
+    leaders = find_leading_columns(comparison)
     homes = np.atleast_1d(estimator.home_rmse()).tolist()
 
     def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
@@ -208,20 +199,20 @@ def build_inspection(
                 name,
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
-                directions=describe_directions(comparison, posterior_mean, columns, k),
+                directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
                 groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},
-                columns=list_removed_columns(comparison, columns, k),
+                columns=list_removed_columns(comparison, k),
             )
         )
     return join_outputs(
         inspected,
-        [*describe_unseen(unseen), *list_feature_findings(comparison, columns)],
+        [*describe_unseen(unseen), *list_feature_findings(comparison)],
         n_source=estimator._source.weight,
         n_target=comparison.target.weight,
-        columns=tuple(dict.fromkeys(columns)),
+        columns=tuple(dict.fromkeys(comparison.columns)),
         estimator=description,
         alpha=float(estimator.alpha),
         has_rule=comparison.has_rule,

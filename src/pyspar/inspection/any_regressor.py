@@ -7,7 +7,6 @@ is also the expected error on the target. The interval comes from experience wit
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
@@ -27,7 +26,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
@@ -35,10 +34,10 @@ from pyspar.inspection.judgement import Judgement, weigh_evidence
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
-    check_names,
     describe_output,
     join_outputs,
     name_outputs,
+    read_names,
 )
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels
 from pyspar.sources import moments_of, refuse_unread_tables
@@ -73,7 +72,7 @@ def inspect_regressor(
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
     labels = source_y.reshape(n, -1)
-    names = check_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
+    names = read_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
     moments, target, columns, unseen = _encode(X, Z)
     separation = measure_separation(moments, target)
@@ -107,9 +106,6 @@ def inspect_regressor(
         n_target=m,
         columns=tuple(dict.fromkeys(columns)),
         estimator=repr(model),
-        alpha=float("nan"),
-        has_rule=False,
-        rank=0,
         assumption=ASSUMPTION,
     )
 
@@ -165,8 +161,7 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
     if hasattr(Z, "columns") and hasattr(X, "columns") and list(map(str, Z.columns)) != names:
         raise InputError("source and target must have the same columns in the same order")
     parts: list[tuple[Matrix, Matrix]] = []
-    unseen: list[UnseenColumn] = []
-    is_unseen = np.zeros(Z.shape[0], dtype=bool)
+    found: list[tuple[str, Any, Any]] = []
     for j, name in enumerate(names):
         one, two = (rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z))
         numbers = [_as_numbers(values) for values in (one, two)]
@@ -174,17 +169,13 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
             parts.append(_impute(numbers[0], numbers[1]))
             continue
         texts = [np.array(["" if is_missing(v) else str(v) for v in values], dtype=object) for values in (one, two)]
-        is_new = ~np.isin(texts[1], np.unique(texts[0]))
-        if is_new.any():
-            is_unseen |= is_new
-            categories = tuple(category for category, _ in Counter(sorted(texts[1][is_new])).most_common())
-            unseen.append(UnseenColumn(name, int(is_new.sum()), categories))
+        found.append((name, texts[1], ~np.isin(texts[1], np.unique(texts[0]))))
         kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
         kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
         parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
     source, target = (Moments.of(np.column_stack([part[i] for part in parts])) for i in (0, 1))
     columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return source, target, columns, UnseenRows(int(is_unseen.sum()), len(is_unseen), tuple(unseen))
+    return source, target, columns, summarise_unseen(found)
 
 
 def _as_numbers(values: Any) -> Vector | None:

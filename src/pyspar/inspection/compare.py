@@ -40,45 +40,27 @@ MIN_COLUMN_SHARE = 0.005
 
 @dataclass(frozen=True)
 class Comparison:
-    """The weights to compare for a fitted regressor and a target.
+    """The weights to compare for a fitted SpARRegressor or BayesSpARRegressor and a target.
 
-    Attributes
-    ----------
-    estimator : fitted SpARRegressor or BayesSpARRegressor
-    target : Moments
-    candidates : dict of str to (weights, intercepts)
-    before : str
-        The name of the candidate in use: the caller's model, or least squares by default.
-    adapted : str
-        The name of the candidate that adapting the estimator gives.
-    adaptation : Adaptation
-        The adaptation of the estimator if it has a rule, otherwise that of SpAR. Its directions are those of the
-        features divided by the units of ``prior``.
-    prior : Prior
-        The centre of the estimator, and the units of ``adaptation``. For an estimator without a rule, they are those
-        that it was fitted in if it is a model in use.
-    removed : array of shape (directions, outputs)
-        The share of the weight along each direction that adapting the estimator removed.
-    outside : float
-        The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
-        depend on the units of the features. Features that are constant in the source are not counted, unless all are.
-    ridge : fitted BayesSpARRegressor
-        Ridge regression on the source, by maximum evidence, not adapted.
-    alternatives : tuple of str
-        The names of candidates that may be recommended as well.
+    The directions are those of ``adaptation``, for features divided by the units of ``prior``: the adaptation of the
+    estimator if it has a rule, otherwise that of SpAR, in the units that the estimator was fitted in if it is a model
+    in use.
     """
 
     estimator: Any
     target: Moments
+    columns: tuple[str, ...]  # the name of each feature; features that share a name are one column
     candidates: Mapping[str, Pair]
-    before: str
-    adapted: str
+    before: str  # the candidate in use: the caller's model, or least squares by default
+    adapted: str  # the candidate that adapting the estimator gives
     adaptation: Adaptation
     prior: Prior
-    removed: Matrix
+    removed: Matrix  # the share of the weight along each direction that adapting removed, directions x outputs
     outside: float
-    ridge: Any
-    alternatives: tuple[str, ...] = ()
+    """The share of the target's variation outside the span of the source, in the units of Bayes-SpAR. It does not
+    depend on the units of the features. Features that are constant in the source are not counted, unless all are."""
+    ridge: BayesSpARRegressor  # ridge regression on the source, by maximum evidence, not adapted
+    alternatives: tuple[str, ...] = ()  # candidates that may be recommended as well
 
     @property
     def has_rule(self) -> bool:
@@ -86,7 +68,7 @@ class Comparison:
         return isinstance(self.estimator, SpARRegressor) or self.estimator.rule != "keep"
 
 
-def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) -> Comparison:
+def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, has_model: bool = True) -> Comparison:
     """Compute the weights to compare for a fitted regressor and a target.
 
     Least squares and SpAR use the features as they are given, as ``LinearRegression`` and ``SpARRegressor`` do. With
@@ -125,6 +107,7 @@ def compare_weights(estimator: Any, target: Moments, *, has_model: bool = True) 
     return Comparison(
         estimator=estimator,
         target=target,
+        columns=tuple(columns),
         candidates=candidates,
         before=next(iter(own), "OLS") if has_model else "OLS",
         adapted="SpAR" if adapted is spar else "Bayes-SpAR",
@@ -172,51 +155,25 @@ def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Compari
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of the target, for one output.
+    """One direction of the target, for one output. Errors are expected squared errors per row."""
 
-    Attributes
-    ----------
-    energy : float
-        Its share of the target's squared length about the source mean.
-    keeping, removing : float
-        The expected squared error per row of keeping the weight (variance), and of setting it to zero (estimated
-        bias).
-    change : float
-        The change of the expected squared error per row if the direction is removed; negative for a gain.
-    inflation : float
-        Spectral inflation in units of the noise: ``Var / (M sigma^2)``. Without a shift it is ``1 / N``.
-    goes : bool
-        Whether the rule removes it at the estimator's confidence; the paper's rule if the estimator has none.
-    alpha, doubt : float
-        The smallest confidence at which the paper's rule removes it; ``doubt`` is ``1 - alpha`` without cancellation.
-    outside : float
-        The share of its squared length outside the span of the source.
-    removed : float
-        The share of its weight that adapting the estimator removed, 0 to 1.
-    loads : pairs of (column, share)
-        The columns with the largest shares of it.
-    """
-
-    energy: float
-    keeping: float
-    removing: float
-    change: float
-    inflation: float
-    goes: bool
-    alpha: float
-    doubt: float
-    outside: float
-    removed: float
-    loads: tuple[tuple[str, float], ...]
+    energy: float  # its share of the target's squared length about the source mean
+    keeping: float  # the error of keeping the weight (variance)
+    removing: float  # the error of setting it to zero (estimated bias)
+    change: float  # the change of the error if it is removed; negative for a gain
+    inflation: float  # spectral inflation in units of the noise, Var / (M sigma^2); without a shift it is 1 / N
+    goes: bool  # whether the rule removes it at the estimator's confidence; the paper's rule if it has none
+    alpha: float  # the smallest confidence at which the paper's rule removes it
+    doubt: float  # 1 - alpha without cancellation
+    outside: float  # the share of its squared length outside the span of the source
+    removed: float  # the share of its weight that adapting the estimator removed, 0 to 1
+    loads: tuple[tuple[str, float], ...]  # the columns with the largest shares of it
 
 
-def describe_directions(
-    comparison: Comparison, posterior_mean: Matrix, columns: Sequence[str], output: int
-) -> tuple[Direction, ...]:
+def describe_directions(comparison: Comparison, posterior_mean: Matrix, output: int) -> tuple[Direction, ...]:
     """Describe the target's directions for one output, in order of falling variance cost.
 
-    ``posterior_mean`` are weights in the comparison's units, as corrections to the prior's centre. Features that share
-    a name are one column.
+    ``posterior_mean`` are weights in the comparison's units, as corrections to the prior's centre.
     """
     paper = comparison.adaptation
     M = paper.n_target
@@ -228,9 +185,9 @@ def describe_directions(
     # The rule removes a direction without uncertainty only at confidence 1.
     exact, (alpha, doubt) = paper.terms.std == 0.0, removal_alpha(paper.terms)
     alpha, doubt = np.where(exact, 1.0, alpha)[:, output], np.where(exact, 0.0, doubt)[:, output]
-    names, shares = sum_by_column(paper.z.V, columns)
+    names, shares = sum_by_column(paper.z.V, comparison.columns)
     values = {
-        "energy": compute_energy_shares(paper), "keeping": var, "removing": bias, "change": change,
+        "energy": paper.energy_shares, "keeping": var, "removing": bias, "change": change,
         "inflation": inflation, "alpha": alpha, "doubt": doubt, "outside": paper.outside,
         "removed": comparison.removed[:, output],
     }  # fmt: skip
@@ -243,7 +200,7 @@ def describe_directions(
     return tuple(directions)
 
 
-def list_removed_columns(comparison: Comparison, columns: Sequence[str], output: int) -> tuple[tuple[str, float], ...]:
+def list_removed_columns(comparison: Comparison, output: int) -> tuple[tuple[str, float], ...]:
     """Return the columns in the removed directions with their shares, the largest first.
 
     Directions are weighted by their variance cost, or by their energy if all variance costs are zero.
@@ -252,21 +209,15 @@ def list_removed_columns(comparison: Comparison, columns: Sequence[str], output:
     weight = removed * paper.var[:, output]
     largest = float(weight.max(initial=0.0))
     if not 0.0 < largest < np.inf:
-        weight = removed * compute_energy_shares(paper)
+        weight = removed * paper.energy_shares
         largest = float(weight.max(initial=0.0))
     if largest == 0.0:
         return ()
-    names, shares = sum_by_column(paper.z.V, columns)
+    names, shares = sum_by_column(paper.z.V, comparison.columns)
     total = shares @ (weight / largest)
     total = total / total.sum()
     order = np.argsort(-total, kind="stable")[:MAX_COLUMNS]
     return tuple((names[i], float(total[i])) for i in order if total[i] >= MIN_COLUMN_SHARE)
-
-
-def compute_energy_shares(paper: Adaptation) -> Vector:
-    """Return each direction's share of the target's squared length."""
-    energy = (paper.z.lam / paper.z.lam.max(initial=1e-300)) ** 2
-    return np.asarray(energy / max(float(energy.sum()), 1e-300))
 
 
 def sum_by_column(V: Matrix, columns: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:

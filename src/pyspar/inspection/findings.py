@@ -68,19 +68,10 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """One finding: an observation with its numbers, and the recommended action.
 
-    Attributes
-    ----------
-    code : str
-        ``SPAR001`` and so on; it does not change between versions.
-    severity : {"good", "info", "warning", "serious"}
-    text : str
-        The observation, with its numbers.
-    advice : str
-        The recommended action.
-    output : str or None
-        The label that it concerns; None if it concerns the features and therefore all labels.
+    The code, ``SPAR001`` and so on, does not change between versions. ``output`` is the label that the finding
+    concerns; None if it concerns the features and therefore all labels.
     """
 
     code: str
@@ -102,9 +93,9 @@ class LeadingColumn(NamedTuple):
     reach: float
 
 
-def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list[LeadingColumn | None]:
+def find_leading_columns(comparison: Comparison) -> list[LeadingColumn | None]:
     """Return for each output the column with the largest contribution on the source, by the weights of ridge."""
-    source, target = comparison.estimator._source, comparison.target
+    source, target, columns = comparison.estimator._source, comparison.target, comparison.columns
     spread = spread_of_features(source, fit_intercept=True)
     reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
     contribution = weights_of(comparison.ridge)[0] * spread[:, None]
@@ -120,9 +111,9 @@ def find_leading_columns(comparison: Comparison, columns: Sequence[str]) -> list
     return leaders
 
 
-def list_feature_findings(comparison: Comparison, columns: Sequence[str]) -> Iterator[Finding]:
-    """Return the findings about the features; ``columns`` holds the name of each feature."""
-    estimator, target = comparison.estimator, comparison.target
+def list_feature_findings(comparison: Comparison) -> Iterator[Finding]:
+    """Return the findings about the features."""
+    estimator, target, columns = comparison.estimator, comparison.target, comparison.columns
     source = estimator._source
     spread, constant = spread_of_features(source, fit_intercept=True), find_constant_features(source, target)
     units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(len(spread))

@@ -42,17 +42,9 @@ _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "c
 class LabelEvidence:
     """What labels of target rows show about one set of weights.
 
-    Attributes
-    ----------
-    n : int
-        The number of labelled rows.
-    rmse : float
-        The RMSE on these rows.
-    interval : pair of float
-        A 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
-    confirmed : bool
-        Whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper end of the
-        interval is at most that large.
+    ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
+    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
+    end of the interval is at most that large.
     """
 
     n: int
@@ -81,40 +73,20 @@ def is_serious(unseen: UnseenRows) -> bool:
 class Judgement:
     """The numbers of one label, and all sentences about them.
 
-    Attributes
-    ----------
-    forecasts : tuple of Forecast
-        For each set of weights, on the whole target.
-    home : float
-        The expected RMSE on rows like those of the source.
-    before, adapted : str
-        The weights in use (least squares if the caller has no model), and the weights after adapting. They are equal
-        for a model that cannot be adapted.
-    separation : Separation
-        How well source and target rows can be told apart.
-    alternatives : tuple of str
-        Further weights that may be recommended.
-    kind : {"linear", "any"}
-        Whether the model is one of pyspar's regressors or any other.
-    n_target : float
-    outside : float
-        The share of the target's variation outside the span of the source.
-    unseen : UnseenRows
-        The target rows in categories that do not occur in the source, which the forecasts do not cover.
-    evidence : dict of name to LabelEvidence
-        What labels of target rows show about each set of weights; empty without labels.
+    ``before`` and ``adapted`` are the weights in use (least squares if the caller has no model), and the weights after
+    adapting. They are equal for a model that cannot be adapted. ``evidence`` is empty without target labels.
     """
 
-    forecasts: tuple[Forecast, ...]
-    home: float
+    forecasts: tuple[Forecast, ...]  # for each set of weights, on the whole target
+    home: float  # the expected RMSE on rows like those of the source
     before: str
     adapted: str
     separation: Separation
-    alternatives: tuple[str, ...] = ()
-    kind: Kind = "linear"
+    alternatives: tuple[str, ...] = ()  # further weights that may be recommended
+    kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
     n_target: float = math.inf
-    outside: float = 0.0
-    unseen: UnseenRows = NO_UNSEEN_ROWS
+    outside: float = 0.0  # the share of the target's variation outside the span of the source
+    unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
     evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
 
     def forecast(self, name: str) -> Forecast:

@@ -67,7 +67,7 @@ class OutputInspection(Judgement):
         return {name: to_plain(getattr(self, name)) for name in _SHOWN}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Inspection:
     """The result of :func:`pyspar.inspect`; ``as_dict`` returns it as plain Python for JSON.
 
@@ -84,9 +84,9 @@ class Inspection:
     estimator: str
     before: str
     adapted: str
-    alpha: float
-    has_rule: bool
-    rank: int
+    alpha: float = math.nan
+    has_rule: bool = False
+    rank: int = 0
     outside_energy: float
     findings: tuple[Finding, ...]
     outputs: tuple[OutputInspection, ...]
@@ -179,7 +179,7 @@ def name_outputs(known: Sequence[str] | None, n_outputs: int) -> Sequence[str]:
     return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
 
 
-def check_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
+def read_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
     """Return names as text, or the default names; refuse another number of names."""
     names = default if names is None else names
     if isinstance(names, str) or len(names) != len(default):

@@ -9,7 +9,6 @@ import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.core.roots import root_sum_squares
 from pyspar.errors import InputError
 from pyspar.estimators.correction import count_rows
 from pyspar.estimators.groups import name_groups
@@ -48,30 +47,15 @@ class SourceLabels(NamedTuple):
 
 @dataclass(frozen=True)
 class AbsurdRows:
-    """Target rows whose predictions no source label resembles.
+    """Target rows whose predictions no source label resembles: far outside the source labels, or negative."""
 
-    Attributes
-    ----------
-    n_rows, n_absurd : int
-        The number of predictions, and of those that are far outside the source labels or negative.
-    n_negative, n_far : int
-        The number of negative predictions (0 if a source label is negative or the labels are unknown), and of those
-        that are far outside the source labels.
-    limits : pair of float
-        Predictions outside these limits are far outside the source labels.
-    extremes : pair of float
-        The smallest and the largest prediction.
-    rows : tuple of int
-        The row numbers of the worst predictions, from 0.
-    """
-
-    n_rows: int
+    n_rows: int  # the number of predictions
     n_absurd: int
-    n_negative: int
+    n_negative: int  # 0 if a source label is negative or the labels are unknown
     n_far: int
-    limits: tuple[float, float]
-    extremes: tuple[float, float]
-    rows: tuple[int, ...]
+    limits: tuple[float, float]  # predictions outside these limits are far outside the source labels
+    extremes: tuple[float, float]  # the smallest and the largest prediction
+    rows: tuple[int, ...]  # the row numbers of the worst predictions, from 0
 
 
 def predict_rows(Z: Any, weights: Pair) -> Matrix | None:
@@ -95,11 +79,10 @@ def sample_predictions(before: Vector | None, after: Vector | None) -> Predictio
 def summarise_labels(estimator: Any, output: int = 0) -> SourceLabels:
     """Return the mean, the standard deviation and the range of one source label of a fitted estimator."""
     source, k = estimator._source, estimator._source.n_features + output
-    std = root_sum_squares(source.root_about(None)[:, k : k + 1])[0] / np.sqrt(source.weight)
     # An estimator that was fitted on Moments does not know the range.
     known = getattr(estimator, "label_range_", None)
     label_range = None if known is None else (float(known[0, output]), float(known[1, output]))
-    return SourceLabels(float(source.mean[k]), float(std), label_range)
+    return SourceLabels(float(source.mean[k]), float(source.spread[k]), label_range)
 
 
 def find_absurd_rows(predictions: Vector, labels: SourceLabels) -> AbsurdRows | None:

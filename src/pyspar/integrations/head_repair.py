@@ -19,7 +19,7 @@ from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
 from pyspar.nn.features import TargetRows, check_order
 from pyspar.nn.find_head import find_head, find_linear_layers
 from pyspar.nn.head import check_options
-from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.wording import list_some, suggest_name
 
 _LOADERS = ("model", "source_loader", "target_loader")
@@ -60,7 +60,7 @@ class HeadRepair:
 
     def check_layers(self, model: nn.Module) -> None:
         """Raise InputError for a model that is sharded or offloaded, or that has no such head."""
-        check_model(model)
+        check_network(model)
         find_linear_layers(unwrap(model), strip_wrapper_prefix(self.options.get("head"), unwrap(model)))
 
     def check_target(self) -> Any:

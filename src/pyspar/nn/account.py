@@ -5,7 +5,7 @@ All numbers come from the moments of the features, so no batch is read again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -64,14 +64,6 @@ class HeadAccount:
         """Whether the error on the source grew by more than 10 %."""
         return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
 
-    def replace_head(self, source: Moments, target: Moments | None, new: NewHead) -> HeadAccount:
-        """Return the account with another new head."""
-        return replace(
-            self,
-            adapted=_source_rmse(source, new.coef, new.intercept),
-            adapted_spread=_prediction_spread(target, new.coef),
-        )
-
     def warn(self) -> None:
         """Warn of a head that became constant on the target, or worse on the source."""
         for output in np.flatnonzero(self.is_constant | self.is_worse).tolist():
@@ -119,7 +111,7 @@ def compare_heads(
         trained=_source_rmse(source, *trained),
         refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
         adapted=_source_rmse(source, new.coef, new.intercept),
-        label_spread=_label_spread(source),
+        label_spread=source.spread[source.n_features :],
         trained_spread=_prediction_spread(target, trained[0]),
         adapted_spread=_prediction_spread(target, new.coef),
     )
@@ -128,7 +120,7 @@ def compare_heads(
 def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
     d, slopes = source.n_features, measure_slopes(source, coef)
-    spread, error = _label_spread(source), _source_rmse(source, coef, intercept)
+    spread, error = source.spread[source.n_features :], _source_rmse(source, coef, intercept)
     for output in np.flatnonzero(spread > 0.0).tolist():
         slope, line = slopes[output], ""
         if error[output] <= MAX_ERROR * spread[output] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
@@ -156,7 +148,7 @@ def check_target_label_scale(
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
     predicted, slopes = features @ coef.T + intercept, measure_slopes(source, coef)
-    scale = np.maximum(_label_spread(source), np.asarray(_prediction_spread(target, coef)))
+    scale = np.maximum(source.spread[source.n_features :], np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
         known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
         values, predictions = labels[known, output], predicted[known, output]
@@ -181,10 +173,6 @@ def check_target_label_scale(
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
     residual = source.subtract_prediction(coef.T, intercept).column_lengths()[source.n_features :]
     return np.asarray(residual / np.sqrt(source.weight))
-
-
-def _label_spread(source: Moments) -> Vector:
-    return np.asarray(root_sum_squares(source.root_about(None)[:, source.n_features :]) / np.sqrt(source.weight))
 
 
 def _prediction_spread(target: Moments | None, coef: Matrix) -> Vector | None:

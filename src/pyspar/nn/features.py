@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.models import ModelRunner
 from pyspar.sources.torch import TensorSums
-from pyspar.terminal import SILENT, Progress
+from pyspar.terminal import Progress
 
 PADDING_LABEL = -100
 """The label of tokens without a label in Hugging Face transformers."""
@@ -33,62 +34,77 @@ MAX_UNLABELLED = 5000
 ARGUMENT = "target_labels"
 
 
-def moments_of_features(
-    run: ModelRunner,
-    head: str,
-    batches: Iterator[Any],
-    reader: BatchReader,
-    role: Literal["source", "target"],
-    *,
-    ndim: int | None = None,
-    allow_padding: bool = False,
-    keep: TargetRows | None = None,
-    progress: Progress = SILENT,
-    total: int | None = None,
-) -> tuple[Moments, int]:
-    """Return the moments of the head's inputs over the batches of a loader, and the number of dimensions of an input.
+@dataclass(frozen=True)
+class FeatureReader:
+    """Reads the inputs of the layer ``head`` of a model, batch by batch, and adds them to Moments."""
 
-    The source is read with its labels, the target without. ``ndim`` is the number of dimensions that each input must
-    have, None for that of the first batch. ``allow_padding`` accepts labels of -100 in sequences. ``keep`` receives the
-    rows. ``total`` is the number of batches, if it is known.
-    """
-    layer = cast(nn.Linear, run.model.get_submodule(head))
-    sums = TensorSums(read_once=True, eps=run.eps)
-    progress.start(role, f"reading {role}", total=total, unit="batches")
-    with _capture_inputs(layer) as inputs:
-        for number, batch in enumerate(batches):
-            where = f"batch {number} of {role}_loader"
-            inputs.clear()
-            run(reader.read_arguments(batch, where), where)
-            if len(inputs) != 1:
-                raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
-            features = inputs.pop()
-            ndim = features.ndim if ndim is None else ndim
-            if features.ndim != ndim:
-                raise InputError(
-                    f"{where}: the input of {describe_layer(head)} must have {ndim} dimensions, as in earlier batches, "
-                    f"got shape {tuple(features.shape)}"
-                )
-            weights = reader.read_weights(batch, tuple(features.shape[:-1]), where)
-            labels = reader.read_labels(batch, where) if role == "source" else None
-            if labels is not None:
-                labels = _reshape_labels(labels, features, layer.out_features, head, where)
-                marked = int((labels == PADDING_LABEL).all(dim=1).sum())
-                if marked and weights is None and ndim > 2 and not allow_padding:
+    run: ModelRunner
+    head: str
+    reader: BatchReader
+    progress: Progress
+
+    def read(
+        self,
+        batches: Iterator[Any],
+        role: Literal["source", "target"],
+        total: int,
+        *,
+        ndim: int | None = None,
+        allow_padding: bool = False,
+        keep: TargetRows | None = None,
+    ) -> tuple[Moments, int]:
+        """Return the moments of the features, for a source also of the labels, and the dimensions of an input.
+
+        ``total`` is the number of batches, 0 if it is unknown. ``ndim`` is the number of dimensions that each input
+        must have, None for that of the first batch. ``keep`` receives the rows.
+        """
+        layer = cast(nn.Linear, self.run.model.get_submodule(self.head))
+        sums = TensorSums(read_once=True, eps=self.run.eps)
+        self.progress.start(role, f"reading {role}", total=total or None, unit="batches")
+        with _capture_inputs(layer) as inputs:
+            for number, batch in enumerate(batches):
+                where = f"batch {number} of {role}_loader"
+                inputs.clear()
+                self.run(self.reader.read_arguments(batch, where), where)
+                if len(inputs) != 1:
+                    raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
+                features = inputs.pop()
+                ndim = features.ndim if ndim is None else ndim
+                if features.ndim != ndim:
                     raise InputError(
-                        f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a "
-                        f"label in Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != "
-                        f"{PADDING_LABEL}, or labels_scale='ignore' if they are labels"
+                        f"{where}: the input of {describe_layer(self.head)} must have {ndim} dimensions, as in earlier "
+                        f"batches, got shape {tuple(features.shape)}"
                     )
-            rows = _select_rows(features, labels, weights, head, where)
-            sums.add(*rows)
-            if keep is not None:
-                keep.add(rows[0])
-            progress.advance(role, number + 1)
-    if ndim is None or sums.rows == 0:
-        raise InputError(f"{role}_loader must yield at least one row, got none; it is empty or an exhausted iterator")
-    progress.finish(role)
-    return sums.moments(), ndim
+                weights = self.reader.read_weights(batch, tuple(features.shape[:-1]), where)
+                labels = None
+                if role == "source":
+                    labels = _reshape_labels(
+                        self.reader.read_labels(batch, where), features, layer.out_features, self.head, where
+                    )
+                    if weights is None and ndim > 2 and not allow_padding:
+                        _refuse_padding(labels, where)
+                rows = _select_rows(features, labels, weights, self.head, where)
+                sums.add(*rows)
+                if keep is not None:
+                    keep.add(rows[0])
+                self.progress.advance(role, number + 1)
+        if ndim is None or sums.rows == 0:
+            raise InputError(
+                f"{role}_loader must yield at least one row, got none; it is empty or an exhausted iterator"
+            )
+        self.progress.finish(role)
+        return sums.moments(), ndim
+
+
+def _refuse_padding(labels: Tensor, where: str) -> None:
+    """Raise InputError for sequences with labels that mark tokens without a label."""
+    marked = int((labels == PADDING_LABEL).all(dim=1).sum())
+    if marked:
+        raise InputError(
+            f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
+            f"Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
+            "labels_scale='ignore' if they are labels"
+        )
 
 
 @contextmanager
@@ -147,10 +163,7 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
 class TargetRows:
     """The target rows for a correction with labels, in the order of a loader.
 
-    Parameters
-    ----------
-    labels : array of shape (m,) or (m, K), or mapping
-        One entry per row of the loader, NaN where the label is unknown, or ``{row position: label}``.
+    ``labels`` has an entry per row of the loader, NaN where the label is unknown, or is ``{row position: label}``.
     """
 
     def __init__(self, labels: Any) -> None:

@@ -26,9 +26,9 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import TargetRows, check_order, moments_of_features
+from pyspar.nn.features import FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import check_model, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.sources import use_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
@@ -102,7 +102,7 @@ class AdaptedHead:
             A model with a linear layer of the same name and shape. Its dtype and device do not change.
         """
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
-        check_model(model)
+        check_network(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
         if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
             got = "no such layer" if layer is None else repr(layer)
@@ -236,7 +236,7 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
-    check_model(model)
+    check_network(model)
     functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
     check_options(
@@ -257,10 +257,9 @@ def adapt_head(
         where = "batch 0 of source_loader"
         name = find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(head, original), where)
         check_not_tied(original, name)
-        x, ndim = moments_of_features(
-            run, name, batches, reader, "source",
-            allow_padding=labels_scale == "ignore", progress=reporter, total=length_hint(source_loader) or None,
-        )  # fmt: skip
+        features = FeatureReader(run, name, reader, reporter)
+        allow_padding = labels_scale == "ignore"
+        x, ndim = features.read(batches, "source", length_hint(source_loader), allow_padding=allow_padding)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         layer = cast(nn.Linear, adapted.get_submodule(name))
@@ -275,10 +274,8 @@ def adapt_head(
             )
         z = None
         if uses_target:
-            z, _ = moments_of_features(
-                run, name, iter(target_loader), reader, "target",
-                ndim=ndim, keep=keep, progress=reporter, total=length_hint(target_loader) or None,
-            )  # fmt: skip
+            total = length_hint(target_loader)
+            z, _ = features.read(iter(target_loader), "target", total, ndim=ndim, keep=keep)
     selected = None if keep is None else keep.select()
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
@@ -288,7 +285,7 @@ def adapt_head(
         account.warn()
         if selected is not None:
             new = correct_head(new, *selected)
-            account = account.replace_head(x, z, new)
+            account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
             account.warn_of_correction()
     write_weights(new.coef, new.intercept, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)

@@ -30,7 +30,7 @@ _STANCE_LOCK = threading.RLock()
 """Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
 
 
-def check_model(model: Any) -> None:
+def check_network(model: Any) -> None:
     """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")

@@ -235,10 +235,10 @@ def _drop_unit_factor(text: str) -> str:
     return re.sub(r"^(-?)1·", r"\1", text)
 
 
-def shorten(name: str, limit: int = 20) -> str:
+def cut_middle(name: str, limit: int = 20) -> str:
     """Return a long name without its middle, because long names often differ only at their ends.
 
-    >>> shorten("the model in use since spring", 20)
+    >>> cut_middle("the model in use since spring", 20)
     'the model in… spring'
     """
     if len(name) <= limit:

@@ -15,11 +15,11 @@ from pyspar.reporting.drawing import (
     THIRD,
     Points,
     compute_log_limits,
+    cut_middle,
     draw_figure,
     include_line,
     set_linear_scale,
     set_log_scale,
-    shorten,
 )
 from pyspar.wording import format_interval, format_number
 
@@ -103,7 +103,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                 )  # fmt: skip
                 left += share
         ax.set(xlim=(0, 100), xlabel="share, %" if narrow else "share of the expected squared error, %")
-        _name_bars(ax, [shorten(f["name"]) for f in forecasts])
+        _name_bars(ax, [cut_middle(f["name"]) for f in forecasts])
         ax.grid(visible=False)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
@@ -215,7 +215,7 @@ def _pad_limits(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _name_bars(ax: Any, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), [shorten(name, 34) for name in names])
+    ax.set_yticks(range(len(names)), [cut_middle(name, 34) for name in names])
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
 

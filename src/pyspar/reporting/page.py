@@ -13,7 +13,7 @@ from scipy.special import chdtri
 
 from pyspar.inspection.judgement import name_weights
 from pyspar.reporting import figures
-from pyspar.reporting.drawing import shorten
+from pyspar.reporting.drawing import cut_middle
 from pyspar.wording import (
     POWER_EXPONENT,
     format_interval,
@@ -53,7 +53,7 @@ def render_page(report: dict[str, Any]) -> str:
         percent=lambda *value: keep_percent(format_percent(*value)), keep_percent=keep_percent,
         p_value=lambda value: format_p_value(value).replace(" ", no_break),
         sort_key=lambda value: "unknown" if value is None else f"{value:.6g}",  # as JavaScript reads numbers
-        hundredths=format_hundredths, shorten=shorten, in_column=format_in_column, in_sentence=name_weights,
+        hundredths=format_hundredths, cut_middle=cut_middle, in_column=format_in_column, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -114,7 +114,7 @@ def _list_errors(
         label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
     keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
-    return [dict(zip(keys, (*row, shorten(row[1].replace("expected, ", ""), 22)))) for row in rows]
+    return [dict(zip(keys, (*row, cut_middle(row[1].replace("expected, ", ""), 22)))) for row in rows]
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _prepare_script_data(
         "start": start,
         "total": len(directions),
         "steps": steps,
-        "names": [shorten(name, 40) for name in names],
+        "names": [cut_middle(name, 40) for name in names],
         "points": points,
     }
 

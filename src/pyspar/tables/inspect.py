@@ -53,14 +53,13 @@ def inspect_files(
     with collect_warnings() as warned:
         estimator = inputs.fit(make_bayes(request))
     target = inputs.target.moments()
-    comparison = compare_weights(estimator, target, has_model=False)
+    comparison = compare_weights(estimator, target, inputs.columns, has_model=False)
     progress.finish("fit")
     linear_models = [_make_linear_model(*weights) for weights in comparison.candidates.values()]
     errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
         comparison,
         inputs.target.features,
-        columns=inputs.columns,
         outputs=[inputs.data.label],
         description=repr(estimator),
         unseen=inputs.data.unseen,
