@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.shifts.sets import REGISTER, Shift
+from benchmarks.shifts.sets import REGISTER, RESERVE, Shift
 from benchmarks.trust.__main__ import COMMAND, PARTS, RANDOM_SPLITS, list_part_tasks
 from benchmarks.trust.alternatives import VARIANTS, ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import (
@@ -19,7 +19,7 @@ from benchmarks.trust.check import (
     summarise,
     summarise_groups,
 )
-from benchmarks.trust.learn import POWERS, QUANTILES, class_of, learn, learn_kind, safe_quantile, separation_of
+from benchmarks.trust.learn import KINDS, POWERS, QUANTILES, class_of, learn, learn_kind, safe_quantile, separation_of
 from benchmarks.trust.measure import load, measure_linear, measure_other, read, run
 from benchmarks.trust.page import describe_rates, rate_rows, write_tables
 from scipy.stats import binomtest
@@ -38,9 +38,26 @@ def experience():
 
 
 def test_the_file_is_learnt_from_the_records_of_the_named_parts(records, experience):
-    assert experience == {"command": COMMAND, "learnt_from": list(PARTS), **learn(records)}
+    known = [r for r in records if r["part"] in PARTS]
+    assert experience == {"command": COMMAND, "learnt_from": list(PARTS), **learn(known)}
     page = " ".join((Path(__file__).parents[2] / "docs" / "forecasts.md").read_text().split())
     assert f"tenth of the {len(experience['sets'])} data sets was left out" in page
+
+
+def test_the_intervals_of_the_package_hold_on_the_held_out_part(records, experience):
+    held_out = [r for r in records if r["part"] == RESERVE and r["regressor"] in KINDS["linear"]]
+    assert not {r["set"] for r in held_out} & set(experience["sets"])
+    found = summarise_groups(apply(experience["linear"], held_out))
+    shift, random = found["shift"], found["random"]
+    assert shift["covered95"] >= 0.9
+    assert 0.72 <= shift["covered80"] <= 0.9
+    assert shift["score95"] <= 2.6
+    assert 0.85 <= shift["rows"] <= 0.95
+    assert shift["rows_below_75"] <= 0.15
+    assert shift["no_shift_if_distant"] <= 0.05
+    assert random["no_shift"] >= 0.9
+    assert random["width95"] <= 1.6
+    assert 0.88 <= random["covered95"] <= 0.99
 
 
 def test_the_check_uses_the_intervals_and_classes_of_the_package(records, experience):
