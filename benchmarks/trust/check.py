@@ -13,10 +13,12 @@ from scipy.stats import beta
 from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import (
     AUC_LIMITS,
+    POWERS,
     RMSE_LEVELS,
     ROW_LEVELS,
     class_of,
     learn_kind,
+    ratio_of,
     row_cover,
     separation_of,
     weights_by_set,
@@ -40,8 +42,11 @@ def interval_of(
     if name == "none" and 0.0 < low <= expected <= high:
         down, up = learnt["stretch"][f"{level:g}"]
         return expected * (low / expected) ** down, expected * (high / expected) ** up
-    factors = learnt["rmse"][f"{level:g}"][name]
-    return expected * factors[0], expected * factors[1]
+    low, high = learnt["rmse"][f"{level:g}"][name]
+    if name != "none":
+        low /= ratio_of(record, 0) ** learnt["powers"][0]
+        high *= ratio_of(record, 1) ** learnt["powers"][1]
+    return expected * min(low, 1.0), expected * max(high, 1.0)
 
 
 def interval_score(actual: float, interval: tuple[float, float], level: float) -> float:
@@ -82,20 +87,20 @@ def apply(learnt: Learnt, records: Sequence[Record], limits: Sequence[float] = A
 
 def leave_sets_out(
     records: Sequence[Record],
-    folds: int = 10,
+    folds: int | Sequence[set[str]] = 10,
     *,
     limits: Sequence[float] = AUC_LIMITS,
+    powers: Sequence[Sequence[float]] = (POWERS, POWERS),
     stretch: float = 1.0,
 ) -> list[Record]:
     """Learn from records of one kind without each fold of data sets, and apply the result to that fold.
 
-    The powers of the narrow interval are multiplied by ``stretch``.
+    The folds are given, or their number. The powers of the narrow interval are multiplied by ``stretch``.
     """
     sets = sorted({r["set"] for r in records})
     checked = []
-    for fold in range(folds):
-        left_out = set(sets[fold::folds])
-        learnt = learn_kind([r for r in records if r["set"] not in left_out], limits)
+    for left_out in [set(sets[fold::folds]) for fold in range(folds)] if isinstance(folds, int) else folds:
+        learnt = learn_kind([r for r in records if r["set"] not in left_out], limits, powers)
         learnt["stretch"] = {level: [stretch * p for p in powers] for level, powers in learnt["stretch"].items()}
         checked += apply(learnt, [r for r in records if r["set"] in left_out], limits)
     return checked

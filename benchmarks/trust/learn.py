@@ -2,6 +2,10 @@
 
 Data sets are the units, not tasks: the tasks of one data set in a class share a weight of one. A quantile over few data
 sets is uncertain, so factors use the quantile whose one-sided confidence bound reaches the level.
+
+The ends of an interval also depend on two ratios to the error at home: those of the expected error, and of the standard
+deviation of the source labels. The factor of a class is a quantile of actual / expected error after a power of the
+ratio is divided out. The powers have the smallest interval score over all records with a shift.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 from typing import Any
@@ -18,7 +23,7 @@ import numpy as np
 
 from benchmarks.shifts.records import Record
 from pyspar.core.separation import LEVEL, Separation
-from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
+from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome, ratio_to_home
 
 AUC_LIMITS = [0.95]
 """The ends of the classes of separation. Chosen on the design parts; see docs/forecasts.md."""
@@ -27,6 +32,8 @@ CONFIDENCE = 0.8
 RMSE_LEVELS, ROW_LEVELS = (0.8, 0.95), (0.5, 0.8, 0.9, 0.95)
 ROW_SURPLUS = 0.1
 """Row intervals miss this share less than their level permits, over the data sets that they are learnt from."""
+POWERS = tuple(round(0.05 * step, 2) for step in range(17))
+"""The powers of the ratios to the error at home that are compared."""
 QUANTILES = np.linspace(0.0, 1.0, 41)
 """The quantiles over rows at which a record has the factor that a row interval needs to contain the label."""
 KINDS = {"linear": ("BayesSpAR",), "any": ("RidgeCV", "HistGradientBoosting", "RandomForest")}
@@ -63,7 +70,9 @@ def weights_by_set(records: Sequence[Record]) -> np.ndarray:
     return np.array([1.0 / counts[r["set"]] for r in records])
 
 
-def safe_quantile(values: Sequence[float], weights: np.ndarray, q: float, confidence: float = CONFIDENCE) -> float:
+def safe_quantile(
+    values: Sequence[float] | np.ndarray, weights: np.ndarray, q: float, confidence: float = CONFIDENCE
+) -> float:
     """Return a weighted quantile, further out than ``q`` by the confidence bound for that many data sets.
 
     >>> safe_quantile(list(range(101)), np.ones(101), 0.5, confidence=0.5)
@@ -83,8 +92,15 @@ def safe_quantile(values: Sequence[float], weights: np.ndarray, q: float, confid
     return float(np.asarray(values, dtype=float)[order[int(np.clip(place, 0, len(order) - 1))]])
 
 
-def learn_kind(records: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) -> dict[str, Any]:
-    """Return the factors and base rates of one kind of regressors; those of rows if all records have them."""
+def learn_kind(
+    records: Sequence[Record],
+    limits: Sequence[float] = AUC_LIMITS,
+    powers: Sequence[Sequence[float]] = (POWERS, POWERS),
+) -> dict[str, Any]:
+    """Return the factors and base rates of one kind of regressors; those of rows if all records have them.
+
+    ``powers`` are those among which the powers of both ratios are chosen.
+    """
     shifts = [r for r in records if r["split"] == "shift" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     alike = [r for r in records if r["split"] == "random" and r["home"] > 0.0 and np.isfinite(r["expected"])]
     classes: dict[str, list[Record]] = {"none": [r for r in alike if class_of(r, limits) == "none"]}
@@ -92,8 +108,16 @@ def learn_kind(records: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) 
     classes |= {name: [r for r in shifts if class_of(r, limits) == name] for name in names}
     # Few data sets are matched, too few for factors of their own.
     classes["matched"] = classes[names[0]] = [r for r in shifts if class_of(r, limits) in ("matched", names[0])]
+    found = [classes[name] for name in names]
+    best = [_learn_power(found, end, given) for end, given in enumerate(powers)]
     learnt: dict[str, Any] = {
-        "rmse": {f"{level:g}": {name: _factors(own, level) for name, own in classes.items()} for level in RMSE_LEVELS},
+        "powers": best,
+        "rmse": {
+            f"{level:g}": {
+                name: _factors(own, level, best if name != "none" else (0.0, 0.0)) for name, own in classes.items()
+            }
+            for level in RMSE_LEVELS
+        },
         "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in RMSE_LEVELS},
         "base_rates": count_outcomes(shifts, limits),
     }
@@ -105,10 +129,47 @@ def learn_kind(records: Sequence[Record], limits: Sequence[float] = AUC_LIMITS) 
     return learnt
 
 
-def _factors(records: Sequence[Record], level: float) -> list[float]:
-    ratios, weights = [r["actual"] / r["expected"] for r in records], weights_by_set(records)
-    ends = [safe_quantile(ratios, weights, q, CONFIDENCE) for q in ((1.0 - level) / 2.0, (1.0 + level) / 2.0)]
-    return [_round(min(ends[0], 1.0)), _round(max(ends[1], 1.0))]
+def ratio_of(record: Record, end: int) -> float:
+    """Return the ratio on which the lower (0) or upper (1) end of an interval depends."""
+    return ratio_to_home(record["spread" if end else "expected"], record["home"])
+
+
+@dataclass(frozen=True)
+class _End:
+    """What one end of the intervals of a class has to cover, per record.
+
+    ``error`` is log(actual / expected), negative for the lower end, and ``ratio`` the logarithm of the ratio.
+    """
+
+    error: np.ndarray
+    ratio: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, records: Sequence[Record], end: int) -> _End:
+        error = np.array([math.log(r["actual"] / r["expected"]) for r in records])
+        ratio = np.log([ratio_of(r, end) for r in records])
+        return cls(error if end else -error, ratio, weights_by_set(records))
+
+    def reach(self, level: float, power: float) -> float:
+        """Return the logarithm of the factor of the class, if a power of the ratio is added to it."""
+        return safe_quantile(self.error - power * self.ratio, self.weights, (1.0 + level) / 2.0)
+
+    def score(self, power: float, level: float = RMSE_LEVELS[-1]) -> float:
+        """Return what this end adds to the interval score, summed over data sets."""
+        reach = np.maximum(self.reach(level, power) + power * self.ratio, 0.0)
+        return float(self.weights @ (reach + 2.0 / (1.0 - level) * np.maximum(self.error - reach, 0.0)))
+
+
+def _learn_power(classes: Sequence[Sequence[Record]], end: int, powers: Sequence[float]) -> float:
+    """Return the power of the ratio with the smallest interval score, for all classes."""
+    ends = [_End.of(records, end) for records in classes]
+    return min(powers, key=lambda power: sum(of_class.score(power) for of_class in ends))
+
+
+def _factors(records: Sequence[Record], level: float, powers: Sequence[float]) -> list[float]:
+    reach = [_End.of(records, end).reach(level, power) for end, power in enumerate(powers)]
+    return [_round(math.exp(-reach[0])), _round(math.exp(reach[1]))]
 
 
 def _stretch(records: Sequence[Record], level: float) -> list[float]:

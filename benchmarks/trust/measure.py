@@ -1,9 +1,9 @@
 """Records of tasks: forecasts without target labels, and the actual errors.
 
 A record describes one regressor on one task. The split is that of the data set ("shift"), or a random split of the same
-rows with the same numbers of rows ("random", "random-2" and so on). The labels of the target are used only for the
-actual error and for ``need``: the quantiles over target rows of the factor that a row interval needs to contain the
-label.
+rows with the same numbers of rows ("random", "random-2" and so on). ``spread`` is the standard deviation of the source
+labels. The labels of the target are used only for the actual error and for ``need``: the quantiles over target rows of
+the factor that a row interval needs to contain the label.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ def measure_linear(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray) 
         need.append([_digits(value, 3) for value in np.quantile(factors, QUANTILES)])
     return {
         "home": _digits(home),
+        "spread": _digits(y.std()),
         "actual": _digits(_rms(prediction - yz)),
         "expected": _digits(forecast.rmse),
         "narrow80": [_digits(end) for end in forecast.interval80_if_linear],
@@ -170,7 +171,8 @@ def measure_other(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray, r
         squares[left_out] = (make().fit(X[kept], y[kept]).predict(X[left_out]) - y[left_out]) ** 2
     home = float(np.sqrt(squares.mean()))
     error = 0.5 * squares.std() / max(home**2, 1e-300) * np.sqrt(1.0 / len(X) + 1.0 / len(Z))
-    record: Record = {"home": _digits(home), "actual": _digits(_rms(make().fit(X, y).predict(Z) - yz))}
+    record: Record = {"home": _digits(home), "spread": _digits(y.std())}
+    record["actual"] = _digits(_rms(make().fit(X, y).predict(Z) - yz))
     record |= {"expected": record["home"], "outside": 0.0}
     for level in (0.8, 0.95):
         reach = np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error)

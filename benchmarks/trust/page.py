@@ -35,6 +35,16 @@ def factor_rows(experience: Mapping[str, Any]) -> Table:
     return header, rows
 
 
+def power_rows(experience: Mapping[str, Any]) -> Table:
+    """Return the powers of the ratios to the error at home, and what a ratio of 3 changes."""
+    header = ["regressors", "a", "b", "lower end, if expected is 3 times home", "upper end, if spread is 3 times home"]
+    rows = []
+    for kind in ("linear", "any"):
+        a, b = experience[kind]["powers"]
+        rows.append([kind, f"{a:g}", f"{b:g}", f"divided by {3.0**a:.2f}", f"multiplied by {3.0**b:.2f}"])
+    return header, rows
+
+
 def check_rows(summaries: Mapping[tuple[str, str], Mapping[str, float]]) -> Table:
     """Return the shares of tasks whose intervals held, with binomial confidence intervals."""
     header = ["", "tasks", "data sets", "80 % interval", "CI of 80 %", "95 % interval", "CI of 95 %",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.shifts.sets import REGISTER, Shift
+from benchmarks.shifts.sets import REGISTER, RESERVE, Shift
 from benchmarks.trust.__main__ import COMMAND, PARTS, RANDOM_SPLITS, list_part_tasks
-from benchmarks.trust.alternatives import VARIANTS, stretch_rows, threshold_rows, variant_rows
+from benchmarks.trust.alternatives import VARIANTS, ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import (
     apply,
     binomial_interval,
@@ -19,7 +19,7 @@ from benchmarks.trust.check import (
     summarise,
     summarise_groups,
 )
-from benchmarks.trust.learn import QUANTILES, class_of, learn, safe_quantile, separation_of
+from benchmarks.trust.learn import KINDS, POWERS, QUANTILES, class_of, learn, learn_kind, safe_quantile, separation_of
 from benchmarks.trust.measure import load, measure_linear, measure_other, read, run
 from benchmarks.trust.page import describe_rates, rate_rows, write_tables
 from scipy.stats import binomtest
@@ -38,9 +38,26 @@ def experience():
 
 
 def test_the_file_is_learnt_from_the_records_of_the_named_parts(records, experience):
-    assert experience == {"command": COMMAND, "learnt_from": list(PARTS), **learn(records)}
+    known = [r for r in records if r["part"] in PARTS]
+    assert experience == {"command": COMMAND, "learnt_from": list(PARTS), **learn(known)}
     page = " ".join((Path(__file__).parents[2] / "docs" / "forecasts.md").read_text().split())
     assert f"tenth of the {len(experience['sets'])} data sets was left out" in page
+
+
+def test_the_intervals_of_the_package_hold_on_the_held_out_part(records, experience):
+    held_out = [r for r in records if r["part"] == RESERVE and r["regressor"] in KINDS["linear"]]
+    assert not {r["set"] for r in held_out} & set(experience["sets"])
+    found = summarise_groups(apply(experience["linear"], held_out))
+    shift, random = found["shift"], found["random"]
+    assert shift["covered95"] >= 0.9
+    assert 0.72 <= shift["covered80"] <= 0.9
+    assert shift["score95"] <= 2.6
+    assert 0.85 <= shift["rows"] <= 0.95
+    assert shift["rows_below_75"] <= 0.15
+    assert shift["no_shift_if_distant"] <= 0.05
+    assert random["no_shift"] >= 0.9
+    assert random["width95"] <= 1.6
+    assert 0.88 <= random["covered95"] <= 0.99
 
 
 def test_the_check_uses_the_intervals_and_classes_of_the_package(records, experience):
@@ -49,7 +66,7 @@ def test_the_check_uses_the_intervals_and_classes_of_the_package(records, experi
         assert class_of(r) == separation_class(separation)
         narrow = tuple(r["narrow95"])
         assert interval_of(r, 0.95, experience[kind]) == pytest.approx(
-            rmse_interval(0.95, r["expected"], narrow, separation, kind)
+            rmse_interval(0.95, r["expected"], narrow, separation, kind, home=r["home"], spread=r["spread"])
         )
 
 
@@ -76,7 +93,8 @@ def test_a_measured_task_is_a_record_without_target_labels_in_its_forecast(rng):
 
 def test_summaries_count_data_sets_once(experience):
     common = {"part": "new", "map": "raw", "split": "shift", "auc": 0.9, "p_value": 0.0, "matched": False, "home": 1.0,
-              "expected": 1.0, "outside": 0.0, "narrow80": [0.9, 1.1], "narrow95": [0.8, 1.2]}  # fmt: skip
+              "spread": 1.0, "expected": 1.0, "outside": 0.0,
+              "narrow80": [0.9, 1.1], "narrow95": [0.8, 1.2]}  # fmt: skip
     need = [list(QUANTILES * 2.0)] * 4
     tasks = [
         {**common, "set": name, "actual": actual, "need": need} for name, actual in (("a", 1), ("a", 1), ("b", 99))
@@ -114,6 +132,42 @@ def test_alternatives_are_evaluated_by_their_own_classes(records):
     assert covered == sorted(covered)
     counts = [[int(cell) for cell in row[1:]] for row in threshold_rows(records)[1]]
     assert counts[0][0] > counts[1][0] >= counts[1][1] > 0
+
+
+def test_powers_that_made_the_records_are_learnt_from_them(rng):
+    """Errors have tails of fixed width beyond ends that move with the ratios, so no other powers score better."""
+    records = []
+    for place in range(600):
+        increase, signal = np.exp(rng.uniform(0.0, 2.0, 2))
+        z = rng.normal()
+        ends = 0.6 * math.log(signal) if z > 0.0 else 0.2 * math.log(increase)
+        actual = increase * math.exp(0.1 * z + math.copysign(ends, z))
+        records.append({"set": str(place), "split": "shift", "p_value": 0.0, "auc": 0.8 + 0.19 * (place % 2),
+                        "matched": False, "home": 1.0, "spread": signal, "expected": increase, "actual": actual,
+                        "outside": 0.0, "narrow80": [0.9, 9.0], "narrow95": [0.8, 9.0]})  # fmt: skip
+    alike = [{**r, "split": "random", "p_value": 1.0, "expected": 1.0, "actual": 1.1} for r in records]
+    learnt = learn_kind([*records, *alike])
+    assert learnt["powers"] == pytest.approx([0.2, 0.6], abs=0.051)  # one step of the grid
+    assert learn_kind([*records, *alike], powers=((0.0,), (0.0,)))["powers"] == [0.0, 0.0]
+    for name in ("0.5-0.95", "0.95-1"):
+        low, high = learnt["rmse"]["0.95"][name]
+        assert (math.log(low), math.log(high)) == pytest.approx((-0.2, 0.2), abs=0.1)
+
+
+def test_ratios_are_compared_with_whole_parts_left_out(records):
+    own = [r for r in records if r["part"] in ("design", "held-back", "newest") and r["split"] in ("shift", "random")]
+    rows = ratio_rows(own)[1]
+    linear = [r for r in own if r["regressor"] == "BayesSpAR"]
+    assert rows[0][5:7] == ["+0.00 ± 0.00", "0 of 3"]
+    scores = {}
+    for name, powers in (("constant", ((0.0,), (0.0,))), ("both", (POWERS, POWERS))):
+        for part in ("design", "held-back", "newest"):
+            learnt = learn_kind([r for r in linear if r["part"] != part], powers=powers)
+            checked = apply(learnt, [r for r in linear if r["part"] == part and r["split"] == "shift"])
+            for r in checked:  # each data set has three tasks
+                scores.setdefault(name, {}).setdefault(r["set"], []).append(r["score0.95"])
+    gains = [np.mean(scores["both"][key]) - np.mean(scores["constant"][key]) for key in scores["both"]]
+    assert rows[-1][5] == f"{np.mean(gains):+.2f} ± {np.std(gains, ddof=1) / math.sqrt(len(gains)):.2f}"
 
 
 def test_rates_are_compared_by_exact_tests():

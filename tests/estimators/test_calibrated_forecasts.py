@@ -28,13 +28,34 @@ MATCHED = Separation(0.5, 1.0, False, matched=True)
 def test_intervals_contain_the_expectation_and_grow_with_the_level(kind, separation):
     (low80, high80), (low95, high95) = (rmse_factors(level, separation, kind) for level in (0.8, 0.95))
     assert low95 <= low80 <= 1.0 <= high80 <= high95
-    wide = rmse_interval(0.95, 2.0, (2.0 / 1.1**1.96, 2.0 * 1.1**1.96), separation, kind)
-    narrow = rmse_interval(0.8, 2.0, (2.0 / 1.1**1.28, 2.0 * 1.1**1.28), separation, kind)
-    assert wide[0] <= narrow[0] <= 2.0 <= narrow[1] <= wide[1]
+    for scales in ({"home": 2.0, "spread": 2.0}, {"home": 0.5, "spread": 3.0}, {"home": 0.0, "spread": 1e300}):
+        wide = rmse_interval(0.95, 2.0, (2.0 / 1.1**1.96, 2.0 * 1.1**1.96), separation, kind, **scales)
+        narrow = rmse_interval(0.8, 2.0, (2.0 / 1.1**1.28, 2.0 * 1.1**1.28), separation, kind, **scales)
+        assert 0.0 < wide[0] <= narrow[0] <= 2.0 <= narrow[1] <= wide[1] < np.inf
+
+
+@pytest.mark.parametrize("kind", ["linear", "any"])
+def test_ratios_to_the_error_at_home_change_one_end_each_if_a_shift_is_found(kind):
+    """In the units of the expected RMSE, ends are powers of the ratios, which count from 1 to 10."""
+    a, b = json.loads(FILE.read_text())[kind]["powers"]
+    assert b > 0.0
+    assert (a > 0.0) == (kind == "linear")
+
+    def interval(separation, home, spread):
+        return np.array(rmse_interval(0.95, 7.0, (6.0, 8.0), separation, kind, home=home, spread=spread))
+
+    for separation in (NEAR, FAR, MATCHED):
+        plain = interval(separation, 7.0, 7.0)
+        np.testing.assert_allclose(interval(separation, 7.0, 21.0), plain * [1.0, 3.0**b])
+        np.testing.assert_allclose(interval(separation, 3.5, 3.5), plain * [2.0**-a, 1.0])
+        np.testing.assert_allclose(interval(separation, 14.0, 7.0), plain)
+        np.testing.assert_allclose(interval(separation, 0.007, 7.0), plain * [10.0**-a, 10.0**b])
+    assert (interval(NONE, 0.1, 70.0) == interval(NONE, 7.0, 7.0)).all()
 
 
 def test_a_found_shift_has_wider_intervals_and_more_so_if_it_is_far():
-    highs = [rmse_interval(0.95, 1.0, (0.9, 1.1), separation)[1] for separation in (NONE, NEAR, FAR)]
+    scales = {"home": 1.0, "spread": 1.0}
+    highs = [rmse_interval(0.95, 1.0, (0.9, 1.1), separation, **scales)[1] for separation in (NONE, NEAR, FAR)]
     rows = [row_factor(0.9, separation) for separation in (NONE, NEAR, FAR)]
     assert highs == sorted(highs)
     assert rows == sorted(rows)
@@ -88,21 +109,23 @@ def test_an_outcome_without_experience_has_the_rate_of_all_shifts_with_this_sepa
 
 
 def test_matched_rows_have_the_factors_of_a_small_separation():
-    narrow = (0.9, 1.1)
-    assert rmse_interval(0.95, 1.0, narrow, MATCHED) == rmse_interval(0.95, 1.0, narrow, NEAR)
+    matched, near = (rmse_interval(0.95, 1.0, (0.9, 1.1), s, home=1.0, spread=2.0) for s in (MATCHED, NEAR))
+    assert matched == near
     assert row_factor(0.9, MATCHED) == row_factor(0.9, NEAR)
 
 
 def test_the_intervals_of_a_forecast_are_those_of_experience(rng):
-    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
-    for Z in (rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 1.0):
+    X = rng.normal(size=(200, 3))
+    y = 5.0 + 2.0 * X[:, 0] + rng.normal(size=200)
+    for Z in (rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 1.0, 9.0 * rng.normal(size=(100, 3))):
         for est in (BayesSpARRegressor().fit(X, y), SpARRegressor().fit(X, y).adapt(Z)):
+            scales = {"home": est.home_rmse(), "spread": y.std()}
             found, separation = est.expected_rmse(Z), measure_separation(Moments.of(X), Moments.of(Z))
             for level, interval, narrow in (
                 (0.8, found.interval80, found.interval80_if_linear),
                 (0.95, found.interval95, found.interval95_if_linear),
             ):
-                assert interval == pytest.approx(rmse_interval(level, found.rmse, narrow, separation))
+                assert interval == pytest.approx(rmse_interval(level, found.rmse, narrow, separation, **scales))
 
 
 def test_rows_use_the_separation_of_the_adapted_target_and_contain_the_prediction(rng):

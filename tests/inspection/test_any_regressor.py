@@ -45,7 +45,7 @@ def test_the_error_at_home_is_the_cross_validated_one(rng):
         assert output.home == pytest.approx(np.sqrt(np.mean((predicted - y) ** 2)))
         assert output.separation.found
         assert inspection.outcome == "unverified"
-        factors = rmse_factors(0.95, output.separation, "any")
+        factors = rmse_factors(0.95, output.separation, "any", signal=max(y.std() / output.home, 1.0))
         assert output.expected.interval95 == pytest.approx([output.home * factor for factor in factors])
         assert output.base_rate.n_tasks > 0
         assert (output.recommended, inspection.before) == ("KNeighborsRegressor", "KNeighborsRegressor")
@@ -61,7 +61,7 @@ def test_without_a_shift_the_interval_has_the_width_of_the_sampling_error(rng):
     assert found.outcome == "no-shift"
     reach = np.exp(1.96 * np.sqrt(1 / 8000 + 1 / 2000))
     narrow = found.home / reach, found.home * reach
-    expected = rmse_interval(0.95, found.home, narrow, found.separation, "any")
+    expected = rmse_interval(0.95, found.home, narrow, found.separation, "any", home=found.home, spread=y.std())
     assert found.expected.interval95 == pytest.approx(expected, rel=0.01)
 
 

@@ -32,8 +32,8 @@ DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
 
 Interval = tuple[float, float]
-Calibrate: TypeAlias = Callable[[float, float, Interval, Separation], Interval]
-"""Maps (level, expected RMSE, interval of the linear model, separation) to an interval for real data."""
+Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]
+"""Maps (level, expected RMSE, interval of the linear model, separation, output) to an interval for real data."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,7 +173,7 @@ class Forecaster:
         linear80, linear95 = (_interval(draws, level, if_linear) for level in LEVELS)
         noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
         interval80, interval95 = (
-            self._calibrated(level, rmse, rmse / _number(if_linear) if if_linear > 0.0 else 1.0, interval)
+            self._calibrated(level, rmse, rmse / _number(if_linear) if if_linear > 0.0 else 1.0, interval, output)
             for level, interval in zip(LEVELS, (linear80, linear95), strict=True)
         )
         return Forecast(
@@ -192,12 +192,12 @@ class Forecaster:
             interval95_if_linear=linear95,
         )
 
-    def _calibrated(self, level: float, rmse: float, growth: float, if_linear: Interval) -> Interval:
+    def _calibrated(self, level: float, rmse: float, growth: float, if_linear: Interval, output: int) -> Interval:
         """Return the interval for real data; ``growth`` is the increase of the RMSE by groups."""
         low, high = _number(if_linear[0] * growth), _number(if_linear[1] * growth)
         if self._calibrate is None or not np.isfinite(rmse):
             return low, high
-        return self._calibrate(level, rmse, (low, high), self.separation)
+        return self._calibrate(level, rmse, (low, high), self.separation, output)
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""

@@ -5,6 +5,10 @@ random splits of the same data sets. Tasks are grouped by the separation of sour
 (:mod:`pyspar.core.separation`): "none" if no shift is found, "matched" if their features are more similar than those of
 random samples, otherwise by the AUC. Matched tasks have the factors of tasks with a small AUC and their own base rates.
 
+If a shift is found, two ratios also change the interval of the RMSE (:func:`rmse_factors`). If the expected error is
+larger than the error at home, part of the increase often does not occur, so the lower end decreases. If the labels
+vary more than the error at home, a change of their relation to the features can cost more, so the upper end increases.
+
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
 belief, and "any" are other regressors, whose expected error is their cross-validated error.
 """
@@ -15,7 +19,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -37,7 +41,7 @@ from pyspar.core.belief import (
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
-from pyspar.core.roots import power_of_two
+from pyspar.core.roots import power_of_two, root_sum_squares
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -50,6 +54,8 @@ HURTS_RATIO = 1.1
 """A shift hurts if the expected error on the target exceeds this many times the error at home."""
 OUTSIDE_LIMIT = 0.01
 """The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
+MAX_RATIO = 10.0
+"""Larger ratios to the error at home change an interval as this one does: few data sets have larger ones."""
 SAME_UNITS = 1e-9
 """Units of features that differ by a smaller share differ by rounding only."""
 FILE = Path(__file__).with_name("experience.json")
@@ -111,7 +117,21 @@ class SourceModel:
 
     def forecaster(self, target: Moments) -> Forecaster:
         """Return the forecaster for a target, with the error on new groups and intervals from experience."""
-        return self._plain_forecaster(target, between_groups=self._between_groups(), calibrate=rmse_interval)
+        return self._plain_forecaster(target, between_groups=self._between_groups(), calibrate=self._calibrate)
+
+    def _calibrate(
+        self, level: float, rmse: float, if_linear: Interval, separation: Separation, output: int
+    ) -> Interval:
+        home = spread = rmse
+        if separation_class(separation) != "none":  # otherwise the ratios are not used
+            home, spread = (float(values[output]) for values in self._scales)
+        return rmse_interval(level, rmse, if_linear, separation, home=home, spread=spread)
+
+    @cached_property
+    def _scales(self) -> tuple[Vector, Vector]:
+        """The error at home and the standard deviation of the source labels, per output."""
+        labels = self.source.root_about(None)[:, self.source.n_features :]
+        return self.home_rmse(), root_sum_squares(labels) / np.sqrt(self.source.weight)
 
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
         spread = spread_about_source(self.source, target, self.centred)
@@ -259,16 +279,46 @@ def auc_classes(ends: list[float]) -> list[str]:
     return [f"{low:g}-{high:g}" for low, high in pairwise(limits)]
 
 
-def rmse_factors(level: float, separation: Separation, kind: Kind = "linear") -> Interval:
-    """Return the factors by which the expected RMSE is multiplied for an interval of level 0.8 or 0.95."""
-    low, high = _experience()[kind]["rmse"][f"{level:g}"][separation_class(separation)]
-    return low, high
+def rmse_factors(
+    level: float, separation: Separation, kind: Kind = "linear", *, increase: float = 1.0, signal: float = 1.0
+) -> Interval:
+    """Return the factors by which the expected RMSE is multiplied for an interval of level 0.8 or 0.95.
+
+    ``increase`` is the expected RMSE, and ``signal`` the standard deviation of the source labels, both relative to the
+    error at home. Each factor is that of the class times a learnt power of one of these ratios, which count from 1 to
+    10: ``low / increase**a`` and ``high * signal**b``. If no shift is found, the ratios are not used.
+    """
+    learnt, name = _experience()[kind], separation_class(separation)
+    low, high = learnt["rmse"][f"{level:g}"][name]
+    if name != "none":
+        low, high = low / increase ** learnt["powers"][0], high * signal ** learnt["powers"][1]
+    return min(low, 1.0), max(high, 1.0)
+
+
+def ratio_to_home(value: float, home: float) -> float:
+    """Return the ratio of a value to the error at home, at least 1 and at most 10.
+
+    >>> ratio_to_home(3.0, 2.0), ratio_to_home(1.0, 2.0), ratio_to_home(1.0, 0.0), ratio_to_home(0.0, 0.0)
+    (1.5, 1.0, 10.0, 1.0)
+    """
+    if not value > home:
+        return 1.0
+    return min(value / home, MAX_RATIO) if home > 0.0 else MAX_RATIO
 
 
 def rmse_interval(
-    level: float, rmse: float, narrow: Interval, separation: Separation, kind: Kind = "linear"
+    level: float,
+    rmse: float,
+    narrow: Interval,
+    separation: Separation,
+    kind: Kind = "linear",
+    *,
+    home: float,
+    spread: float,
 ) -> Interval:
     """Return the interval of the RMSE on a target.
+
+    ``home`` is the error at home and ``spread`` the standard deviation of the source labels.
 
     If no shift is found and the rows are not matched, this is the interval ``narrow`` (of the model or of
     cross-validation), stretched on the log scale by what random splits of real data need. Otherwise it is the expected
@@ -276,7 +326,8 @@ def rmse_interval(
     """
     low, high = narrow
     if separation_class(separation) != "none" or not (0.0 < low <= rmse <= high < np.inf):
-        factors = rmse_factors(level, separation, kind)
+        ratios = {"increase": ratio_to_home(rmse, home), "signal": ratio_to_home(spread, home)}
+        factors = rmse_factors(level, separation, kind, **ratios)
         return (rmse * factors[0], rmse * factors[1])
     down, up = _experience()[kind]["stretch"][f"{level:g}"]
     return float(rmse * (low / rmse) ** down), float(rmse * (high / rmse) ** up)

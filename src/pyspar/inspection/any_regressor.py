@@ -82,7 +82,7 @@ def inspect_regressor(
     inspected: list[OutputInspection] = []
     method = name_regressor(model)
     for k, name in enumerate(names):
-        forecast = _forecast(method, squares[:, k], m, separation)
+        forecast = _forecast(method, squares[:, k], m, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
         judgement = Judgement(
             forecasts=(forecast,),
@@ -110,15 +110,19 @@ def inspect_regressor(
     )
 
 
-def _forecast(name: str, squares: Vector, m: int, separation: Separation) -> Forecast:
-    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown."""
+def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread: float) -> Forecast:
+    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown.
+
+    ``spread`` is the standard deviation of the source labels.
+    """
     n, home = len(squares), float(np.sqrt(squares.mean()))
     # The standard error of the log RMSE of m new rows, and of its estimate from n rows.
     error = 0.5 * float(squares.std()) / max(home**2, np.finfo(np.float64).tiny) * np.sqrt(1.0 / n + 1.0 / m)
 
     def interval(level: float) -> Interval:
         reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error))
-        return rmse_interval(level, home, (home / reach, home * reach), separation, "any")
+        narrow = home / reach, home * reach
+        return rmse_interval(level, home, narrow, separation, "any", home=home, spread=spread)
 
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)
