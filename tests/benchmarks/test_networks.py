@@ -17,6 +17,7 @@ from benchmarks.shifts.sets import REGISTER
 from benchmarks.shifts.sets.shift import Shift, last_third
 
 SMALL = "64-64 ReLU"
+PAGES = ("docs/networks.md", "README.md")
 
 
 def loader(rows: int = 300):
@@ -142,6 +143,25 @@ def test_the_committed_page_is_that_of_the_committed_records(tmp_path, monkeypat
     monkeypatch.setattr(sys, "argv", ["networks", "--no-run"])
     command.main()
     assert (tmp_path / "page.md").read_text() == committed
+
+
+def test_the_pages_quote_the_numbers_of_the_records():
+    records = scoring.read(scoring.RECORDS)
+    names = sorted({name for name, *_ in records})
+    trained, validation = (
+        next(s for s in report.summaries(records, names, training.REQUIRED, rows) if s.method == "bayes")
+        for rows in scoring.ROWS
+    )
+    guide, readme = (" ".join((report.PAGE.parents[1] / page).read_text().split()) for page in PAGES)
+    total = len(trained.records)
+    assert f"On {len(names)} real shifts" in guide
+    assert f"{trained.unchanged} of the {total} networks are unchanged" in guide
+    assert f"and {validation.unchanged} with validation rows" in guide
+    assert f"mean of {trained.geometric_mean:.3f} and {validation.geometric_mean:.3f}," in guide
+    assert f"maximum of {trained.worst:.3f} and {validation.worst:.3f}." in guide
+    assert f"Of {total} networks" in readme
+    assert f"left {trained.unchanged} unchanged." in readme
+    assert f"was {trained.worst:.2f} with training rows. With validation rows it was {validation.worst:.2f}," in readme
 
 
 def make_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
