@@ -3,8 +3,8 @@
 ``python -m benchmarks.networks.centres --runs FOLDER`` reads the features that
 ``spar reproduce tabular --seeds 40 --out FOLDER`` stored, computes every centre, repairs it with ``method="bayes"``,
 and writes ``benchmarks/results/centres.json``. ``--networks`` does the same with the networks of
-``benchmarks.networks``. Without either it prints the stored results. Decision 15 quotes them. All these networks are
-design data.
+``benchmarks.networks`` on the parts ``last`` and ``final``. Without either it prints the stored results. Decision 15
+quotes them. All these networks are design data.
 """
 
 from __future__ import annotations
@@ -243,10 +243,10 @@ def network_ratios() -> dict[str, dict[str, list[float]]]:
 def _networks() -> Iterator[tuple[str, dict[str, Moments], Weights]]:
     import torch
 
-    from benchmarks.networks.choice import chosen
+    from benchmarks.networks.choice import DESIGN_PARTS, chosen
     from benchmarks.networks.training import REQUIRED, trained_network
 
-    for name in (name for names in chosen().values() for name in names):
+    for name in (name for names in chosen(DESIGN_PARTS).values() for name in names):
         for network in REQUIRED:
             trained = trained_network(name, network)
             layer = trained.model[-1]

@@ -12,11 +12,12 @@ pytest.importorskip("benchmarks.networks", reason="the benchmarks are not part o
 
 import torch
 from benchmarks.networks import __main__ as command
-from benchmarks.networks import choice, report, scoring, training
+from benchmarks.networks import choice, outlier, report, scoring, training
 from benchmarks.shifts.sets import REGISTER
 from benchmarks.shifts.sets.shift import Shift, last_third
 
 SMALL = "64-64 ReLU"
+PAGES = ("docs/networks.md", "README.md")
 
 
 def loader(rows: int = 300):
@@ -119,7 +120,7 @@ def test_names_are_grouped_by_part_in_the_order_of_the_hash():
 def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatch, capsys):
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(command, "RECORDS", path)
-    monkeypatch.setattr(command, "chosen", lambda parts: {"last": [tiny]})
+    monkeypatch.setattr(command, "chosen", lambda: {"last": [tiny]})
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(sys, "argv", ["networks", "--networks", SMALL])
     command.main()
@@ -144,6 +145,25 @@ def test_the_committed_page_is_that_of_the_committed_records(tmp_path, monkeypat
     assert (tmp_path / "page.md").read_text() == committed
 
 
+def test_the_pages_quote_the_numbers_of_the_records():
+    records = scoring.read(scoring.RECORDS)
+    names = sorted({name for name, *_ in records})
+    trained, validation = (
+        next(s for s in report.summaries(records, names, training.REQUIRED, rows) if s.method == "bayes")
+        for rows in scoring.ROWS
+    )
+    guide, readme = (" ".join((report.PAGE.parents[1] / page).read_text().split()) for page in PAGES)
+    total = len(trained.records)
+    assert f"On {len(names)} real shifts" in guide
+    assert f"{trained.unchanged} of the {total} networks are unchanged" in guide
+    assert f"and {validation.unchanged} with validation rows" in guide
+    assert f"mean of {trained.geometric_mean:.3f} and {validation.geometric_mean:.3f}," in guide
+    assert f"maximum of {trained.worst:.3f} and {validation.worst:.3f}." in guide
+    assert f"Of {total} networks" in readme
+    assert f"left {trained.unchanged} unchanged." in readme
+    assert f"was {trained.worst:.2f} with training rows. With validation rows it was {validation.worst:.2f}," in readme
+
+
 def make_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
     key = {"set": name, "network": network, "rows": rows, "method": method}
     return {**key, "ratio": ratio, "home_before": 1.0, "home_after": 1.1, "seconds": 1.0, "note": "why"}
@@ -162,3 +182,39 @@ def test_the_summary_and_the_unmet_requirements_are_those_computed_by_hand():
     assert re.search(r"training rows.* 1.03 \(1 of 3\): s \(256 tanh\) 2.000", sentences[0])
     assert not any("validation" in sentence for sentence in sentences)
     assert report.shifts_above(records, ["s"], training.REQUIRED, "training rows") == ["- `bayes`: s 2.000"]
+
+
+def test_the_independent_test_lists_what_is_not_met_first():
+    records = {}
+    for network in training.REQUIRED:
+        for rows, ratio in zip(scoring.ROWS, (1.0, 1.2), strict=True):
+            records["s", network, rows, "bayes"] = make_record("s", network, rows, "bayes", ratio)
+    _, _, items, *_ = report.independent_test(records, ["s"])
+    unmet, met = items.split("- ")[1:]
+    assert re.search(r"validation rows.*not met.* 1\.2000, worst 1\.200, 0 of\s+3", unmet, re.DOTALL)
+    assert re.search(r"training rows.* met.* 1\.0000, worst 1\.000, 3 of\s+3", met, re.DOTALL)
+    assert report.independent_test(records, []) == []
+
+
+@pytest.mark.parametrize("outlying", [False, True])
+def test_sandwich_tests_confirm_a_wrong_head_but_not_the_effect_of_one_row(outlying):
+    generator = torch.Generator().manual_seed(0)
+    X, noise = torch.randn(200, 6, generator=generator), 0.1 * torch.randn(200, 1, generator=generator)
+    model = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Linear(6, 1))
+    y = model(X).detach() + noise
+    if outlying:
+        X[0] *= 10.0
+        y[0] += 50.0
+    else:
+        y += X[:, :1]  # the head is wrong along the first feature
+    trained = training.TrainedNetwork(model.eval(), training.Data(*[(X, y)] * 4), 1)
+    adapted, _ = outlier.repair(trained, (X, y))
+    errors = outlier.errors_of(trained, (X, y))
+    leverage, share, changed, *confirmed = outlier.check_corrections(adapted, X.double().numpy(), errors, row=0)
+    assert changed == adapted.changed.directions > 0
+    if outlying:
+        assert float(leverage) > 0.5
+        assert float(share) == pytest.approx(1.0, abs=0.05)
+        assert (confirmed[0], confirmed[2]) == (0, 0)
+    else:
+        assert confirmed[2] == changed

@@ -25,8 +25,9 @@ class SpARTrainerCallback(HeadRepair, TrainerCallback):  # type: ignore[misc]  #
     target : iterable of batches, or function without arguments that returns it
         Rows of the target, such as ``trainer.get_test_dataloader(dataset)``. Labels in it are ignored.
     source : iterable of labelled batches, or function without arguments that returns it
-        The default is the loader of the last evaluation, because its rows are held out from training. On training
-        rows, errors of the head are harder to detect. Without an evaluation, the default is the training loader.
+        The default is the loader of the last evaluation. Its rows are held out from training, as the forecast of the
+        error requires. Without an evaluation, the default is the training loader. See :func:`pyspar.nn.adapt_head` for
+        which rows to pass.
     **options
         Options of :func:`pyspar.nn.adapt_head`, such as ``method``, ``alpha``, ``head``, ``inputs`` and ``mask``.
 

@@ -56,8 +56,9 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         Rows of the target. Labels in it are ignored. With ``when="predict_start"`` the default is the loader of
         ``trainer.predict``.
     source : iterable of labelled batches, or function without arguments that returns it
-        The default is the validation loader of the last fit, because its rows are held out from training. On training
-        rows, errors of the head are harder to detect. Without a validation loader, the default is the training loader.
+        The default is the validation loader of the last fit. Its rows are held out from training, as the forecast of
+        the error requires. Without a validation loader, the default is the training loader. See
+        :func:`pyspar.nn.adapt_head` for which rows to pass.
     when : {"fit_end", "predict_start"}, default "fit_end"
         "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights that ``trainer.predict``
         uses, such as those of ``ckpt_path="best"``. Each call starts from the trained head.

@@ -1,0 +1,109 @@
+"""Show how one outlying row of ``cities-1950`` leads to a harmful repair.
+
+``python -m benchmarks.networks.outlier`` trains the small networks on two splits of the source: that of the benchmark,
+in which the row with the largest error is a validation row, and a split in which it is a training row. It repairs each
+network with training rows, with validation rows, and with validation rows without this row. Then it tests the changed
+directions again with sandwich estimates of the variance, which do not assume that all rows have the same noise.
+Decision 22 quotes the tables. They use labels of the target, so ``cities-1950`` is design data for later rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.networks.training import NETWORKS, REQUIRED, TrainedNetwork, _data, _fit, _split, rmse
+from benchmarks.report import table
+from benchmarks.shifts.sets import REGISTER, Task
+from pyspar.core.adapt import chi2_threshold
+from pyspar.core.arrays import Matrix, Vector
+from pyspar.nn import AdaptedHead, adapt_head
+
+SET = "cities-1950"
+ALPHA = 0.999
+
+
+def train(network: str, outlier: int | None = None) -> TrainedNetwork:
+    """Train a network on the split of the benchmark. Validation row number ``outlier`` becomes a training row."""
+    arrays = Task(REGISTER[SET], "raw").arrays()
+    split = _split(len(arrays[0]))
+    if outlier is not None:
+        split["train"] = np.sort(np.append(split["train"], split["validation"][outlier]))
+        split["validation"] = np.delete(split["validation"], outlier)
+    data = _data(arrays, split)
+    model, epoch = _fit(NETWORKS[network], data)
+    return TrainedNetwork(model, data, epoch)
+
+
+def repair(trained: TrainedNetwork, rows: tuple[Tensor, Tensor]) -> tuple[AdaptedHead, str]:
+    """Return the repaired network, and as text the number of changed directions and the ratio of the target RMSE."""
+    target = trained.data.target
+    adapted = adapt_head(trained.model, [rows], [target[0]], alpha=ALPHA, progress=False)
+    return adapted, f"{adapted.changed.directions}; {rmse(adapted.model, target) / rmse(trained.model, target):.3f}"
+
+
+def errors_of(trained: TrainedNetwork, rows: tuple[Tensor, Tensor]) -> Vector:
+    """Return label minus prediction of each row."""
+    with torch.inference_mode():
+        return np.asarray((rows[1].double() - trained.model(rows[0]).double()).numpy()[:, 0])
+
+
+def check_corrections(adapted: AdaptedHead, features: Matrix, errors: Vector, row: int) -> list[object]:
+    """Return the leverage and the influence of a row, and how many changed directions three sandwich tests confirm.
+
+    The correction along a direction is a weighted sum of the errors of the trained network. The tests estimate its
+    variance from these errors, from the residuals after the correction (HC0), and from these residuals divided by
+    1 - leverage (HC3).
+    """
+    estimator: Any = adapted.estimator
+    adaptation: Any = adapted.adaptation
+    x, kappa = estimator._belief.x, estimator._belief.evidence.kappa[0]
+    along = estimator._fitted_prior.transform_rows(features) @ x.V
+    shrunk = along / (x.lam**2 + kappa * x.lam[0] ** 2)
+    leverage = np.einsum("ij,ij->i", shrunk, along)
+    weights = shrunk @ (x.V.T @ adaptation.z.V[:, ~adaptation.removed[:, 0]])  # rows x changed directions
+    corrections = weights.T @ errors
+    fitted = errors - along @ (shrunk.T @ errors)
+    confirmed = [
+        int(np.sum(np.abs(corrections) > chi2_threshold(ALPHA) * np.sqrt(weights.T**2 @ residuals**2)))
+        for residuals in (errors, fitted, fitted / (1.0 - leverage))
+    ]
+    share = np.median(weights[row] * errors[row] / corrections)
+    return [f"{leverage[row]:.2f}", f"{share:.2f}", len(corrections), *confirmed]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    repairs, tests = [], []
+    for network in REQUIRED:
+        trained = train(network)
+        X, y = trained.data.validation
+        with torch.inference_mode():
+            features = trained.model[:-1](X).double().numpy()
+        errors = errors_of(trained, (X, y))
+        row = int(np.argmax(np.abs(errors)))
+        others = torch.arange(len(y)) != row
+        adapted, with_row = repair(trained, (X, y))
+        moved = train(network, row)
+        texts = [
+            repair(trained, trained.data.train)[1],
+            with_row,
+            repair(trained, (X[others], y[others]))[1],
+            repair(moved, moved.data.train)[1],
+            repair(moved, moved.data.validation)[1],
+        ]
+        repairs.append([network, *texts])
+        share, learnt = errors[row] ** 2 / np.sum(errors**2), errors_of(moved, moved.data.train)
+        sizes = [f"{errors[row]:.1f}", f"{learnt[np.argmax(np.abs(learnt))]:.1f}", f"{share:.2f}"]
+        tests.append([network, *sizes, *check_corrections(adapted, features, errors, row)])
+    variants = ["training rows", "validation rows", "validation rows without the row"]
+    print(table(["network", *variants, "row in training: training rows", "row in training: validation rows"], repairs))
+    header = ["network", "error", "error if trained on", "share of squares", "leverage", "share of corrections"]
+    print(table([*header, "changed", "confirmed: trained errors", "HC0", "HC3"], tests))
+
+
+if __name__ == "__main__":
+    main()
