@@ -88,6 +88,28 @@ def test_ids_have_the_same_text_and_type_in_memory_and_in_a_stream(kind, tmp_pat
     assert tables[0]["key"] == tables[1]["key"]
 
 
+SAFE_IDS = {
+    "whole": ([2**62 + 1, None, -7], pyarrow.int64(), [str(2**62 + 1), "", "-7"]),
+    "text": (["=1+1", None, "-a"], pyarrow.string(), ["'=1+1", "", "'-a"]),
+}
+
+
+@pytest.mark.parametrize(("cells", "kind", "texts"), SAFE_IDS.values(), ids=list(SAFE_IDS))
+def test_a_safe_file_changes_text_only(cells, kind, texts, tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)
+    ids = pyarrow.array(cells, kind)
+    rows = pyarrow.table({"=key": ids, "a": rng.normal(size=3), "b": rng.normal(size=3)})
+    parquet.write_table(rows, tmp_path / "t.parquet")
+    request = Request(tmp_path / "s.csv", tmp_path / "t.parquet", "price", identity="=key")
+    out = tmp_path / "p.csv"
+    for stream in (False, True):
+        adapt_files(replace(request, stream=stream), output=Output(out, safe_csv=True))
+        assert pd.read_csv(out, dtype=str, keep_default_na=False)["'=key"].tolist() == texts
+    label_files(replace(request, identity=None), n=3, output=Output(out, safe_csv=True))
+    assert sorted(pd.read_csv(out, dtype=str, keep_default_na=False)["'=key"]) == sorted(texts)
+
+
 def test_ids_that_are_lists_are_refused_in_a_text_file(tmp_path):
     numbers = np.random.default_rng(0).normal(size=(40, 3))
     pd.DataFrame(numbers, columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)

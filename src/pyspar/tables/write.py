@@ -153,7 +153,10 @@ def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
             cells = format_ids(need("pyarrow", "cli").array(table[name]), name)
             table = table.assign(**{name: np.array(cells.to_pylist(), dtype=object)})
     if safe_csv:
-        table = table.rename(columns=make_safe).map(lambda cell: make_safe(cell) if isinstance(cell, str) else cell)
+        # Only columns with text, because pandas would infer floats from whole numbers with missing cells.
+        text = [name for name, column in table.items() if any(isinstance(cell, str) for cell in column)]
+        cells = {name: [make_safe(cell) if isinstance(cell, str) else cell for cell in table[name]] for name in text}
+        table = table.assign(**pd.DataFrame(cells, table.index, dtype=object)).rename(columns=make_safe)
     table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
 
 
