@@ -45,6 +45,12 @@ IDS = {
     "float64": [0.1, 1e20],
     "decimal": [Decimal("1.50"), Decimal("2.00")],
     "categories": ["b", "a"],
+    "string_view": ["b", "a"],
+    "binary_view": [b"a-1", b"\xff"],
+    "nanoseconds": [1, 86_399_000_500_000],
+    "day": [2_932_897, -719_529],
+    "late": [253_402_300_800_000, 253_402_300_800_500],
+    "late zone": [0, 253_402_300_800_000],
 }
 TEXTS = {
     "s": ["2024-01-31 00:00:00", "2024-01-31 12:30:00"],
@@ -59,6 +65,12 @@ TEXTS = {
     "float64": ["0.1", "1e+20"],
     "decimal": ["1.50", "2.00"],
     "categories": ["b", "a"],
+    "string_view": ["b", "a"],
+    "binary_view": ["a-1", r"\xff"],
+    "nanoseconds": ["00:00:00.000000001", "23:59:59.000500"],
+    "day": ["10000-01-01", "-0001-12-31"],
+    "late": ["10000-01-01 00:00:00", "10000-01-01 00:00:00.500000"],
+    "late zone": ["1970-01-01 01:00:00+01:00", "10000-01-01 00:00:00Z"],
 }
 
 
@@ -67,7 +79,8 @@ def test_ids_have_the_same_text_and_type_in_memory_and_in_a_stream(kind, tmp_pat
     types = {
         "s": pyarrow.timestamp("s"), "us": pyarrow.timestamp("us"), "zone": pyarrow.timestamp("ns", "Europe/Berlin"),
         "duration": pyarrow.duration("us"), "decimal": pyarrow.decimal128(5, 2), "time64": pyarrow.time64("us"),
-        "categories": pyarrow.dictionary(pyarrow.int8(), pyarrow.string()),
+        "categories": pyarrow.dictionary(pyarrow.int8(), pyarrow.string()), "nanoseconds": pyarrow.time64("ns"),
+        "day": pyarrow.date32(), "late": pyarrow.timestamp("ms"), "late zone": pyarrow.timestamp("ms", "Europe/Berlin"),
     }  # fmt: skip
     numbers = np.random.default_rng(0).normal(size=(40, 3))
     pd.DataFrame(numbers, columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)

@@ -36,16 +36,24 @@ def read_parquet(
     Integers stay exact beside nulls. The column ``verbatim`` keeps the type and the values of the file.
     """
     parquet: Any = need("pyarrow.parquet", "cli")
+    from pyspar.sources.files.parquet import without_views  # here, because it imports pyarrow
+
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_unique(file.schema_arrow.names, describe_file(role, path))
         table = file.read()
-        frame = table.to_pandas()
+        names = table.column_names
+        # pandas does not have all values of ids, for example dates after the year 9999.
+        frame = (table.drop_columns([verbatim]) if verbatim in names else table).to_pandas()
         # pandas stores a named index as a column; an index without a name only counts the rows.
         frame = frame.reset_index(drop=not any(name is not None for name in frame.index.names))
-        for name, column in zip(table.column_names, table.columns):
-            if name in frame.columns and (name == verbatim or _is_integer_with_nulls(column)):
-                frame[name] = _read_exactly(column, keep_type=name == verbatim)
+        for name, column in zip(names, table.columns):
+            if name in frame.columns and _is_integer_with_nulls(column):
+                frame[name] = _read_integers(column)
+        if verbatim in names:
+            ids = without_views(table[verbatim])
+            exact = pd.array(ids.combine_chunks(), dtype=pd.ArrowDtype(ids.type))
+            frame.insert(min(names.index(verbatim), frame.shape[1]), verbatim, pd.Series(exact))
     except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
@@ -57,10 +65,8 @@ def _is_integer_with_nulls(column: Any) -> bool:
     return bool(column.null_count) and need("pyarrow", "cli").types.is_integer(column.type)
 
 
-def _read_exactly(column: Any, *, keep_type: bool) -> Any:
-    """Return an Arrow column with its type, or integers with nulls as nullable integers; pandas would read floats."""
-    if keep_type:
-        return pd.Series(pd.array(column.combine_chunks(), dtype=pd.ArrowDtype(column.type)))
+def _read_integers(column: Any) -> Any:
+    """Return an Arrow column of integers with nulls as nullable integers; pandas would read floats."""
     sign = "U" if str(column.type).startswith("u") else ""
     dtype = pd.api.types.pandas_dtype(f"{sign}Int{column.type.bit_width}")
     return column.to_pandas(types_mapper={column.type: dtype}.get)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,6 +179,8 @@ def format_ids(ids: Any, name: str) -> Any:
         convert: Callable[[Any], str] = np.dtype(kind.to_pandas_dtype()).type
     elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         convert = _decode
+    elif types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
+        return _format_times(ids)
     else:
         convert = pd.Timedelta if types.is_duration(kind) else str
     return arrow.array([None if cell is None else str(convert(cell)) for cell in ids.to_pylist()], arrow.string())
@@ -185,6 +188,30 @@ def format_ids(ids: Any, name: str) -> Any:
 
 def _decode(cell: bytes) -> str:
     return cell.decode(errors="backslashreplace")
+
+
+_FRACTIONS = ((r"\.0+(Z?)$", r"\1"), (r"(\.\d{3})(Z?)$", r"\g<1>000\2"), (r"(\.\d{6})000(Z?)$", r"\1\2"))
+"""Arrow writes all digits of the unit. Python writes no digits, or six; nine are needed for nanoseconds only."""
+
+
+def _format_times(ids: Any) -> Any:
+    """Return dates and times as Python writes them. Arrow writes the years that Python does not have, in UTC."""
+    arrow: Any = need("pyarrow", "cli")
+    has_zone = arrow.types.is_timestamp(ids.type) and ids.type.tz is not None
+    texts = (ids.cast(arrow.timestamp(ids.type.unit, "UTC")) if has_zone else ids).cast(arrow.string()).to_pylist()
+    for pattern, replacement in _FRACTIONS:
+        texts = [None if text is None else re.sub(pattern, replacement, text) for text in texts]
+    if has_zone:
+        texts = [None if text is None else _format_local_time(cell) or text for cell, text in zip(ids, texts)]
+    return arrow.array(texts, arrow.string())
+
+
+def _format_local_time(cell: Any) -> str | None:
+    """Return a time in its zone with the offset, or None if Python does not have its year."""
+    try:
+        return str(cell.as_py())
+    except (OverflowError, ValueError):
+        return None
 
 
 def make_safe(text: str) -> str:

@@ -201,7 +201,14 @@ def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int,
     for j, name in enumerate(plan.features):
         X[:, j] = _as_floats(columns[name]) if plan.missing_features else columns[name].to_numpy(zero_copy_only=False)
     y = None if plan.label is None else _as_floats(columns[plan.label])
-    return RowBatch(X, y, columns.get(plan.identity), path, first, n_bytes, n_bad=n_bad)
+    ids = None if plan.identity is None else without_views(columns[plan.identity])
+    return RowBatch(X, y, ids, path, first, n_bytes, n_bad=n_bad)
+
+
+def without_views(column: Any) -> Any:
+    """Return an Arrow column of text or bytes without views into other buffers, which pandas cannot read."""
+    plain = {"string_view": arrow.string(), "binary_view": arrow.binary()}.get(str(column.type))
+    return column if plain is None else column.cast(plain)
 
 
 def _as_floats(column: Any) -> Any:
