@@ -63,7 +63,9 @@ def test_a_value_that_is_not_a_number_is_refused_with_column_and_row(values, row
 
 
 def test_words_of_whole_numbers_have_no_decimal_point():
-    assert as_words(pd.Series([1.0, 2.5, None])).tolist() == ["1", "2.5", None]
+    assert as_words(pd.Series([1.0, 2.5, -0.0, None])).tolist() == ["1", "2.5", "0", None]
+    texts = ["1.0", "-3.0", "-0.0", "-0", "--3.0", "².0", "1.00", "3.0\n"]
+    assert as_words(pd.Series(texts)).tolist() == ["1", "-3", "0", "0", "--3.0", "².0", "1.00", "3.0\n"]
 
 
 def test_numbers_of_one_precision_are_copied_and_others_converted():

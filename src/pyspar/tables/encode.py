@@ -6,6 +6,7 @@ numbers, which skops can save, and they accept raw data frames.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -79,7 +80,8 @@ def _as_word(value: Any) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     text = str(value)
-    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
+    word = text[:-2] if re.fullmatch(r"-?[0-9]+\.0", text) else text
+    return "0" if word == "-0" else word
 
 
 def build_encoder(
