@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspar.sources.files.header import decoded_size, exceeds_memory, free_memory
+from pyspar.sources.files.header import PARQUET, decoded_size, exceeds_memory, format_of, free_memory
 
 
 def test_a_damaged_file_has_its_size_on_disk(tmp_path):
@@ -17,6 +17,12 @@ def test_a_damaged_file_has_its_size_on_disk(tmp_path):
         path = tmp_path / f"s{suffix}"
         path.write_bytes(b"1,2\n3,4\n")
         assert decoded_size(path) == 8
+
+
+@pytest.mark.parametrize("name", ["sales", "sales.2019", "sales.csv"])
+def test_a_folder_contains_parquet_files(name, tmp_path):
+    (tmp_path / name).mkdir()
+    assert format_of(tmp_path / name) == PARQUET
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pyspar.core.moments import Moments, Solver
-from pyspar.sources.files.header import PARQUET, STREAM_SUFFIXES, check_file, format_of
+from pyspar.sources.files.header import STREAM_SUFFIXES, check_file, format_of
 from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
 from pyspar.sources.stream import moments_of_batches
 
@@ -25,8 +25,7 @@ def open_rows(path: str | os.PathLike[str], *, role: str = "file", batch_bytes: 
     path = Path(path)
     if not path.is_dir():
         check_file(path, role, STREAM_SUFFIXES)
-    file_format = PARQUET if path.is_dir() else format_of(path)
-    rows: RowFile = import_module(f"pyspar.sources.files.{file_format.opener}").open_file(path, role, batch_bytes)
+    rows: RowFile = import_module(f"pyspar.sources.files.{format_of(path).opener}").open_file(path, role, batch_bytes)
     return rows
 
 

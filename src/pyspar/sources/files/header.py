@@ -112,9 +112,10 @@ def suffix_of(path: Path) -> str:
 
 def format_of(path: Path) -> FileFormat:
     """Return the format of a file by its suffix; a folder contains Parquet files."""
+    if path.is_dir():
+        return PARQUET
     suffix = suffix_of(path)
-    known = [file_format for file_format in FORMATS if suffix in file_format.suffixes]
-    return known[0] if known else _OTHER if suffix else PARQUET
+    return next((file_format for file_format in FORMATS if suffix in file_format.suffixes), _OTHER)
 
 
 def expected_separator(path: Path) -> str:
