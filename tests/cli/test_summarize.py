@@ -12,6 +12,7 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.io.moments import read_moments_file
+from pyspar.sources.files.header import INPUT_SUFFIXES
 
 LABEL = ("--label", "price")
 
@@ -82,6 +83,13 @@ def test_invalid_options_are_refused(spar, files, source, target, tmp_path, monk
     assert result.exit_code == 2
     assert part in result.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_unknown_suffix_is_refused_with_all_suffixes(spar, tmp_path):
+    (tmp_path / "x.foo").write_text("a,b\n1,2\n")
+    result = spar("summarize", tmp_path / "x.foo", "-o", tmp_path / "m.npz")
+    assert result.exit_code == 2
+    assert all(f" {suffix}" in result.stderr for suffix in INPUT_SUFFIXES)
 
 
 def test_a_missing_value_is_refused_and_nothing_written(spar, files, source, target, tmp_path):

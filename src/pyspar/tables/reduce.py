@@ -17,7 +17,7 @@ from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import ARRAYS, WORKBOOK, describe_file, format_of
+from pyspar.sources.files.header import ARRAYS, INPUT_SUFFIXES, WORKBOOK, check_file, describe_file, format_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
@@ -177,7 +177,9 @@ def open_input(path: Path, role: str) -> InputFile:
     """Open a file of rows or of Moments."""
     if is_moments_file(path):
         return InputFile(path, role, *read_moments_file(path))
-    if path.is_file() and format_of(path) in (ARRAYS, WORKBOOK):
+    if not path.is_dir():
+        check_file(path, role, INPUT_SUFFIXES)
+    if format_of(path) in (ARRAYS, WORKBOOK):
         return InputFile(path, role, load_rows(path, role))
     return InputFile(path, role, open_rows(path, role=role))
 
