@@ -49,8 +49,8 @@ def choose_next_step(account: AdaptAccount) -> str:
     doubts = [each.code for each in account.findings if each.severity == "serious" or each.code == "SPAR019"]
     if doubts:
         return (
-            f"Do not use the corrected predictions before these findings are checked ({', '.join(doubts)}): for "
-            "example, whether the labels of the target have the unit of the source's."
+            f"Check these findings before you use the corrected predictions ({', '.join(doubts)}). For example, check "
+            "that target and source labels have the same unit."
         )
     return _CORRECTED_STEP
 

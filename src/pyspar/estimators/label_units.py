@@ -1,4 +1,4 @@
-"""Detect target labels that are in another unit than the predictions of a model."""
+"""Detect target labels that are in a different unit from the predictions of a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ the noise of the source are that close with a probability of 1e-5, and the featu
 def describe_other_unit(
     predictions: Vector, labels: Vector, *, slope: float, spread: float, noise: float
 ) -> str | None:
-    """Return what indicates that target labels are in another unit than their predictions, or None.
+    """Return what indicates that target labels are in a different unit from their predictions, or None.
 
     ``slope`` is that of source labels on predictions, as :func:`measure_slopes` returns it. ``spread`` is the larger
     standard deviation of source labels and of predictions on the target. ``noise`` is the standard deviation of the

@@ -290,11 +290,11 @@ def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
 
 
 def describe_label_unit(reason: str) -> Finding:
-    """Return the finding about target labels that may be in another unit than the source labels."""
+    """Return the finding about target labels that may be in a different unit from the source labels."""
     return Finding(
         "SPAR019",
         "warning",
-        f"The labels of the target may be in another unit than those of the source: {reason}.",
+        f"The labels of the target may be in a different unit from those of the source: {reason}.",
         "Compare the units of both label columns. If they agree, the relation between features and label has changed "
         "by this much.",
     )
