@@ -296,10 +296,21 @@ def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debu
         # Imported when a command runs, so that --help is fast and a missing package is named.
         account = work(need(f"pyspar.tables.{command}", "cli"), progress)
     with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
+        print_text, describe = _ACCOUNTS[command]
         if json:
-            print_json(getattr(as_json, f"describe_{command}")(account))
+            print_json(describe(account))
         else:
-            getattr(show, f"print_{command}")(account)
+            print_text(account)
+
+
+_ACCOUNTS: dict[str, tuple[Callable[[Any], None], Callable[[Any], dict[str, Any]]]] = {
+    "adapt": (show.print_adapt, as_json.describe_adapt),
+    "inspect": (show.print_inspect, as_json.describe_inspect),
+    "summarize": (show.print_summarize, as_json.describe_summarize),
+    "label": (show.print_label, as_json.describe_label),
+    "predict": (show.print_predict, as_json.describe_predict),
+}
+"""How the account of each command is printed as text, and described as JSON."""
 
 
 def _print_version(wanted: bool) -> None:
