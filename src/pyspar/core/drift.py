@@ -285,7 +285,11 @@ def _moment(basis: Matrix, outside: Vector, counts: Vector | None) -> tuple[Matr
 
 
 def _kurtosis(residual: Vector, counts: Vector) -> float:
-    """Return the kurtosis of residuals in units of the largest; differences by rounding only count as none."""
+    """Return the kurtosis of residuals in units of the largest; differences by rounding only count as none.
+
+    With equal counts it is at most the number of residuals. With unequal ones it is limited to their sum.
+    """
     residual = np.where(np.abs(residual) > _EQUAL_RESIDUALS, residual, 0.0)
-    square = counts @ np.square(residual) / counts.sum()
-    return float(counts @ residual**4 / counts.sum() / square**2) if square > 0.0 else 0.0
+    total = float(counts.sum())
+    square = counts @ np.square(residual) / total
+    return min(float(counts @ residual**4 / total / square**2), total) if square > 0.0 else 0.0

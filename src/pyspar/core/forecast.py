@@ -233,7 +233,7 @@ def _interval(draws: Vector, level: float, expected: float) -> Interval:
     """Return the central interval of draws, widened if needed to contain the expectation."""
     with np.errstate(invalid="ignore"):  # interpolation between two infinities
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return _number(np.fmin(low, expected)), _number(np.fmax(high, expected))
+    return _number(np.fmin(low, expected)), _number(np.fmax(_number(high), expected))
 
 
 def _number(value: float) -> float:
