@@ -67,8 +67,8 @@ for name, ratio in ratios.items():
 # ---------------
 # Every draw of ten rows reduces the error on this data set, because the change is large. On average the three ways
 # differ by 0.02. On :doc:`many other data sets </labels>`, rows by quantiles are better than random rows by about one
-# percent, and greedy rows by about two. The main reason to use ``rows_to_label`` is that it avoids a convenience sample,
-# such as the first ten days, which contain no information about summer:
+# percent, and greedy rows by about two. The main reason to use ``rows_to_label`` is that it avoids a convenience
+# sample, such as the first ten days, which contain no information about summer:
 
 first_days = measure(np.arange(10))
 print(f"the first ten days of the year: {first_days:.2f}")
