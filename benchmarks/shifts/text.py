@@ -93,7 +93,7 @@ PARTS = {
     "first three parts.",
     "sealed": "It was run next, and showed two crashes and a long tail. About 60 further settings were then compared "
     "on the first four parts.",
-    "last": "It was run after the earlier method was final, and nothing was changed after that. Its results were "
+    "last": "It was run after the earlier method was fixed, and nothing was changed after that. Its results were "
     "known when the present, simpler method was developed, and about sixty variants of prototypes were compared at "
     "that time. Nothing was fitted to it, but it is not an untouched test.",
 }

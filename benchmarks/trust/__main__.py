@@ -1,8 +1,8 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-All parts are used to learn, and the check leaves out a tenth of the data sets at a time. ``--check PART`` learns from
-the other parts instead and checks the result on this part. Missing records are measured first. An interrupted run can
-be resumed.
+All parts except ``reserve`` are used to learn, and the check leaves out a tenth of the data sets at a time. ``--check
+PART`` leaves this part out as well, and checks the result on it. Missing records are measured first. An interrupted run
+can be resumed.
 """
 
 from __future__ import annotations

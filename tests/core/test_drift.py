@@ -178,3 +178,19 @@ def test_residuals_that_are_equal_up_to_rounding_have_no_outlier():
     assert find_outlier(residual) is None
     residual[3] = 100.0
     assert find_outlier(residual) == 3
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_rounding_errors_of_an_exact_offset_are_not_heavy_tails(n):
+    Z = np.random.default_rng(0).normal(size=(400, 3))
+    f = Z[:, 0]
+    drift = fit(Z, f, f[:n] + 2.0)
+    np.testing.assert_allclose(drift.correct(Z, f), f + 2.0, rtol=1e-3)
+
+
+def test_the_error_is_drawn_without_regard_to_order_and_unit():
+    Z, f, y = make_rows()
+    order = np.r_[np.arange(12), 12 + np.random.default_rng(1).permutation(28)]
+    draws = fit(Z, f, y).draw_mse()[0]
+    np.testing.assert_allclose(fit(Z[order], f[order], y).draw_mse()[0], draws, rtol=1e-6)
+    np.testing.assert_allclose(fit(Z, 1e3 * f, 1e3 * y).draw_mse()[0], 1e6 * draws, rtol=1e-6)

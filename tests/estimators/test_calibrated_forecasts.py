@@ -174,3 +174,9 @@ def test_the_error_at_home_has_the_scale_of_the_labels(rng, scale, groups):
     y = X[:, 0] + 0.1 * rng.normal(size=200)
     one, scaled = (BayesSpARRegressor().fit(X, y * unit, groups=groups) for unit in (1.0, scale))
     assert scaled.home_rmse() / scale == pytest.approx(one.home_rmse(), rel=1e-9)
+
+
+def test_a_source_with_one_weighted_row_has_a_forecast():
+    est = BayesSpARRegressor().fit([[1.0, 2.0], [3.0, 5.0]], [3.0, 4.0], sample_weight=[1.0, 0.0])
+    forecast = est.expected_rmse(np.random.default_rng(0).normal(size=(100, 2)) + 5.0)
+    assert forecast.interval95[0] <= forecast.rmse <= forecast.interval95[1]

@@ -110,7 +110,8 @@ RuleName = Literal["keep", "chi2", "refit"]
 
 def select_rule(name: RuleName, alpha: float) -> Rule:
     """Return the rule of a name as a function of the terms; "refit" removes the same directions as "chi2"."""
-    return keep_rule if name == "keep" else partial(chi2_rule, alpha=float(alpha))
+    chi2 = partial(chi2_rule, alpha=float(alpha))
+    return {"keep": keep_rule, "chi2": chi2, "refit": chi2}[name]
 
 
 def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
@@ -192,6 +193,11 @@ class Adaptation:
         return self.var / self.n_target
 
     @property
+    def n_directions(self) -> int:
+        """The number of directions in which the target varies; a rule may have terms of further directions."""
+        return int((self.z.lam > 0.0).sum())
+
+    @property
     def n_kept(self) -> Vector:
         """The number of directions that keep a nonzero weight, per output."""
         return np.asarray((~self.removed & (self.terms.mean != 0.0)).sum(axis=0))
@@ -265,7 +271,7 @@ class Adaptation:
         risks = self.risk_before, self.variance_kept, self.bias_taken + 2.0 * self.bias_std
         before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
         return (
-            f"Adaptation({removed} of {self.z.rank} target directions removed; expected RMSE on noiseless labels "
+            f"Adaptation({removed} of {self.n_directions} target directions removed; expected RMSE on noiseless labels "
             f"is {before:.4g} before adapting; after adapting it has two parts, {kept:.4g} from noise and 0 to "
             f"{most:.4g} from removed directions, which add in quadrature)"
         )

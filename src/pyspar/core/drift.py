@@ -174,10 +174,11 @@ class Drift:
         rng = np.random.default_rng(seed)
         share = information_share(self.kurtosis)
         factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
+        # A quadratic form in normal variables depends on its eigenvalues only, so the draws have no order or unit.
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        error = rng.standard_normal((draws, len(values))) @ root.T
-        error2 = np.einsum("ij,ij->i", error @ self.moment, error) + self.outside_variance * self.outside_moment
+        sizes = np.maximum(np.linalg.eigvalsh(root.T @ self.moment @ root)[::-1], 0.0)
+        error2 = rng.chisquare(1.0, (draws, len(sizes))) @ sizes + self.outside_variance * self.outside_moment
         noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
         return factor * (error2 + self.noise2 * noise), factor * error2
 
@@ -215,13 +216,13 @@ def fit_drift(
     weight = np.sqrt(counts)[:, None]
     line = np.column_stack([np.ones_like(q), q])
     total = float(counts.sum())
-    spread = residual / unit - counts @ (residual / unit) / total
-    kurtosis = _kurtosis(spread, counts)
-    grid = ModelGrid(rows * weight, line * weight, residual / unit * weight[:, 0], total, kurtosis)
+    scaled = residual / unit
+    kurtosis = _kurtosis(scaled - counts @ scaled / total, counts)
+    grid = ModelGrid(rows * weight, line * weight, scaled * weight[:, 0], total, kurtosis)
     average = grid.average()
     target_rows, target_q = at.standardise(target_features, target_prediction)
     moment, outside_moment, target_total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
-    left = residual / unit - np.column_stack([line, rows @ grid.directions]) @ average.mean
+    left = scaled - np.column_stack([line, rows @ grid.directions]) @ average.mean
     return Drift(
         units=at,
         directions=grid.directions,
@@ -284,5 +285,11 @@ def _moment(basis: Matrix, outside: Vector, counts: Vector | None) -> tuple[Matr
 
 
 def _kurtosis(residual: Vector, counts: Vector) -> float:
-    square = counts @ np.square(residual) / counts.sum()
-    return float(counts @ residual**4 / counts.sum() / square**2) if square > 0.0 else 0.0
+    """Return the kurtosis of residuals in units of the largest; differences by rounding only count as none.
+
+    With equal counts it is at most the number of residuals. With unequal ones it is limited to their sum.
+    """
+    residual = np.where(np.abs(residual) > _EQUAL_RESIDUALS, residual, 0.0)
+    total = float(counts.sum())
+    square = counts @ np.square(residual) / total
+    return min(float(counts @ residual**4 / total / square**2), total) if square > 0.0 else 0.0

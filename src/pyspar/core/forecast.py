@@ -48,7 +48,8 @@ class Forecast:
         Expected root mean squared error on labels with noise, as a scorer measures it. ``float(forecast)`` returns it.
     interval80, interval95 : pairs of float
         Intervals that contained the error in at least 80 % and 95 % of real shifts with a similar separation of source
-        and target. If no shift is found, they are those of the model, widened by what real data need.
+        and target. If no shift is found and the rows are not matched, they are those of the model, widened by what
+        real data need.
     rmse_noiseless : float
         The expected error on labels without noise.
     interval80_noiseless, interval95_noiseless : pairs of float
@@ -232,7 +233,7 @@ def _interval(draws: Vector, level: float, expected: float) -> Interval:
     """Return the central interval of draws, widened if needed to contain the expectation."""
     with np.errstate(invalid="ignore"):  # interpolation between two infinities
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return _number(np.fmin(low, expected)), _number(np.fmax(high, expected))
+    return _number(np.fmin(low, expected)), _number(np.fmax(_number(high), expected))
 
 
 def _number(value: float) -> float:

@@ -5,9 +5,10 @@ random splits of the same data sets. Tasks are grouped by the separation of sour
 (:mod:`pyspar.core.separation`): "none" if no shift is found, "matched" if their features are more similar than those of
 random samples, otherwise by the AUC. Matched tasks have the factors of tasks with a small AUC and their own base rates.
 
-If a shift is found, two ratios also change the interval of the RMSE (:func:`rmse_factors`). If the expected error is
-larger than the error at home, part of the increase often does not occur, so the lower end decreases. If the labels
-vary more than the error at home, a change of their relation to the features can cost more, so the upper end increases.
+If a shift is found or the rows are matched, two ratios also change the interval of the RMSE (:func:`rmse_factors`). If
+the expected error is larger than the error at home, part of the increase often does not occur, so the lower end
+decreases. If the labels vary more than the error at home, a change of their relation to the features can cost more, so
+the upper end increases.
 
 Two kinds of regressors are distinguished: "linear" are the regressors of this package with the forecasts of their
 belief, and "any" are other regressors, whose expected error is their cross-validated error.
@@ -41,7 +42,7 @@ from pyspar.core.belief import (
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
-from pyspar.core.roots import power_of_two, root_sum_squares
+from pyspar.core.roots import power_of_two
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -82,23 +83,25 @@ class SourceModel:
 
     def home_rmse(self) -> Vector:
         """Return the expected RMSE per output, before adapting, on new rows like those of the source."""
-        return np.sqrt(self._home_mse() + self._between_groups())
+        return np.sqrt(self._home_mse + self._between_groups)
 
+    @cached_property
     def _home_mse(self) -> Vector:
-        """Return the expected squared error per output on rows of the same groups.
+        """The expected squared error per output on rows of the same groups.
 
         With no more rows than features, the model's expectation on the source's own rows is close to zero, because the
         weights fit them exactly. The error of generalised cross-validation replaces it.
         """
-        if self.source.rows - self.centred <= self.belief.x.rank:
+        if self.source.rows - self.centred <= self.belief.x.rank > 0:
             errors = left_out_rmse(self.belief)
             if np.isfinite(errors).all():
                 return np.square(errors)
         forecaster = self._plain_forecaster(self.source.without_outputs())
         return np.array([forecaster.expected_square(*self.weights, k) for k in range(self.source.n_outputs)])
 
+    @cached_property
     def _between_groups(self) -> Vector:
-        """Return the squared error, per output, by which new groups exceed the expectation of the model."""
+        """The squared error, per output, by which new groups exceed the expectation of the model."""
         if self.folds is None:
             return np.zeros(self.source.n_outputs)
         if self.folds.rmse is None:
@@ -107,17 +110,17 @@ class SourceModel:
                 "of other groups with partial_fit, or leave groups out",
             )
             return np.zeros(self.source.n_outputs)
-        return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse(), 0.0))
+        return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse, 0.0))
 
     def row_factors(self, level: float, separation: Separation | None) -> Vector:
         """Return the factor for distances from the predictions per output, for new groups too if there are groups."""
-        between = self._between_groups()
-        ratio2 = between / self._home_mse() if between.any() else between
+        between = self._between_groups
+        ratio2 = between / self._home_mse if between.any() else between
         return np.asarray(row_factor(level, separation) * np.sqrt(1.0 + ratio2))
 
     def forecaster(self, target: Moments) -> Forecaster:
         """Return the forecaster for a target, with the error on new groups and intervals from experience."""
-        return self._plain_forecaster(target, between_groups=self._between_groups(), calibrate=self._calibrate)
+        return self._plain_forecaster(target, between_groups=self._between_groups, calibrate=self._calibrate)
 
     def _calibrate(
         self, level: float, rmse: float, if_linear: Interval, separation: Separation, output: int
@@ -130,8 +133,7 @@ class SourceModel:
     @cached_property
     def _scales(self) -> tuple[Vector, Vector]:
         """The error at home and the standard deviation of the source labels, per output."""
-        labels = self.source.root_about(None)[:, self.source.n_features :]
-        return self.home_rmse(), root_sum_squares(labels) / np.sqrt(self.source.weight)
+        return self.home_rmse(), self.source.spread[self.source.n_features :]
 
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
         spread = spread_about_source(self.source, target, self.centred)
@@ -286,7 +288,8 @@ def rmse_factors(
 
     ``increase`` is the expected RMSE, and ``signal`` the standard deviation of the source labels, both relative to the
     error at home. Each factor is that of the class times a learnt power of one of these ratios, which count from 1 to
-    10: ``low / increase**a`` and ``high * signal**b``. If no shift is found, the ratios are not used.
+    10: ``low / increase**a`` and ``high * signal**b``. If no shift is found and the rows are not
+    matched, the ratios are not used.
     """
     learnt, name = _experience()[kind], separation_class(separation)
     low, high = learnt["rmse"][f"{level:g}"][name]

@@ -17,6 +17,7 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.label_units import describe_other_unit, measure_slopes
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
@@ -214,7 +215,7 @@ def _judge(
 ) -> Judgement:
     """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
     with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = plain._model.forecaster(target)
+        forecaster = (model if isinstance(model, AdaptableRegressor) else plain)._model.forecaster(target)
         fitted = (("OLS", plain), (name, model))
         return Judgement(
             forecasts=tuple(forecaster.forecast(each, *weights_of(regressor)) for each, regressor in fitted),
@@ -238,7 +239,7 @@ def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
     if own is None:
         return Directions(adaptation.z.rank, 0, 0)
     if getattr(model, "rule", "chi2") != "keep":
-        return Directions(own.z.rank, int(own.removed.sum()), 0)
+        return Directions(own.n_directions, int(own.removed.sum()), 0)
     directions = adaptation.z.V
     shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])
     shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
