@@ -48,10 +48,8 @@ def choose_next_step(account: AdaptAccount) -> str:
         return account.judgement.next_step
     doubts = [each.code for each in account.findings if each.severity == "serious" or each.code == "SPAR019"]
     if doubts:
-        return (
-            f"Check these findings before you use the corrected predictions ({', '.join(doubts)}). For example, check "
-            "that target and source labels have the same unit."
-        )
+        unit = " Compare the units of both label columns." if "SPAR019" in doubts else ""
+        return f"Check these findings before you use the corrected predictions ({', '.join(doubts)}).{unit}"
     return _CORRECTED_STEP
 
 

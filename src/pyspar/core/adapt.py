@@ -110,8 +110,8 @@ RuleName = Literal["keep", "chi2", "refit"]
 
 def select_rule(name: RuleName, alpha: float) -> Rule:
     """Return the rule of a name as a function of the terms; "refit" removes the same directions as "chi2"."""
-    chi2 = partial(chi2_rule, alpha=float(alpha))
-    return {"keep": keep_rule, "chi2": chi2, "refit": chi2}[name]
+    by_test: Rule = partial(chi2_rule, alpha=float(alpha))
+    return dict[RuleName, Rule](keep=keep_rule, chi2=by_test, refit=by_test)[name]
 
 
 def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:

@@ -54,7 +54,7 @@ from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.write import Output, intervals_of, write_predictions
 from pyspar.terminal import Progress
 
-_LATER = "all rows of the target are later than those of the source"
+_LATER = "all rows of the target are later than those of the source, so its weight is extrapolated"
 
 
 @dataclass(frozen=True, eq=False)
