@@ -47,7 +47,7 @@ def test_adapt_has_the_numbers_of_its_text_and_writes_its_files(run_json, spar, 
     for number in (found["expected"]["model"]["rmse"], found["home"], found["true"]["model"], found["noise"]):
         assert format_number(number) in text
     assert found["headline"] in text
-    assert found["next_step"] in text
+    assert all(found[name] in text for name in ("next_step", "comparison"))
     assert found["data"]["source_rows"] == len(source)
     assert found["data"]["target_rows"] == found["true"]["rows"] == len(target)
     assert found["output"] == str(out)
@@ -55,6 +55,14 @@ def test_adapt_has_the_numbers_of_its_text_and_writes_its_files(run_json, spar, 
     assert np.sqrt(np.mean((written["prediction"] - target["price"]) ** 2)) == pytest.approx(found["true"]["model"])
     low, high = found["expected"]["model"]["interval95"]
     assert low < found["expected"]["model"]["rmse"] < high
+
+
+def test_adapt_without_labels_has_the_base_rate_of_its_outcome(run_json, spar, files, source, target):
+    arguments = "adapt", *files(source, target.drop(columns="price")), *LABEL, "--id", "home"
+    found, text = run_json(*arguments), spar(*arguments).stdout
+    assert found["experience"] in text
+    assert found["base_rate"] is not None
+    assert found["recommended"]
 
 
 def test_labels_predictions_and_summaries(run_json, files, source, target, tmp_path):

@@ -179,6 +179,16 @@ def test_a_search_is_inspected_like_its_best_estimator(homes):
     assert inspect(search, Z).outputs[0].forecasts == inspect(search.best_estimator_, Z).outputs[0].forecasts
 
 
+def test_a_search_gets_the_groups_for_its_splitter(rng):
+    X, groups = rng.normal(size=(60, 2)), np.arange(60) % 6
+    y = X[:, 0] + rng.normal(size=6)[groups]
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    by_search, by_model = (
+        inspect(model, X, source=(X, y), groups=groups).outputs[0].home for model in (search, search.best_estimator_)
+    )
+    assert by_search == pytest.approx(by_model, rel=0.1)
+
+
 def test_groups_of_source_and_target_have_their_own_parameters():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)

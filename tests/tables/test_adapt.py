@@ -222,3 +222,21 @@ def test_a_float32_column_does_not_round_the_other_columns(tmp_path):
         frame[400:].to_parquet(tmp_path / "b.parquet")
         account = adapt_files(Request(tmp_path / "a.parquet", tmp_path / "b.parquet", "y"))
         assert account.scored.model.rmse < 0.02
+
+
+def test_ridge_chooses_its_penalty_by_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(8), 5)
+    X = rng.normal(size=(8, 6))[group] + 0.1 * rng.normal(size=(40, 6))
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)])
+    table = table.assign(y=rng.normal(size=8)[group] + 0.1 * rng.normal(size=40), patient=[f"p{i}" for i in group])
+    table.to_csv(tmp_path / "s.csv", index=False)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    chosen = {}
+    for groups in (None, "patient"):
+        drop = () if groups else ("patient",)
+        request = Request(tmp_path / "s.csv", tmp_path / "t.csv", "y", groups=groups, drop=drop)
+        chosen[groups] = adapt_files(request, method="ridge").chosen
+    penalties = [float(text.split()[1]) for text in chosen.values()]
+    assert penalties[1] > penalties[0]  # the columns describe the group, so left-out groups need more shrinkage
+    assert chosen[None] != chosen["patient"]

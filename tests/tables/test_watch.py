@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pyspar import InputError
+from pyspar import BayesSpARRegressor, InputError
 from pyspar.tables import watch
 from pyspar.tables.adapt import adapt_files
 from pyspar.tables.inputs import Request
@@ -43,6 +44,22 @@ def test_a_saved_model_and_its_source_give_the_same_numbers(folder):
     for one, other in zip(saved, fitted, strict=True):
         assert one.state.adapted[0].rmse == pytest.approx(other.state.adapted[0].rmse, rel=1e-6)
     assert one.state.rows == 60 + 80
+
+
+def test_the_limit_is_the_error_on_new_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(12), 10)
+    x = rng.normal(size=120)
+    y = x + 2.0 * rng.normal(size=12)[patient] + 0.1 * rng.normal(size=120)
+    table = pd.DataFrame({"x": x, "patient": [f"p{i}" for i in patient], "y": y})
+    table.to_csv(tmp_path / "source.csv", index=False)
+    table.drop(columns="y").to_csv(tmp_path / "batch.csv", index=False)
+    files = tmp_path / "source.csv", (tmp_path / "batch.csv",), "y"
+    (account,) = watch_files(WatchRequest(*files, once=True, groups="patient"))
+    expected = BayesSpARRegressor().fit(x[:, None], y, groups=patient).home_rmse()
+    assert account.state.limits[0] == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(InputError, match="--groups"):
+        list(watch_files(WatchRequest(tmp_path / "model.skops", files[1], once=True, groups="patient")))
 
 
 def test_files_that_appear_later_are_read_when_their_size_is_stable(folder, monkeypatch):

@@ -30,6 +30,10 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
             "outcome": judgement.outcome,
             "severity": judgement.severity,
             "headline": judgement.headline,
+            "comparison": judgement.comparison,
+            "experience": judgement.experience,
+            "base_rate": judgement.base_rate,
+            "recommended": judgement.recommended,
             "next_step": choose_next_step(account),
             "home": judgement.home,
             "expected": {

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pyspar.cli.options import Debug, Drop, Identity
+from pyspar.cli.options import Debug, Drop, Groups, Identity
 from pyspar.errors import need
 from pyspar.terminal import handle_errors, print_json, printable
 from pyspar.wording import format_interval, format_number
@@ -49,6 +49,7 @@ def watch(
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for each batch.")] = False,
     identity: Identity = None,
     drop: Drop = None,
+    groups: Groups = None,
     debug: Debug = False,
 ) -> None:
     """Watch a target that arrives in files, and raise an alarm if the error is too large.
@@ -60,7 +61,7 @@ def watch(
     with handle_errors(debug=debug, stopped="stopped"):
         watching: Any = need("pyspar.tables.watch", "cli")
         request = watching.WatchRequest(
-            model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ())
+            model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ()), groups
         )
         if note := watching.describe_empty_folders(request):
             Console(highlight=False, soft_wrap=True, stderr=True).print(Text(printable(note)))

@@ -132,6 +132,7 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
     rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
+    names: list[str] | None = None
     if groups is None:
         splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
     else:
@@ -141,7 +142,9 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
             raise InputError(f"groups must contain at least 2 groups, got {count}")
         splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
     for kept, left_out in splits:
-        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept])
+        # A search passes the groups to its splitter.
+        options = {"groups": np.array(names)[kept]} if names and hasattr(model, "best_estimator_") else {}
+        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **options)
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
     return errors.reshape(len(y), -1)

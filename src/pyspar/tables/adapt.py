@@ -188,7 +188,8 @@ def _fit_model(
         return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
     if method == "ridge":
         ridge = fit(RidgeCV(alphas=RIDGE_PENALTIES))
-        return ridge, f"penalty {ridge.alpha_:.3g} by leave-one-out error on the source"
+        by = "leave-one-out error" if ridge.cv is None else "the error on left-out groups"
+        return ridge, f"penalty {ridge.alpha_:.3g} by {by} on the source"
     if method == "pcr":
         pcr = fit(PCRRegressor())
         return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"

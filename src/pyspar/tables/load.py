@@ -13,12 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.groups import MAX_FOLDS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
 from pyspar.sources.files import open_rows
@@ -148,13 +150,14 @@ def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True
     )
 
 
-def fit_source(request: Request, regressor: Any) -> Pipeline:
+def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
     """Fit preprocessing and regressor to the source. The target is not read."""
     check_input(request.source, "source")
     source = _load_source(request)
     check_drop(request.drop, source.frame.columns, label=source.label, identity=request.identity)
     encoder, X = _fit_encoder(source)
-    return Pipeline([("columns", encoder), ("regressor", regressor.fit(X, source.y))])
+    groups = read_groups(source.frame, request.groups, request.source)
+    return Pipeline([("columns", encoder), ("regressor", _make_fit(X, source.y, groups)(regressor))])
 
 
 def _load_source(request: Request) -> _Source:
@@ -213,9 +216,12 @@ def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
     """Return a function that fits an estimator to the encoded source, with groups if there are any."""
 
     def fit(estimator: Any) -> Any:
-        if groups is None or not isinstance(estimator, MomentsRegressor):
+        if groups is None:
             return estimator.fit(X, y)
-        return estimator.fit(X, y, groups=groups)
+        if isinstance(estimator, MomentsRegressor):
+            return estimator.fit(X, y, groups=groups)
+        splits = GroupKFold(min(MAX_FOLDS, len(set(groups)))).split(X, groups=groups)  # of RidgeCV
+        return estimator.set_params(cv=list(splits)).fit(X, y)
 
     return fit
 

@@ -80,11 +80,14 @@ class WatchRequest:
     seconds: float = 10.0
     identity: str | None = None
     drop: tuple[str, ...] = ()
+    groups: str | None = None
 
     def check(self) -> None:
         """Raise InputError for options and paths that cannot be used."""
         if self.model.suffix.lower() != ".skops":
             check_input(self.model, "source")
+        elif self.groups is not None:
+            raise InputError("--groups needs labelled rows as the source; a saved model has its groups already")
         elif not self.model.is_file():
             raise InputError(f"file not found: {str(self.model)!r}")
         for path in self.paths:
@@ -174,7 +177,10 @@ def _fit_model(request: WatchRequest) -> Any:
                 "--use-target-labels"
             )
         return model
-    source = Request(request.model, request.paths[0], request.label, identity=request.identity, drop=request.drop)
+    source = Request(
+        request.model, request.paths[0], request.label, identity=request.identity, drop=request.drop,
+        groups=request.groups,
+    )  # fmt: skip
     return fit_source(source, BayesSpARRegressor())
 
 
