@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.adapt import adapt, chi2_rule, keep_rule
+from pyspar.core.adapt import adapt, chi2_rule, keep_rule, select_rule
 from pyspar.core.belief import flat_belief, ridge_belief
 
 
@@ -111,3 +111,8 @@ def test_keeping_everything_is_the_posterior_mean_and_alpha_one_removes_what_the
     np.testing.assert_allclose(shift.Z @ none.w_proj, 0.0, atol=1e-10)
     assert kept.n_kept.tolist() == [5]
     assert none.n_kept.tolist() == [0]
+
+
+def test_a_name_that_is_no_rule_is_an_error():
+    with pytest.raises(KeyError, match="soft"):
+        select_rule("soft", 0.9)

@@ -155,9 +155,9 @@ def test_a_source_that_is_fitted_exactly_has_a_forecast(adapt, source, target, r
     assert 0.0 < low < high < np.inf
 
 
-@pytest.mark.parametrize("alpha", [None, 0.9])
-def test_adapt_and_inspect_give_the_same_forecasts(files, source, target, alpha):
-    request = Request(*map(Path, files(source, target)), "price", alpha=alpha)
+@pytest.mark.parametrize(("alpha", "groups"), [(None, None), (0.9, None), (None, "town")])
+def test_adapt_and_inspect_give_the_same_forecasts(files, source, target, alpha, groups):
+    request = Request(*map(Path, files(source, target)), "price", alpha=alpha, groups=groups)
     expected = adapt_files(request)
     inspection = inspect_files(request).inspection
     output = inspection.outputs[0]
@@ -166,6 +166,17 @@ def test_adapt_and_inspect_give_the_same_forecasts(files, source, target, alpha)
         assert one.rmse == pytest.approx(other.rmse, rel=1e-9)
         assert one.interval95 == pytest.approx(other.interval95, rel=1e-9)
     assert expected.judgement.outside == pytest.approx(inspection.outside_energy, rel=1e-9)
+
+
+def test_only_directions_in_which_the_target_varies_are_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    table = pd.DataFrame(X, columns=list("abcd")).assign(y=X.sum(axis=1) + rng.normal(size=60))
+    table.to_csv(tmp_path / "s.csv", index=False)
+    table[:2].drop(columns="y").to_csv(tmp_path / "t.csv", index=False)
+    request = Request(tmp_path / "s.csv", tmp_path / "t.csv", "y")
+    totals = [adapt_files(replace(request, alpha=alpha)).directions.total for alpha in (None, 0.999)]
+    assert totals[0] == totals[1] <= 2
 
 
 def test_inspect_forecasts_the_method_of_the_paper(files, source, target):
