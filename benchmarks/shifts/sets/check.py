@@ -11,8 +11,30 @@ split, and at most three sets are from one family of tables. At most a third of 
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
+import pandas as pd
+
+from benchmarks.shifts.raw import bundled
 from benchmarks.shifts.sets.shift import shift
 
 check = partial(shift, part="check")
+
+
+def read_survset(name: str) -> pd.DataFrame:
+    """Read a table of SurvSet. Its names mark numbers and categories by a prefix, which is removed here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # numpy warns of the format of the older files
+        d = pd.read_pickle(bundled("SurvSet", f"resources/pickles/{name}.pickle"))
+    d = d.drop(columns=[c for c in d if c.startswith("fac_") and f"num_{c[4:]}" in d])
+    categories = {c: d[c].astype(str) for c in d if c.startswith("fac_")}
+    return d.assign(**categories).rename(columns=lambda c: c.removeprefix("fac_").removeprefix("num_"))
+
+
+def read_smiles(formulas: pd.Series) -> pd.DataFrame:
+    """Return the numbers of atoms, bonds, rings and branches in formulas of the SMILES notation."""
+    atoms = {a: f"{a}(?![a-z])" for a in ("C", "N", "O", "S", "P", "F", "I", "Cl", "Br")}
+    marks = {"aromatic carbon": r"c(?![a-z])", "other aromatic": r"[nos](?![a-z])", "double bonds": "=",
+             "triple bonds": "#", "ends of rings": r"\d", "branches": r"\("}  # fmt: skip
+    return pd.DataFrame({name: formulas.str.count(pattern) for name, pattern in (atoms | marks).items()})
