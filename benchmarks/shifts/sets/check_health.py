@@ -19,7 +19,7 @@ def vessel_patients() -> Loaded:
     d = read_survset("smarto")
     X = d[["age", "length", "weight", "chol", "hdl", "trig", "glut", "creat", "imt", "packyrs", "diabetes", "smoking",
            "alcohol", "albumin", "cerebral", "aaa", "periph"]]  # fmt: skip
-    return X, np.log(d["homoc"]), d["sex"] == "2"
+    return X, np.log(d["homoc"].where(d["homoc"] > 0)), d["sex"] == "2"
 
 
 @check("cirrhosis-visits", y="prothrombin index at a visit", rule="first → second arm of a trial",
