@@ -20,7 +20,7 @@ ALL = ("small", "large")
 
 
 @check("douglas-firs", y="log(1 + cover of Douglas fir)", rule="two thirds of lower → highest plots",
-       origin="sknnr swo_ecoplot (Oregon)", licence="BSD-3-Clause (package)")  # fmt: skip
+       origin="sknnr swo_ecoplot (Oregon)", licence="not stated")  # fmt: skip
 def douglas_firs() -> Loaded:
     tables = (pd.read_csv(bundled("sknnr", f"datasets/data/swo_ecoplot_{kind}.csv")) for kind in ("env", "spp"))
     plots, species = tables

