@@ -349,6 +349,8 @@ def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
     size_of_weights = root_sum_squares(fit.w_hat / unit * size)
     labels_are_better = lam[0] < lam**2 * size_of_weights
     along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
+    if fit.x.rank == len(fit.features):  # no more rows than directions: the fit is exact, and the residual is rounding
+        rest = np.zeros_like(rest)
     faint = lam[:, 0] <= FAINT * lam[0]
     along[faint] = 0.0
     # V'w and w have the same length, up to rounding, unless a singular value underflowed to zero. Its columns are then

@@ -167,10 +167,14 @@ class SourceModel:
     def predict(self, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
         """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
 
-        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them.
+        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them. A source with
+        fewer than two rows more than directions does not determine its noise; then the roots are NaN, and so are the
+        p-values.
         """
         belief = ridge_belief(self.prior.transform_source(self.source), fit_intercept=self.centred)
         coef, intercept = self.prior.weights(belief, belief.w_hat)
+        if belief.weight - belief.centred - belief.x.rank < 2.0:
+            return rows @ coef + intercept, [np.full((len(rows), 1), np.nan)] * coef.shape[1]
         centred = self.prior.transform_rows(rows) - belief.x_mean
         return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
 
