@@ -25,9 +25,9 @@ from scipy.linalg import lstsq
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
-from pyspar.core.moments import Moments
+from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import power_of_two, root_sum_squares
-from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, algebra, decompose
+from pyspar.core.spectrum import Spectrum, algebra, decompose
 
 Units = Literal["target", "source", "common"]
 """The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
@@ -127,11 +127,9 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
     array([1., 0.])
     """
-    d = source.n_features
     origin = None if fit_intercept else np.zeros_like(source.mean)
-    length = root_sum_squares(source.root_about(origin)[:, :d])
-    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
-    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
+    length = root_sum_squares(source.root_about(origin)[:, : source.n_features])
+    return np.asarray(np.where(length > source.rounding(), length / np.sqrt(source.weight), 0.0))
 
 
 def inverse(units: Vector) -> Vector:

@@ -18,6 +18,9 @@ Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
 """The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
 
+ROUNDING_SLACK = 8.0
+"""The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -150,12 +153,7 @@ class Moments:
         return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names)
 
     def discounted(self, share: float) -> Moments:
-        """Return the Moments of the same rows with every weight multiplied by a share.
-
-        >>> import numpy as np
-        >>> Moments.of(np.ones((4, 1))).discounted(0.5).weight
-        2.0
-        """
+        """Return the Moments of the same rows with every weight multiplied by a share."""
         weight, weight2 = self.weight * share, self.weight2 * share**2
         return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
@@ -201,13 +199,12 @@ class Moments:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
         return root_sum_squares(self.root[:, 1:])
 
-    def spread_about(self, origin: Vector) -> Vector:
-        """Return the root mean square of each feature about an origin.
+    def rounding(self) -> Vector:
+        """Return the bound on the rounding error of each feature's column as it was measured."""
+        return np.asarray(ROUNDING_SLACK * self.eps * self.column_lengths()[: self.n_features])
 
-        >>> import numpy as np
-        >>> Moments.of(np.array([[4.0], [2.0]])).spread_about(np.array([1.0])) ** 2
-        array([5.])
-        """
+    def spread_about(self, origin: Vector) -> Vector:
+        """Return the root mean square of each feature about an origin."""
         return np.asarray(root_sum_squares(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
 
     def second_moment(self) -> Matrix:
