@@ -191,12 +191,12 @@ class Progress:
 SILENT = Progress()
 
 
-class Lines(Progress):
+class LineProgress(Progress):
     """Report in lines of text, for logs and pipes.
 
     A task prints a line when it starts, about ``lines`` lines while it advances, and a line with its outcome.
 
-    >>> log = Lines(print, lines=2)
+    >>> log = LineProgress(print, lines=2)
     >>> log.start("a", "training", total=4, unit="epochs")
     training: started
     >>> for epoch in range(1, 5):
@@ -217,7 +217,8 @@ class Lines(Progress):
 
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
         task = self._tasks[key]
-        part = task.part_after(done, total, self._lines)
+        task.total = task.total if total is None else total
+        part = int(done * self._lines / task.total) if task.total else 0
         if part > task.part and (task.total is None or done < task.total):
             task.part = part
             self._print(f"{task.title}: {task.text(done, details)}")
@@ -231,7 +232,7 @@ class Lines(Progress):
             self._print(f"{task.title}: {outcome}")
 
 
-class Bars(Progress):
+class BarProgress(Progress):
     """Report with bars on a terminal. They appear after ``delay`` seconds and are removed at the end."""
 
     def __init__(self, *, delay: float = DELAY) -> None:
@@ -256,7 +257,7 @@ class Bars(Progress):
 
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
         bar, task = self._tasks[key]
-        task.part_after(done, total, 1)
+        task.total = task.total if total is None else total
         self._rich.update(bar, completed=done, total=task.total, text=task.text(done, details))
         self._show_when_due()
 
@@ -296,12 +297,12 @@ def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
         bars.close()
 
 
-def _bars(wanted: bool | None) -> Bars | None:
+def _bars(wanted: bool | None) -> BarProgress | None:
     has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
     if wanted is False or (wanted is None and not has_terminal):
         return None
     try:
-        return Bars(delay=0.0 if wanted else DELAY)
+        return BarProgress(delay=0.0 if wanted else DELAY)
     except MissingExtraError:
         if wanted:
             raise
@@ -312,13 +313,8 @@ class _Task:
     """The title, total and unit of a task, and the part of it that was last reported."""
 
     def __init__(self, title: str, total: float | None, unit: str) -> None:
-        self.title, self.total, self.unit = title, total, unit
-        self.part = 0
+        self.title, self.total, self.unit, self.part = title, total, unit, 0
         self._started = time.monotonic()
-
-    def part_after(self, done: float, total: float | None, parts: int) -> int:
-        self.total = self.total if total is None else total
-        return int(done * parts / self.total) if self.total else 0
 
     def text(self, done: float, details: dict[str, str]) -> str:
         amount = _amount(done, self.unit)

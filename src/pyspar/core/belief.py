@@ -133,11 +133,7 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
 
 
 def inverse(units: Vector) -> Vector:
-    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
-
-    >>> inverse(np.array([2.0, 0.0]))
-    array([0.5, 0. ])
-    """
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
 
@@ -164,6 +160,11 @@ class LinearFit:
     def relative_mean_variance(self) -> float:
         """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
         return 1.0 / self.weight if self.centred else 0.0
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """N minus the rank, where the intercept counts as one direction."""
+        return self.weight - self.x.rank - self.centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,11 +194,6 @@ class FlatBelief(LinearFit):
     posterior: ClassVar[bool] = False
 
     @property
-    def degrees_of_freedom(self) -> float:
-        """N minus the rank, where the intercept counts as one direction."""
-        return self.weight - self.x.rank - self.centred
-
-    @property
     def degrees(self) -> float:
         """The degrees of freedom that the rule accounts for: infinite unless ``noise`` is "exact"."""
         return self.degrees_of_freedom if self.noise == "exact" and self.degrees_of_freedom > 0 else np.inf
@@ -221,8 +217,8 @@ def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
     residual[residual <= np.maximum(rounding, blur)] = 0.0
-    shared = w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept
-    return LeastSquares(*shared, root[:, :d], outputs, residual)
+    fit = w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept
+    return LeastSquares(*fit, root[:, :d], outputs, residual)
 
 
 def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
@@ -234,12 +230,11 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    shared = fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred
-    belief = FlatBelief(*shared, np.zeros(source.n_outputs), noise)
-    divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
+    divisor = source.weight if noise == "mle" else fit.degrees_of_freedom
     # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
     exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
-    return belief if exact else replace(belief, sigma=fit.residual / np.sqrt(divisor))
+    sigma = np.zeros(source.n_outputs) if exact else fit.residual / np.sqrt(divisor)
+    return FlatBelief(fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, sigma, noise)
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:

@@ -160,8 +160,7 @@ class Moments:
     def counted(self, meaning: WeightMeaning) -> Moments:
         """Return the Moments with weights that sum to the effective number of rows.
 
-        With "counts" a weight of 2 equals two copies of a row, so nothing changes. With "importance" only the ratios
-        of the weights matter: the number is Kish's, the squared sum of the weights over the sum of their squares.
+        With "importance" the number is Kish's, the squared sum of the weights over the sum of their squares.
 
         >>> import numpy as np
         >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))
