@@ -279,6 +279,18 @@ class RidgeBelief(LinearFit):
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
 
+    def error_root(self, rows: Matrix, output: int) -> Matrix:
+        """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
+        kappa, size = float(self.evidence.kappa[output]), power_of_two(self.x.largest)
+        rows, lam, largest = rows / size, self.x.lam / size, self.x.largest / size  # so that no square overflows
+        along = rows @ self.x.V
+        parts = [np.full((len(rows), 1), np.sqrt(self.relative_mean_variance))]
+        if np.isfinite(kappa):
+            parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
+            if kappa > 0.0 and self.x.rank < rows.shape[1]:
+                parts.append((rows - along @ self.x.V.T) / (np.sqrt(kappa) * largest))
+        return np.hstack(parts)
+
     def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
         """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
         lam, result = self.x.lam / self.x.largest, np.zeros_like(self.w_hat)
