@@ -30,6 +30,7 @@ from pyspar.core.separation import Separation, measure_separation
 
 DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
+"""The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
 
 Interval = tuple[float, float]
 Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]

@@ -195,10 +195,6 @@ def default_cutoff(features: Moments) -> float:
     """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
 
     The paper's published least-squares errors used this tolerance in float32.
-
-    >>> import numpy as np
-    >>> round(default_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
-    1.19e-05
     """
     return float(min(max(features.rows, features.n_features) * features.eps.max(), MAX_CUTOFF))
 
