@@ -27,7 +27,7 @@ EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
     "3 alarm of spar watch; 130 stopped by Ctrl-C or SIGTERM."
 )
-STOPPED = 130
+STOP_CODE = 130
 """The exit code of shells for Ctrl-C."""
 _INPUT_ERROR, _INTERNAL_ERROR = 2, 1
 
@@ -88,7 +88,7 @@ def _end_long_operations() -> Iterator[threading.Event]:
                     cleanup()
                 sys.stderr.write(f"{_STOP_MESSAGE}\n")
                 sys.stderr.flush()
-                os._exit(STOPPED)
+                os._exit(STOP_CODE)
         os.close(reader)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -110,7 +110,7 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
     except (InputError, MissingExtraError) as error:
         _fail(f"error: {error}", _INPUT_ERROR, debug)
     except KeyboardInterrupt:
-        _fail(stopped, STOPPED, debug)
+        _fail(stopped, STOP_CODE, debug)
     except MemoryError:
         _fail("error: the tables do not fit into memory; use fewer rows or columns, or --stream", _INPUT_ERROR, debug)
     except Exit:
@@ -120,7 +120,7 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
         _fail(f"error: cannot read or write {path}: {(error.strerror or str(error)).lower()}", _INPUT_ERROR, debug)
     except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
         if _is_caused_by_stop(error):  # a library turned the exception into its own
-            _fail(stopped, STOPPED, debug)
+            _fail(stopped, STOP_CODE, debug)
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
@@ -150,7 +150,7 @@ def _is_caused_by_stop(error: BaseException | None) -> bool:
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    os._exit(STOPPED)
+    os._exit(STOP_CODE)
 
 
 def _fail(text: str, code: int, debug: bool) -> NoReturn:

@@ -33,7 +33,7 @@ Units = Literal["target", "source", "common"]
 """The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
-FAINT = 1e3 * EPS64
+FAINT_SHARE = 1e3 * EPS64
 """Singular values below this share of the largest have less than three correct digits."""
 
 
@@ -354,7 +354,7 @@ def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
     size_of_weights = root_sum_squares(fit.w_hat / unit * size)
     labels_are_better = lam[0] < lam**2 * size_of_weights
     along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
-    faint = lam[:, 0] <= FAINT * lam[0]
+    faint = lam[:, 0] <= FAINT_SHARE * lam[0]
     along[faint] = 0.0
     # V'w and w have the same length, up to rounding, unless a singular value underflowed to zero. Its columns are then
     # smaller than others by hundreds of decades, and their weights larger, so V'w is much shorter than w.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.roots import BLUR, WeightedRows, gram_root, merge_roots, qr_root, root_sum_squares
+from pyspar.core.roots import GRAM_BLUR, WeightedRows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
@@ -98,7 +98,7 @@ class Moments:
         if sample_weight is not None:
             weights = np.asarray(sample_weight, dtype=np.float64)
             weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
-        blur = BLUR if solver == "gram" else 0.0
+        blur = GRAM_BLUR if solver == "gram" else 0.0
         return cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
 
     def __add__(self, other: Moments) -> Moments:

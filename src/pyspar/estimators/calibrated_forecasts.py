@@ -55,7 +55,7 @@ OUTSIDE_LIMIT = 0.01
 """The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
 MAX_RATIO = 10.0
 """Larger ratios to the error at home change an interval as this one does: few data sets have larger ones."""
-SAME_UNITS = 1e-9
+UNITS_TOLERANCE = 1e-9
 """Units of features that differ by a smaller share differ by rounding only."""
 FILE = Path(__file__).with_name("experience.json")
 
@@ -179,7 +179,7 @@ class SourceModel:
             other = units_of_features(
                 self.source, target_spread, kind, fit_intercept=self.centred, include_unseen=target_spread is not None
             )
-            if not any(np.allclose(other, candidate, rtol=SAME_UNITS, atol=0.0) for candidate in candidates):
+            if not any(np.allclose(other, candidate, rtol=UNITS_TOLERANCE, atol=0.0) for candidate in candidates):
                 candidates.append(other)
         return [replace(self.prior, units=candidate) for candidate in candidates]
 
