@@ -29,15 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import (
-    Belief,
-    Prior,
-    Units,
-    left_out_rmse,
-    ridge_belief,
-    spread_about_source,
-    units_of_features,
-)
+from pyspar.core.belief import Belief, Prior, Units, left_out_rmse, ridge_belief, spread_about_source, units_of_features
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
@@ -105,7 +97,7 @@ class SourceModel:
         if self.folds.rmse is None:
             warn(
                 "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
-                "of other groups with partial_fit, or leave groups out",
+                "of other groups with partial_fit, or leave groups out"
             )
             return np.zeros(self.source.n_outputs)
         return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse, 0.0))
