@@ -187,6 +187,9 @@ class Progress:
     def finish(self, key: str, outcome: str = "") -> None:
         """End a task."""
 
+    def close(self) -> None:
+        """Remove what is shown on the terminal."""
+
 
 SILENT = Progress()
 
@@ -270,7 +273,6 @@ class BarProgress(Progress):
             self._rich.remove_task(bar)
 
     def close(self) -> None:
-        """Remove the bars."""
         if self._shown:
             self._rich.stop()
 
@@ -287,26 +289,23 @@ def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
     ``None`` shows bars after two seconds if stderr is a terminal and rich is installed, True shows them at once and
     requires rich, False shows nothing.
     """
-    bars = _bars(wanted)
-    if bars is None:
-        yield SILENT
-        return
+    progress = _choose_progress(wanted)
     try:
-        yield bars
+        yield progress
     finally:
-        bars.close()
+        progress.close()
 
 
-def _bars(wanted: bool | None) -> BarProgress | None:
+def _choose_progress(wanted: bool | None) -> Progress:
     has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
     if wanted is False or (wanted is None and not has_terminal):
-        return None
+        return SILENT
     try:
         return BarProgress(delay=0.0 if wanted else DELAY)
     except MissingExtraError:
         if wanted:
             raise
-        return None
+        return SILENT
 
 
 class _Task:
