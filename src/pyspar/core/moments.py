@@ -20,9 +20,7 @@ WeightMeaning = Literal["counts", "importance"]
 
 ROUNDING_SLACK = 8.0
 """The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
-
-
-CONSTANT = 8.0 * EPS64
+CONSTANT = ROUNDING_SLACK * EPS64
 """A feature whose spread is below this share of its root mean square is constant up to rounding."""
 
 
