@@ -58,8 +58,8 @@ _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SEPARATORS = (",", ";", "\t")
 _MIN_SIMILARITY = 0.78
 """Allows one wrong letter in five ('prize' for 'price'), but not one in four ('rate' for 'date')."""
-_MAX_CELLS = 5
-"""The largest number of bad cells in a message."""
+_MAX_CELLS = _MAX_ROWS = 5
+"""The largest number of bad cells, and of row numbers, in a message."""
 _MAX_DROP_OPTIONS = 20
 """The largest number of ``--drop`` options in a message."""
 
@@ -142,7 +142,7 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
+def describe_rows(rows: Sequence[int], path: Path) -> str:
     """Return the numbers of some rows: as a spreadsheet shows the file, and as data rows.
 
     >>> describe_rows([3, 10], Path("homes.csv"))
@@ -150,11 +150,11 @@ def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
     >>> describe_rows([3], Path("homes.parquet"))
     'row 3 (counted from 0)'
     """
-    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > limit else ""
-    data = ", ".join(str(row) for row in rows[:limit]) + more
+    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > _MAX_ROWS else ""
+    data = ", ".join(str(row) for row in rows[:_MAX_ROWS]) + more
     if not format_of(path).has_header:
         return f"row{plural} {data} (counted from 0)"
-    shown = ", ".join(str(row + 2) for row in rows[:limit]) + more
+    shown = ", ".join(str(row + 2) for row in rows[:_MAX_ROWS]) + more
     return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
 
 
