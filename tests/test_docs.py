@@ -16,6 +16,7 @@ import pytest
 
 import pyspar
 from pyspar import theory
+from pyspar.core.arrays import EPS64
 from pyspar.estimators.calibrated_forecasts import FILE as EXPERIENCE
 
 ROOT = Path(pyspar.__file__).parents[2]
@@ -325,3 +326,11 @@ def test_the_synthetic_tables_of_the_reproduction_equal_the_published_numbers():
         for task, methods in published(name).cells.items():
             for method, (mean, spread) in methods.items():
                 assert f"| {task} | {method} | {mean} ± {spread} | {mean} ± {spread} | same |" in text
+
+
+def test_the_tolerances_of_the_method_page_are_those_of_the_code():
+    row = r"^\| `(\w+)\.py` \| `(\w+)` \| ([\d.e-]+)( ε)? \|"
+    rows = re.findall(row, (ROOT / "docs" / "derivations" / "method.md").read_text(), flags=re.M)
+    documented = {name: float(value) * (EPS64 if unit else 1.0) for _, name, value, unit in rows}
+    assert len(documented) >= 20
+    assert documented == {name: getattr(import_module(f"pyspar.core.{file}"), name) for file, name, _, _ in rows}

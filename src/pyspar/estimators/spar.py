@@ -51,8 +51,8 @@ class SpARRegressor(AdaptableRegressor):
         The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
         is the same with the quantile of F(1, N - rank) instead of chi-squared. With "exact", ``alpha`` is for every N
         the probability of removing a direction whose true weight is zero. With "mle" that probability is smaller, for
-        example 0.996 for N = 100 and 20 directions, and 0.869 for N = 40 and 30 directions. See
-        ``pyspar.theory.level_with_mle``.
+        example 0.996 for N = 100 and 20 directions, and 0.869 for N = 40 and 30 directions, of which the intercept is
+        one. See ``pyspar.theory.level_with_mle``.
     solver : {"auto", "gram", "qr"}, default "auto"
         How the rows are summarised; see :class:`pyspar.Moments`.
     weights : {"counts", "importance"}, default "counts"
@@ -149,8 +149,9 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
     the diagonal matrix of units. The noise variance and :math:`\tau^2` maximise the evidence. ``fit`` uses source
-    units. ``adapt`` uses the units chosen by ``units`` and applies the rule. A change of ``units``, ``centre`` or
-    ``weights`` takes effect at the next fit, a change of ``rule`` or ``alpha`` at the next ``adapt``.
+    units, or equal units with ``units="common"``. ``adapt`` uses the units chosen by ``units`` and applies the rule. A
+    change of ``units``, ``centre`` or ``weights`` takes effect at the next fit, a change of ``rule`` or ``alpha`` at
+    the next ``adapt``.
 
     Parameters
     ----------
@@ -166,7 +167,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
         differs from zero at confidence ``alpha``, as in the paper. "refit" keeps the same directions and uses the
         posterior mean given that the correction is zero along the others, so that the error on the source is at most
-        that of the centre. ``pyspar.nn.adapt_head`` uses "refit".
+        that of the centre. ``pyspar.nn.adapt_head`` uses "refit". If singular values of the target are equal, as in a
+        balanced design, "chi2" and "refit" may depend on the order of rows and columns.
     alpha : float in [0, 1], default 0.999
         The confidence of "chi2" and "refit".
     fit_intercept, solver, weights
