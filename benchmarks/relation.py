@@ -2,11 +2,14 @@
 
 A target has five normal features and noise of standard deviation 1. Drifts are stated in units of the noise. Every
 number is the share of 1,000 simulated targets in which the test at level 5 % found a change. The second table counts
-sequences of 200 labels in which the test of ``TargetWatch`` found a change at any of 200 looks. The last table has the
-error of a correction if nothing has changed.
+sequences of 200 labels in which the test of ``TargetWatch`` found a change at any of 200 looks. The
+third table has the error of a correction if nothing has changed, and its expected error. The last table compares
+expected and actual error after an offset.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from pyspar.core.drift_models import log_bayes_factors
 D, TARGETS, DRAWS, LEVEL = 5, 1000, 40, 0.05
 SIZES = (5, 10, 30, 100)
 LOOKS = 200
+OFFSETS, OFFSET_TARGETS = (1.0, 10.0, 100.0, 1000.0), 200
 
 
 def draw_residuals(
@@ -70,16 +74,31 @@ def measure_watch(drift: str, size: float) -> tuple[float, float]:
     return float(np.mean(np.array(first) <= LOOKS)), float(np.median(first))
 
 
-def measure_needless_correction(n: int) -> tuple[float, float]:
-    """Return the RMSE after a correction without drift, relative to that before: the mean, and the 90 % quantile."""
-    rng, ratios = np.random.default_rng(n), []
-    for _ in range(TARGETS):
+class CorrectionErrors(NamedTuple):
+    """RMSEs of a corrected model, relative to the model before: their mean and 90 % quantile.
+
+    ``expected`` is the mean expected RMSE of the corrected model, relative to its mean RMSE.
+    """
+
+    mean: float
+    high: float
+    expected: float
+
+
+def measure_correction(n: int, offset: float = 0.0, targets: int = TARGETS) -> CorrectionErrors:
+    """Measure corrections by n labels of targets whose labels have an offset."""
+    rng = np.random.default_rng(n)
+    errors = np.empty((targets, 3))
+    for row in errors:
         Z = rng.normal(size=(n + 200, D))
-        residual = rng.normal(size=len(Z))
+        residual = offset + rng.normal(size=len(Z))
         labels = np.where(np.arange(len(Z)) < n, Z[:, 0] + residual, np.nan)
-        change = TargetCorrection(Lookup(Z, Z[:, 0])).fit(Z, labels).predict(Z) - Z[:, 0]
-        ratios.append(np.linalg.norm((residual - change)[n:]) / np.linalg.norm(residual[n:]))
-    return float(np.mean(ratios)), float(np.quantile(ratios, 0.9))
+        fixed = TargetCorrection(Lookup(Z, Z[:, 0])).fit(Z, labels)
+        left = Z[:, 0] + residual - fixed.predict(Z)
+        row[:] = *(np.sqrt(np.mean(np.square(e[n:]))) for e in (residual, left)), float(fixed.expected_rmse())
+    before, after, expected = errors.T
+    ratios = after / before
+    return CorrectionErrors(ratios.mean(), np.quantile(ratios, 0.9), expected.mean() / after.mean())
 
 
 def main() -> None:
@@ -97,10 +116,15 @@ def main() -> None:
         found, first = measure_watch(name, size)
         text = f"{first:.0f}" if first <= LOOKS else f"over {LOOKS}"
         print(f"| {name}{f', {size:g}' if size else ''} | {found:.1%} | {text} |", flush=True)
-    print("\n| labels | mean ratio of the errors | 90 % of the ratios below |\n|---|---|---|")
+    print("\n| labels | mean ratio of the errors | 90 % of the ratios below | expected / actual error |")
+    print("|---|---|---|---|")
     for n in SIZES:
-        mean, high = measure_needless_correction(n)
-        print(f"| {n} | {mean:.3f} | {high:.2f} |", flush=True)
+        found = measure_correction(n)
+        print(f"| {n} | {found.mean:.3f} | {found.high:.2f} | {found.expected:.2f} |", flush=True)
+    print(f"\n| labels | {' | '.join(f'offset {offset:,g}' for offset in OFFSETS)} |\n|---|{'---|' * len(OFFSETS)}")
+    for n in SIZES:
+        ratios = (measure_correction(n, offset, OFFSET_TARGETS).expected for offset in OFFSETS)
+        print(f"| {n} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |", flush=True)
 
 
 if __name__ == "__main__":

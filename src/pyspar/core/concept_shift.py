@@ -4,15 +4,18 @@ The null hypothesis is that the labels are the predictions plus independent norm
 
 .. math:: r \sim N(0, \sigma^2 (I + L L^\top)),
 
-where L is the uncertainty of the model's own weights relative to the noise, if it is known (our estimators), and zero
-otherwise. All statistics depend on the direction of r alone, so the noise level cancels and the tests are exact for
-every number of labels. The test for any change compares the evidence of a drift (:mod:`pyspar.core.drift`) with that
-of residuals drawn without drift. Offset and slope have t-tests. The statistic of the weights is a ratio of quadratic
-forms, whose distribution ``ratio_tail`` computes by the inversion formula of Imhof (1961), "Computing the distribution
-of quadratic forms in normal variables".
+where L is the uncertainty of the model's own weights relative to the noise, estimated on the source, for our
+estimators, and zero for other models. All statistics depend on the direction of r alone, so the noise level cancels.
+With L = 0 the tests are exact for every number of labels if the noise is normal, up to the simulated draws. Otherwise
+their level is approximate, because L is estimated. The p-values are NaN if L is unknown: if the source has fewer than
+two rows more than directions. The test for any change compares the evidence of a drift (:mod:`pyspar.core.drift`)
+with that of residuals drawn without drift. Offset and slope have t-tests. The statistic of the weights is a ratio of
+quadratic forms, whose distribution ``ratio_tail`` computes by the inversion formula of Imhof (1961), "Computing the
+distribution of quadratic forms in normal variables".
 
-``log_bayes_factor`` is the evidence of a drift relative to none. Both have the prior 1 / sigma, which makes the factor
-a test martingale under the null, for any number of looks: it exceeds 20 at any time with probability at most 5 %.
+``log_bayes_factor`` is the evidence of a drift relative to none. Both have the prior 1 / sigma for the standard
+deviation of the noise. If L is known, this makes the factor a test martingale under the null, for any number of looks:
+it exceeds 20 at any time with probability at most 5 %.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ _LOG_RANGE, _LOG_STEP = 30.0, 0.0125  # of the integral over log u; the integran
 
 @dataclass(frozen=True)
 class ShiftTest:
-    """p-values of the test for a changed relation; each is exact if the noise is normal with one variance.
+    """p-values of the test for a changed relation.
+
+    Each is exact, up to the draws, if the noise is normal with one variance and L is known.
 
     Attributes
     ----------
