@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
@@ -58,6 +58,22 @@ def test_an_unfitted_or_unsuitable_model_is_refused(shifted):
         TargetCorrection(LinearRegression()).fit(Z, y)
     with pytest.raises(TypeError, match="StandardScaler"):
         TargetCorrection(StandardScaler()).fit(Z, y)
+
+
+class WithoutFit(BaseEstimator):
+    """A scikit-learn object that predicts without a fit."""
+
+    def predict(self, Z):
+        return Z[:, 0]
+
+
+def test_a_scikit_learn_object_without_fit_is_corrected_like_any_object_with_predict():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(50, 2))
+    labels = np.where(np.arange(50) < 10, Z[:, 0] + 2.0 + 0.1 * rng.normal(size=50), np.nan)
+    fixed = TargetCorrection(WithoutFit()).fit(Z, labels)
+    np.testing.assert_allclose(fixed.predict(Z), Z[:, 0] + 2.0, atol=0.3)
+    assert fixed.expected_rmse().rmse < 0.3
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Parameters
     ----------
     model : fitted regressor
-        Any object with ``predict``. ``clone`` does not clone it, as for scikit-learn's ``FrozenEstimator``.
+        Any object with ``predict``. A scikit-learn estimator with ``fit`` must be fitted. ``clone`` does not clone it,
+        as for scikit-learn's ``FrozenEstimator``.
     features : transformer, optional
         Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
         one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
@@ -78,11 +79,17 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Notes
     -----
     The tests compare the labels with the model's predictions plus independent normal noise. They are exact for every
-    number of labels. An estimation error of the model counts as a changed relation, unless the model is a SpARRegressor
-    or BayesSpARRegressor (also in a Pipeline or a search), whose uncertainty is known.
+    number of labels if the noise is normal. An estimation error of the model counts as a changed relation, unless the
+    model is a SpARRegressor or BayesSpARRegressor (also in a Pipeline or a search), whose uncertainty is estimated. The
+    level of the tests is then approximate.
 
-    Invalid labels: fewer than 3 known labels, infinite labels, a wrong number of labels and labels of rows that do not
-    exist raise a ValueError. Labels that are all equal cause a SparWarning.
+    Invalid labels:
+
+    - fewer than 3 known labels, for example if all are NaN: ValueError
+    - a wrong number of labels, or a label of a row that does not exist: ValueError
+    - infinite labels, or text: ValueError
+    - all labels equal, or equal to the predictions: SparWarning, and the labels are used
+    - one label far from all others, of at least 4: SparWarning, and the label is ignored
 
     Examples
     --------
@@ -287,7 +294,7 @@ def check_model(model: Any) -> None:
     """Raise an error for a model that has no ``predict`` or is not fitted."""
     if not hasattr(model, "predict"):
         raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
-    if isinstance(model, BaseEstimator):
+    if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
         check_is_fitted(model)
 
 
