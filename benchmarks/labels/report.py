@@ -203,6 +203,7 @@ def write_page() -> None:
     print(f"wrote {PAGE} and {FIGURE}")
 
 
+HEAD_TITLE = ", head's features"
 CURVES = {
     CORRECTION: ("#0b5394", "-", 2.4),
     "line": ("#cc6600", "--", 1.4),
@@ -232,9 +233,9 @@ def draw_figure(records: Groups, path: Path) -> None:
 
 def _draw_model(axis: Any, records: Groups, base: str) -> None:
     """Draw the curves of one model. More labels than all sets have are drawn apart, because fewer sets are left."""
+    has_head = base == NETWORK and (base, HEAD_CORRECTION, 10) in records
     for method, (colour, style, width) in CURVES.items():
-        name = HEAD_CORRECTION if base == NETWORK and (base, HEAD_CORRECTION, 10) in records else method
-        name = name if method == CORRECTION else method
+        name = HEAD_CORRECTION if has_head and method == CORRECTION else method
         points = [(n, s) for n in LABELS if (s := summarise(records, base, name, n)).sets]
         most = max((s.sets for _, s in points), default=0)
         joined = [(n, s) for n, s in points if s.sets == most]
@@ -252,7 +253,6 @@ def _draw_model(axis: Any, records: Groups, base: str) -> None:
     axis.set_xscale("log")
     axis.set_xticks(LABELS, [str(n) for n in LABELS])
     axis.minorticks_off()
-    axis.set_ylim(0.2, 1.3)
     axis.set_xlabel("labels of the target")
-    axis.set_title(f"around {base}", fontsize=10)
+    axis.set_title(f"around {base}{HEAD_TITLE if has_head else ''}", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
