@@ -14,8 +14,8 @@ from benchmarks.shifts.records import Key, Record
 class Calibration:
     """Forecasts of one method.
 
-    ``covered`` is the share of tasks whose RMSE lies in the recorded 95 % interval. ``low``, ``median`` and ``high``
-    are the 2.5 %, 50 % and 97.5 % quantiles of actual / expected RMSE.
+    ``covered`` is the share of tasks whose RMSE lies in the recorded 95 % interval (``interval95_if_linear``). ``low``,
+    ``median`` and ``high`` are the 2.5 %, 50 % and 97.5 % quantiles of actual / expected RMSE.
     """
 
     tasks: int

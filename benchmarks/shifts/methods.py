@@ -43,7 +43,7 @@ def ols(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:
 
 def forecast_of(est: Any, Z: np.ndarray) -> Forecast:
     forecast = est.expected_rmse(Z)
-    return forecast.rmse, float(np.sqrt(forecast.noise)), *forecast.interval95
+    return forecast.rmse, float(np.sqrt(forecast.noise)), *forecast.interval95_if_linear
 
 
 def spar(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Answer:

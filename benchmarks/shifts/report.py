@@ -200,7 +200,7 @@ def peers(records: Records) -> list[str]:
 
 
 def forecasts(records: Records) -> list[str]:
-    """Write how often the 95 % interval of the forecast held."""
+    """Write how often the 95 % interval that assumes a linear relation held."""
     rows = []
     for method in METHODS:
         whole, last = (Calibration.of(records, method, half) for half in (None, LAST))

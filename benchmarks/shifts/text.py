@@ -70,7 +70,8 @@ for which the method returned a result. `make evidence-peers` runs these methods
 FORECAST = """\
 `expected_rmse` forecasts the RMSE on the target before any target label is known. The forecast assumes that the
 relation between features and label is linear and does not change. The table gives the share of tasks whose RMSE was
-inside the recorded 95 % interval, and the ratio of the actual to the expected RMSE.
+inside the 95 % interval that assumes a linear relation (`interval95_if_linear`), and the ratio of the actual to the
+expected RMSE. [Forecasts](forecasts.md#how-often-they-hold) has the coverage of `interval95`.
 """
 
 SETS = """\
