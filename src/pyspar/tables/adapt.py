@@ -171,7 +171,7 @@ def _write_results(
             if corrected is not None:
                 target.predict_and_score((corrected,), temporary, progress)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
+            pipeline = Pipeline([("columns", inputs.encoder), ("regressor", corrected or models[-1])])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     return errors

@@ -86,7 +86,7 @@ def _as_word(value: Any) -> str:
 
 def build_encoder(
     source: pd.DataFrame, numeric: Sequence[str], categorical: Sequence[str] = (), date: Sequence[str] = ()
-) -> ColumnTransformer:
+) -> TableEncoder:
     """Return the unfitted preprocessing: impute and scale numbers, one-hot encode categories, split dates.
 
     Categories and dates have one transformer per column, so that each encoded feature has one raw column.

@@ -93,6 +93,14 @@ class LoadedTable:
     text: dict[str, TextColumn]
     formats: dict[str, NumberFormat]
 
+    @property
+    def names(self) -> list[str]:
+        return list(self.frame.columns)
+
+    @property
+    def where(self) -> str:
+        return describe_file(self.role, self.path)
+
     def check_cells(
         self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
     ) -> tuple[str, ...]:

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import ARRAYS, INPUT_SUFFIXES, WORKBOOK, check_file, describe_file, format_of
+from pyspar.sources.files.header import INPUT_SUFFIXES, check_file, describe_file, format_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.encode import as_numbers, build_encoder
+from pyspar.tables.encode import TableEncoder, as_numbers, build_encoder
 from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import LoadedTable, load_table
 from pyspar.terminal import Progress
@@ -179,9 +178,7 @@ def open_input(path: Path, role: str) -> InputFile:
         return InputFile(path, role, *read_moments_file(path))
     if not path.is_dir():
         check_file(path, role, INPUT_SUFFIXES)
-    if format_of(path) in (ARRAYS, WORKBOOK):
-        return InputFile(path, role, load_rows(path, role))
-    return InputFile(path, role, open_rows(path, role=role))
+    return InputFile(path, role, open_rows(path, role=role) if format_of(path).opener else load_rows(path, role))
 
 
 def store_formats(file: InputFile, names: Sequence[str]) -> list[ColumnFormat]:
@@ -236,13 +233,26 @@ class Scale:
     mean: Vector
     spread: Vector
 
+    @classmethod
+    def of(cls, encoder: TableEncoder) -> Scale:
+        """Return the scale of the preprocessing of numeric features."""
+        scaler = encoder.named_transformers_["numeric"]["scale"]
+        return cls(tuple(encoder.feature_names_in_), scaler.mean_, scaler.scale_)
+
     def standardise(self, X: Matrix) -> Matrix:
         """Return raw rows in units of the standard deviation about the mean."""
         return np.asarray(np.subtract(X, self.mean, dtype=np.float64) / self.spread)
 
-    def predict(self, X: Matrix, weights: Vector, intercept: float) -> Vector:
-        """Predict raw rows with weights of standardised features."""
-        return np.asarray(np.subtract(X, self.mean, dtype=np.float64) @ (weights / self.spread) + intercept)
+    def standardise_moments(self, moments: Moments) -> Moments:
+        r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
+
+        If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
+        first row of ``R`` has an entry in the first column, so only this row is shifted.
+        """
+        root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
+        root[:, features] -= np.outer(root[:, 0], self.mean)
+        root[:, features] /= self.spread
+        return replace(moments, root=root, names=())
 
 
 def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
@@ -266,45 +276,27 @@ def measure_spread(moments: Moments) -> tuple[Vector, Mask]:
     return lengths / np.sqrt(moments.weight), lengths <= _ROUNDING * moments.column_lengths()
 
 
-def measure_scale(source: Moments) -> Scale:
-    """Return the mean and the standard deviation of each feature. No feature may be constant."""
-    d = source.n_features
-    return Scale(feature_names(source), source.mean[:d], measure_spread(source)[0][:d])
-
-
-def standardise(moments: Moments, scale: Scale) -> Moments:
-    r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
-
-    If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
-    first row of ``R`` has an entry in the first column, so only this row is shifted.
-    """
-    root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
-    root[:, features] -= np.outer(root[:, 0], scale.mean)
-    root[:, features] /= scale.spread
-    return replace(moments, root=root, names=())
-
-
 def root_mean_square_error(moments: Moments, weights: Vector, intercept: float) -> float:
     """Return the root mean squared error of a linear prediction from the Moments of labelled rows."""
     residual = moments.root @ np.concatenate([[-intercept], -weights, [1.0]])
     return float(np.linalg.norm(residual) / np.sqrt(moments.weight))
 
 
-def build_fitted_encoder(
-    scale: Scale, rows: int, *, single: bool, formats: dict[str, NumberFormat] | None = None
-) -> ColumnTransformer:
-    """Return the preprocessing that a fit to the rows of the source would give.
+def build_fitted_encoder(source: Moments, formats: dict[str, NumberFormat]) -> TableEncoder:
+    """Return the preprocessing that a fit to the rows of the source would give. No feature may be constant.
 
     It is fitted to two rows, mean - spread and mean + spread, and then gets the exact numbers.
     """
-    dtype = np.float32 if single else np.float64
-    two = np.vstack([scale.mean - scale.spread, scale.mean + scale.spread])
-    frame = pd.DataFrame(two.astype(dtype), columns=list(scale.names))
-    encoder = build_encoder(frame, scale.names).fit(frame)
+    names, d = feature_names(source), source.n_features
+    mean, spread = source.mean[:d], measure_spread(source)[0][:d]
+    dtype = np.float32 if (source.eps > EPS64).all() else np.float64
+    frame = pd.DataFrame(np.vstack([mean - spread, mean + spread]).astype(dtype), columns=list(names))
+    encoder = build_encoder(frame, names)
+    encoder.fit(frame)
     steps = encoder.named_transformers_["numeric"]
-    steps["fill"].statistics_ = scale.mean.astype(dtype)
+    steps["fill"].statistics_ = mean.astype(dtype)
     scaler = steps["scale"]
-    scaler.mean_, scaler.scale_, scaler.var_ = scale.mean.copy(), scale.spread.copy(), scale.spread**2
-    scaler.n_samples_seen_ = rows
-    encoder.formats_ = formats or {}
+    scaler.mean_, scaler.scale_, scaler.var_ = mean.copy(), spread.copy(), spread**2
+    scaler.n_samples_seen_ = source.rows
+    encoder.formats_ = formats
     return encoder
