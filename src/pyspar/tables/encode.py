@@ -20,18 +20,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
+from pyspar.estimators.correction import MAX_CATEGORIES, MISSING_CATEGORY
 from pyspar.sources.files.header import suggest_column
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import as_days, date_format, value_error
 from pyspar.tables.read import read_number_cells
 from pyspar.wording import list_some
-
-MISSING_CATEGORY = "(missing)"
-"""The category of rows without a value, if the source has such rows."""
-
-
-MAX_CATEGORIES = 50
-"""Per column. The rarest other categories share one feature, and so do categories that only the target has."""
 
 
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:

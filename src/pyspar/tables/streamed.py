@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
@@ -41,10 +43,9 @@ from pyspar.tables.reduce import (
     build_fitted_encoder,
     feature_names,
     fill_missing,
-    measure_spread,
+    find_constant,
     open_input,
     read_batches,
-    root_mean_square_error,
     select_moments,
 )
 from pyspar.tables.write import Output, RowChunk, predict_chunks, prediction_file
@@ -78,7 +79,8 @@ class MomentsTarget:
     ) -> tuple[SquaredErrors, ...] | None:
         if self.z.n_outputs == 0:
             return None
-        errors = [root_mean_square_error(self.z, model.coef_, model.intercept_) for model in models]
+        residuals = [self.z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
+        errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
         return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
 
 
@@ -128,7 +130,7 @@ class StreamedSource:
 
     def open_target(self, request: Request, output: Path | None, progress: Progress) -> InputFile:
         """Open the target. No rows are read."""
-        target = open_input(request.target, "target")
+        target = open_input(request.target, "target", request.identity)
         if target.moments is not None and output is not None:
             raise InputError(
                 f"{target.where} contains Moments and has no rows to predict; remove -o, and use --save to predict "
@@ -238,7 +240,7 @@ def _check_options(request: Request, method: Method) -> None:
 
 def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str], list[Ignored]]:
     """Return the features that vary in the source, and the constant ones as ignored columns."""
-    *constant, is_constant_label = measure_spread(x)[1]
+    *constant, is_constant_label = find_constant(x)
     if x.rows < 2:
         raise InputError(f"{source.where}: a fit needs at least two rows, got one")
     if is_constant_label:
