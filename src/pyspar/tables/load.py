@@ -67,8 +67,9 @@ def load_files(
     fit_groups: bool = True,
 ) -> Inputs:
     """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
+    source: Any  # a StreamedSource or a TableSource, which have the same methods
     if is_streamed(request):
-        source: Any = open_source(request, method)
+        source = open_source(request, method)
     else:
         for path, role in ((request.source, "source"), (request.target, "target")):
             check_input(path, role)
@@ -80,7 +81,7 @@ def load_files(
     target_notes = source.check_target(target, request)
     check_formats(source.formats, target.formats, [*source.selection.names, label], request.target, label=label)
     learned = source.learn(request, progress)
-    encoded = source.encode(target, learned, request, progress)
+    encoded = source.encode_target(target, learned, request, progress)
 
     selection, columns = learned.selection, list_raw_columns(learned.encoder)
     known = {*source.names, label, request.identity, request.groups, request.cost, *request.drop}
@@ -201,7 +202,7 @@ class TableSource:
         progress.finish("encode")
         return Learned(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
 
-    def encode(self, target: LoadedTable, learned: Learned, request: Request, progress: Progress) -> TableTarget:
+    def encode_target(self, target: LoadedTable, learned: Learned, request: Request, progress: Progress) -> TableTarget:
         """Encode the target, and read its labels."""
         progress.start("encode", "encoding the target")
         frame, selection = target.frame, self.selection

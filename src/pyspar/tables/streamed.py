@@ -164,7 +164,7 @@ class StreamedSource:
         n_missing = dict(zip(feature_names(read.moments), read.n_missing))
         return Learned(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
 
-    def encode(self, target: InputFile, learned: Learned, request: Request, progress: Progress) -> MomentsTarget:
+    def encode_target(self, target: InputFile, learned: Learned, request: Request, progress: Progress) -> MomentsTarget:
         """Read the target, and return its standardised Moments, with its rows if it has rows."""
         scale, impute = Scale.of(learned.encoder), request.bad_cells == "impute"
         is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted

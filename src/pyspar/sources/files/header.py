@@ -329,10 +329,10 @@ def _container_memory() -> int | None:
 class FileFormat:
     """A format of files of rows.
 
-    ``estimate_size`` returns the size of a file in memory in bytes.
-    ``opener`` is the module of ``pyspar.sources.files`` whose ``open_file`` reads it in batches; it is empty for a
-    format that can only be read as a whole. ``package`` is the package that reads it into memory, if it is optional.
-    ``has_names`` says whether it stores column names, and ``has_header`` whether these are its first row.
+    ``estimate_size`` returns the size of a file in memory in bytes. ``opener`` is the module of
+    ``pyspar.sources.files`` whose ``open_file`` reads it in batches; it is empty for a format that can only be read as
+    a whole. ``package`` is the package that reads it into memory, if it is optional. ``has_names`` says whether it
+    stores column names, and ``has_header`` whether these are its first row.
     """
 
     suffixes: tuple[str, ...]
