@@ -122,3 +122,15 @@ def test_a_column_that_varies_twenty_times_as_much_or_as_little_is_found(rng, n,
         X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
         Z[:, 0] *= factor
         assert separation(X, Z).found
+
+
+@pytest.mark.parametrize(("n", "m", "d"), [(100, 100, 1), (100, 100, 8), (3000, 200, 3), (200, 3000, 3)])
+def test_the_spread_limit_is_the_smallest_factor_that_is_found(rng, n, m, d):
+    """Samples with equal sample means and a known ratio of their sample spreads, in one column."""
+    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    X, Z = ((rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1) for rows in (X, Z))
+    limit = separation(X, Z).spread_limit
+    assert 1.0 < limit < 100.0
+    unit = np.eye(d)[0]
+    for factor, found in ((0.99 * limit, False), (1.01 * limit, True)):
+        assert separation(X, Z * (1.0 + (factor - 1.0) * unit)).found == found

@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, ndtr
+from scipy.special import betainc, ndtr, ndtri
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
@@ -65,12 +65,15 @@ class Separation:
         Whether the test rejects at the level of 5 %.
     matched : bool
         Whether no shift is found and the means are more alike than those of two random samples.
+    spread_limit : float
+        The smallest factor by which the spread of a column must grow from source to target to be detected by itself.
     """
 
     auc: float
     p_value: float
     found: bool
     matched: bool = False
+    spread_limit: float = np.inf
 
 
 def measure_separation(source: Moments, target: Moments) -> Separation:
@@ -110,11 +113,12 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     r2 = min(float(np.square(difference @ V) @ (1.0 / scatter)), 1.0)
     p_means = float(betainc((freedom - k + 1.0) / 2.0, k / 2.0, 1.0 - r2))
     p_column = _compare_columns(difference, freedom)
-    p_value = min(1.0, 3.0 * min(p_means, p_column, _compare_spreads(columns, V, n, m)))
+    p_spreads, spread_limit = _compare_spreads(columns, V, n, m)
+    p_value = min(1.0, 3.0 * min(p_means, p_column, p_spreads))
     found = p_value <= LEVEL
     p_matched = float(betainc(k / 2.0, (freedom - k + 1.0) / 2.0, r2))
     matched = not found and p_matched <= MATCHED_LEVEL
-    return Separation(auc=_held_out_auc(r2, k, n, m), p_value=p_value, found=found, matched=matched)
+    return Separation(_held_out_auc(r2, k, n, m), p_value, found, matched, spread_limit)
 
 
 def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
@@ -146,10 +150,10 @@ def _compare_columns(difference: Vector, freedom: float) -> float:
     return float(min(1.0, difference.size * betainc(freedom / 2.0, 0.5, 1.0 - r2)))
 
 
-def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> float:
-    """Return the p-value for equal spreads along all columns and components."""
+def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> tuple[float, float]:
+    """Return the p-value for equal spreads along all columns and components, and the smallest factor it detects."""
     if min(n, m) < 2.0:
-        return 1.0
+        return 1.0, np.inf
     source, target = (
         np.concatenate([root_sum_squares(root), root_sum_squares(root @ V)]) ** 2 / (count - 1.0)
         for root, count in zip(columns, (n, m), strict=True)
@@ -162,4 +166,9 @@ def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> fl
     changes = np.maximum(differences, np.abs(target_log - source_log) / 2.0)[pooled > 0.0]
     kurtosis = KURTOSIS_GROWTH * np.sqrt(min(n, m))
     error = np.sqrt((kurtosis - 1.0) * (1.0 / n + 1.0 / m))
-    return float(min(1.0, 2.0 * changes.size * ndtr(-changes.max(initial=0.0) / error)))
+    p_value = min(1.0, 2.0 * changes.size * ndtr(-changes.max(initial=0.0) / error))
+    # The change that has the p-value LEVEL / 3, and the ratio of the variances that is such a change.
+    change = -error * ndtri(LEVEL / 3.0 / (2.0 * max(changes.size, 1)))
+    by_difference = (n + m + change * n) / (n + m - change * m) if change < (n + m) / m else np.inf
+    with np.errstate(over="ignore"):
+        return float(p_value), float(np.sqrt(min(by_difference, np.exp(2.0 * change))))
