@@ -11,7 +11,7 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,6 @@ _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
 _CHUNK_ROWS = 10_000
 """The rows of text that are searched at once for the decimal mark."""
-_ONE_GROUP = r"\s*[-+]?[1-9]\d{0,2}\.\d{3}([eE].*)?\s*"
-"""Text that is a number with a decimal point, and another number with a decimal comma."""
 _MAX_EXACT = 1e9
 """Larger numbers have no reliable thousandths in float64, and are no groups of three digits after one point."""
 
@@ -311,13 +309,13 @@ def _read_text_columns(table: pd.DataFrame, path: Path, skip: Collection[str]) -
     """Return the text columns of mostly numbers or dates as such."""
     is_typed = not format_of(path).has_header
     prefer_comma = format_of(path) == TEXT and separator_of(path) == ";"
-    text = [table[name] for name in table.columns if name not in skip and _has_text(table[name])]
-    read = {
-        str(column.name): _read_text_column(column, prefer_comma)
-        for column in text
-        if not (is_typed and _is_code(column))
-    }
-    return {name: cells for name, cells in read.items() if cells is not None}
+    read = {}
+    for name, column in table.items():
+        if name in skip or not _has_text(column) or (is_typed and _is_code(column)):
+            continue
+        if (cells := _read_text_column(column, prefer_comma)) is not None:
+            read[str(name)] = cells
+    return read
 
 
 def _correct_decimal_marks(
@@ -364,10 +362,8 @@ def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberF
     with read_cells(path, unclear, chunksize=_CHUNK_ROWS) as chunks:
         for cells in chunks:
             for name in unclear:
-                marked = cells[name][cells[name].str.contains(r"\d\.|\.\d")]
-                is_group = marked.str.fullmatch(_ONE_GROUP)
-                ambiguous = formats[name].ambiguous or next(iter(marked[is_group]), "")
-                formats[name] = NumberFormat(proof=next(iter(marked[~is_group]), ""), ambiguous=ambiguous)
+                style = infer_format(Counter(cells[name]), decimal_comma=False)
+                formats[name] = replace(style, ambiguous=formats[name].ambiguous or style.ambiguous)
             unclear = {name for name in unclear if not formats[name].proof}
             if not unclear:
                 break
