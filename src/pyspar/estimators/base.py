@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -152,6 +153,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
+        if folds is not None:
+            source = replace(source, folds=tuple(folds.moments.values()))
         attributes = {
             **self._solve(source),
             "_folds": None if folds is None else folds.measure(self, source.y_ndim),

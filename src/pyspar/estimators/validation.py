@@ -41,7 +41,8 @@ class Source:
     """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
 
     ``label_names`` is a list of names, and ``label_range`` has the smallest and the largest label of each output, of
-    shape (2, K). Both are None if they are unknown.
+    shape (2, K). Both are None if they are unknown. ``folds`` are the moments of parts without common groups, if the
+    rows have groups; their sum is ``moments``.
     """
 
     moments: Moments
@@ -49,6 +50,7 @@ class Source:
     names: Any = None
     label_names: Any = None
     label_range: Any = None
+    folds: tuple[Moments, ...] = ()
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""

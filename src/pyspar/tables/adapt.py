@@ -192,7 +192,8 @@ def _fit_model(
         return ridge, f"penalty {ridge.alpha_:.3g} by {by} on the source"
     if method == "pcr":
         pcr = fit(PCRRegressor())
-        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"
+        by = "generalised cross-validation" if request.groups is None else "the error on left-out groups"
+        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by {by} on the source"
     return (adapted if method == "spar" else plain), None
 
 
