@@ -36,6 +36,7 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
             "recommended": judgement.recommended,
             "next_step": choose_next_step(account),
             "home": judgement.home,
+            "home_is_of_groups": judgement.home_is_of_groups,
             "expected": {
                 "least_squares": _describe_forecast(account.before),
                 "model": _describe_forecast(account.after),

@@ -188,6 +188,7 @@ def build_inspection(
             adapted=comparison.adapted,
             separation=on_target.separation,
             alternatives=comparison.alternatives,
+            home_is_of_groups=estimator._folds is not None and estimator._folds.rmse is not None,
             n_target=comparison.target.rows,
             outside=comparison.outside,
             unseen=unseen,

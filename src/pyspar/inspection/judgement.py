@@ -74,7 +74,8 @@ class Judgement:
     """The numbers of one label, and all sentences about them.
 
     ``before`` and ``adapted`` are the weights in use (least squares if the caller has no model), and the weights after
-    adapting. They are equal for a model that cannot be adapted. ``evidence`` is empty without target labels.
+    adapting. They are equal for a model that cannot be adapted. ``evidence`` is empty without target labels. If the
+    source has groups, ``home`` is the error on new groups, and ``home_is_of_groups`` is True.
     """
 
     forecasts: tuple[Forecast, ...]  # for each set of weights, on the whole target
@@ -84,6 +85,7 @@ class Judgement:
     separation: Separation
     alternatives: tuple[str, ...] = ()  # further weights that may be recommended
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
+    home_is_of_groups: bool = False
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
@@ -210,7 +212,7 @@ class Judgement:
         """One sentence: what is known about the error on the target."""
         if self.labels is not None:
             return self._describe_labels(self.labels)
-        home, expected = f"{_show(self.home)} at home", f"{_show(self.expected.rmse)} on the target"
+        home, expected = f"{_show(self.home)} at home{self.on_groups}", f"{_show(self.expected.rmse)} on the target"
         if self.outcome == "unknown":
             return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift" and self.separation.matched:
@@ -237,11 +239,16 @@ class Judgement:
         before = _show(self.forecast(self.before).rmse)
         text = (
             f"The shift hurts {name_weights(self.before)}: its expected RMSE on the target is {before}, "
-            f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)})"
+            f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)}{self.on_groups})"
         )
         if self.recommended != self.before:
             text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
         return f"{text}."
+
+    @property
+    def on_groups(self) -> str:
+        """The words that follow the error at home: " on new groups", or "" if the source has no groups."""
+        return " on new groups" if self.home_is_of_groups else ""
 
     @property
     def comparison(self) -> str:
@@ -349,7 +356,8 @@ class Judgement:
         measured = (
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
             f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home ({_show(self.home)})"
+            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home "
+            f"({_show(self.home)}{self.on_groups})"
         )
         if self.is_confirmed:
             return f"The labels confirm the model: {measured}."

@@ -105,7 +105,7 @@ def _list_errors(
 ) -> list[dict[str, Any]]:
     """Return the errors of the first figure: at home, expected on the target, and true if labels are known."""
     recommended, labels = output["recommended"], output["labels"]
-    rows = [("home", "at home", output["home"], None, None)]
+    rows = [("home", f"at home{', new groups' if output['home_is_of_groups'] else ''}", output["home"], None, None)]
     for name in dict.fromkeys((report["before"], recommended)):
         kind, forecast = "expected" if name == recommended else "before", by_name[name]
         label = f"expected, {name_weights(name) if name == 'OLS' else name}"

@@ -221,6 +221,7 @@ def _judge(
         fitted = (("OLS", plain), (name, model))
         return Judgement(
             forecasts=tuple(forecaster.forecast(each, *weights_of(regressor)) for each, regressor in fitted),
+            home_is_of_groups=plain._folds is not None,
             home=float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse()),
             before="OLS",
             adapted=name,
