@@ -29,7 +29,7 @@ from pyspar.inspection.compare import (
     list_removed_columns,
 )
 from pyspar.inspection.findings import describe_unseen, find_leading_columns, list_feature_findings
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -38,7 +38,13 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import compute_group_moments, predict_rows, read_target_labels, summarise_labels
+from pyspar.inspection.target_rows import (
+    compute_group_moments,
+    predict_rows,
+    read_target_labels,
+    summarise_labels,
+    weigh_evidence,
+)
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "inspect"]
 
@@ -174,37 +180,19 @@ def build_inspection(
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison)
-    homes = np.atleast_1d(estimator.home_rmse()).tolist()
-
-    def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
-        return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
-
     inspected = []
-    for k, name in enumerate(outputs):
-        judgement = Judgement(
-            forecasts=forecast_all(on_target, k),
-            home=homes[k],
-            before=comparison.before,
-            adapted=comparison.adapted,
-            separation=on_target.separation,
-            alternatives=comparison.alternatives,
-            home_is_of_groups=estimator._folds is not None and estimator._folds.rmse is not None,
-            n_target=comparison.target.rows,
-            outside=comparison.outside,
-            unseen=unseen,
-            evidence=weigh_evidence({weights: squares[k] for weights, squares in (errors or {}).items()}, homes[k]),
-        )
+    for k, judgement in enumerate(judge_outputs(comparison, on_target, unseen=unseen, errors=errors)):
         inspected.append(
             describe_output(
                 judgement,
-                name,
+                outputs[k],
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
-                groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},
+                groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
             )
         )
@@ -219,6 +207,39 @@ def build_inspection(
         has_rule=comparison.has_rule,
         rank=int(estimator.rank_),
     )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def judge_outputs(
+    comparison: Comparison,
+    on_target: Forecaster,
+    *,
+    unseen: UnseenRows = NO_UNSEEN_ROWS,
+    errors: TargetErrors | None = None,
+) -> list[Judgement]:
+    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target."""
+    folds, judgements = comparison.estimator._folds, []
+    for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
+        judgements.append(
+            Judgement(
+                forecasts=_forecast_all(comparison, on_target, k),
+                home=home,
+                before=comparison.before,
+                adapted=comparison.adapted,
+                separation=on_target.separation,
+                alternatives=comparison.alternatives,
+                home_is_of_groups=folds is not None and folds.rmse is not None,
+                n_target=comparison.target.rows,
+                outside=comparison.outside,
+                unseen=unseen,
+                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home),
+            )
+        )
+    return judgements
+
+
+def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -> tuple[Forecast, ...]:
+    return tuple(forecaster.forecast(name, *pair, output) for name, pair in comparison.candidates.items())
 
 
 def _measure_errors(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> TargetErrors:

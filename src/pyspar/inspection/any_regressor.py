@@ -30,7 +30,7 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summ
 from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -39,7 +39,7 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import SourceLabels, read_target_labels
+from pyspar.inspection.target_rows import SourceLabels, read_target_labels, weigh_evidence
 from pyspar.sources import moments_of, refuse_unread_tables
 
 ASSUMPTION = "if the target's error relative to the error at home is like that of earlier shifts"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspar.core.forecast import Forecast
-from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
+from pyspar.inspection.target_rows import LabelEvidence
 from pyspar.wording import format_interval, format_number, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
@@ -34,34 +34,11 @@ is worth it. Above the inverse of the second, it increases the error."""
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
+COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
+"""The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
+
 _DIGITS = 3
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
-
-
-@dataclass(frozen=True)
-class LabelEvidence:
-    """What labels of target rows show about one set of weights.
-
-    ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
-    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
-    end of the interval is at most that large.
-    """
-
-    n: int
-    rmse: float
-    interval: tuple[float, float]
-    confirmed: bool
-
-
-def weigh_evidence(errors: Mapping[str, SquaredErrors], home: float) -> dict[str, LabelEvidence]:
-    """Return what the errors on labelled rows show about each set of weights, given the error at home."""
-    evidence = {}
-    for name, squares in errors.items():
-        if squares.n:
-            low, high = squares.interval()
-            is_confirmed = squares.n >= ENOUGH_LABELS and high <= EXCESS * home
-            evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
-    return evidence
 
 
 def is_serious(unseen: UnseenRows) -> bool:
@@ -74,14 +51,16 @@ class Judgement:
     """The numbers of one label, and all sentences about them.
 
     ``before`` and ``adapted`` are the weights in use (least squares if the caller has no model), and the weights after
-    adapting. They are equal for a model that cannot be adapted. ``evidence`` is empty without target labels. If the
-    source has groups, ``home`` is the error on new groups, and ``home_is_of_groups`` is True.
+    adapting. They are equal for a model that cannot be adapted. ``used`` are the weights that made predictions, if a
+    command has made any. ``evidence`` is empty without target labels. If the source has groups, ``home`` is the error
+    on new groups, and ``home_is_of_groups`` is True.
     """
 
     forecasts: tuple[Forecast, ...]  # for each set of weights, on the whole target
     home: float  # the expected RMSE on rows like those of the source
     before: str
     adapted: str
+    used: str | None = None
     separation: Separation
     alternatives: tuple[str, ...] = ()  # further weights that may be recommended
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
@@ -147,12 +126,22 @@ class Judgement:
         return self.evidence.get(self.recommended)
 
     @property
+    def used_others(self) -> bool:
+        """Whether other weights than the recommended ones made the predictions."""
+        return self.used not in (None, self.recommended)
+
+    @property
     def is_confirmed(self) -> bool:
-        """Whether target labels confirm that the error is not much above that at home, and are not unusually easy."""
-        if self.labels is None or not self.labels.confirmed:
+        """Whether target labels confirm the recommended weights."""
+        return self._confirms(self.recommended)
+
+    def _confirms(self, name: str) -> bool:
+        """Return whether target labels show an error not much above that at home, and are not unusually easy."""
+        labels = self.evidence.get(name)
+        if labels is None or not labels.confirmed:
             return False
-        low = self.expected.interval95[0]  # rows may be easy if the error is below, but the intervals overlap
-        return self.labels.n >= self.n_target or self.labels.rmse >= low or self.labels.interval[1] < low
+        low = self.forecast(name).interval95[0]  # rows may be easy if the error is below, but the intervals overlap
+        return labels.n >= self.n_target or labels.rmse >= low or labels.interval[1] < low
 
     @property
     def labels_show_harm(self) -> bool:
@@ -191,9 +180,9 @@ class Judgement:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the outcome. It is "good" only if labels confirm the forecast."""
+        """The severity of the outcome. It is "good" only if labels confirm the weights, and those that predicted."""
         if self.is_confirmed:
-            return "good"
+            return "good" if self._confirms(self.used or self.recommended) else "warning"
         if self.outcome == "hurts":
             ratio = self.shift_ratio if self.labels is None else self._compare_with_home(self.labels.rmse)
             return "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
@@ -209,7 +198,10 @@ class Judgement:
 
     @property
     def headline(self) -> str:
-        """One sentence: what is known about the error on the target."""
+        """What is known about the error on the target, and about the predictions if other weights made them."""
+        return self._describe_error() + self._describe_used()
+
+    def _describe_error(self) -> str:
         if self.labels is not None:
             return self._describe_labels(self.labels)
         home, expected = f"{_show(self.home)} at home{self.on_groups}", f"{_show(self.expected.rmse)} on the target"
@@ -244,6 +236,16 @@ class Judgement:
         if self.recommended != self.before:
             text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
         return f"{text}."
+
+    def _describe_used(self) -> str:
+        if self.used is None or not self.used_others:
+            return ""
+        kind, rmse = "expected", self.forecast(self.used).rmse
+        if self.evidence:
+            kind, rmse = "measured", self.evidence[self.used].rmse
+        return (
+            f" The predictions of this run are those of {name_weights(self.used)}; their {kind} RMSE is {_show(rmse)}."
+        )
 
     @property
     def on_groups(self) -> str:
@@ -294,6 +296,8 @@ class Judgement:
     @property
     def advice(self) -> str:
         """The weights to use, as an instruction."""
+        if self.used_others:
+            return f"Use {name_weights(self.recommended)} (spar adapt --method {COMMAND_METHODS[self.recommended]})"
         verb = "Keep" if self.recommended == self.before else "Use"
         return f"{verb} {name_weights(self.recommended)}"
 
@@ -360,7 +364,9 @@ class Judgement:
             f"({_show(self.home)}{self.on_groups})"
         )
         if self.is_confirmed:
-            return f"The labels confirm the model: {measured}."
+            return (
+                f"The labels confirm {name_weights(self.recommended) if self.used_others else 'the model'}: {measured}."
+            )
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."
         return f"The labels are inconclusive: {measured}."
