@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -64,12 +65,14 @@ def run_json(spar, *arguments):
     return json.loads(result.stdout)
 
 
-def test_adapt_with_every_method_judges_as_inspect_does(spar, case):
+def test_adapt_with_every_method_judges_as_inspect_does_and_advises_what_is_possible(spar, case):
     arguments, methods = case
     inspected = run_json(spar, "inspect", *arguments)["outputs"][0]
     forecasts = {forecast["name"]: forecast for forecast in inspected["forecasts"]}
+    steps = inspected["next_step"]
     for method in methods:
         adapted = run_json(spar, "adapt", *arguments, "--method", method)
+        steps += adapted["next_step"]
         for name in ("outcome", "recommended", "home", "home_is_of_groups", "base_rate", "comparison", "experience"):
             assert adapted[name] == inspected[name], name
         for key, name in (("least_squares", "OLS"), ("model", NAMES[method])):
@@ -85,3 +88,8 @@ def test_adapt_with_every_method_judges_as_inspect_does(spar, case):
             assert (
                 f"--method {next(m for m in METHODS if NAMES[m] == inspected['recommended'])}" in adapted["next_step"]
             )
+    for command in set(re.findall(r"spar (?:adapt|label)(?: --[\w-]+(?: \w+)?)*", steps)):
+        _, name, *options = command.split()
+        given = arguments[: arguments.index("--alpha")] if name == "label" and "--alpha" in arguments else arguments
+        result = spar(name, *given, *options)
+        assert result.exit_code == 0, (command, result.output)

@@ -181,7 +181,7 @@ def build_inspection(
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison)
     inspected = []
-    for k, judgement in enumerate(judge_outputs(comparison, on_target, unseen=unseen, errors=errors)):
+    for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
         inspected.append(
             describe_output(
                 judgement,
@@ -213,11 +213,12 @@ def build_inspection(
 def judge_outputs(
     comparison: Comparison,
     on_target: Forecaster,
+    Z: Any,
     *,
     unseen: UnseenRows = NO_UNSEEN_ROWS,
     errors: TargetErrors | None = None,
 ) -> list[Judgement]:
-    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target."""
+    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target Z."""
     folds, judgements = comparison.estimator._folds, []
     for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
         judgements.append(
@@ -229,6 +230,7 @@ def judge_outputs(
                 separation=on_target.separation,
                 alternatives=comparison.alternatives,
                 home_is_of_groups=folds is not None and folds.rmse is not None,
+                in_memory=not isinstance(Z, Moments),
                 n_target=comparison.target.rows,
                 outside=comparison.outside,
                 unseen=unseen,

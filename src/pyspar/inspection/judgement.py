@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pyspar.core.drift import MIN_LABELS
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
@@ -65,6 +66,7 @@ class Judgement:
     alternatives: tuple[str, ...] = ()  # further weights that may be recommended
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
     home_is_of_groups: bool = False
+    in_memory: bool = True  # whether the rows of the target can be labelled with the commands
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
@@ -308,16 +310,18 @@ class Judgement:
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
         choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
-        if self.kind == "linear":  # the commands fit their own model
+        if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
-            correct += " or spar adapt --use-target-labels"
+            method = COMMAND_METHODS.get(self.recommended)
+            if method in ("bayes", "spar"):
+                correct += f" or spar adapt --method {method} --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
             return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
-        if self.labels_show_harm:
+        if self.labels_show_harm and known >= MIN_LABELS:
             return f"{self.advice}, and correct it with these labels ({correct})."
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."

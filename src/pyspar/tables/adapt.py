@@ -127,7 +127,8 @@ def adapt_files(
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     comparison = _compare(METHOD_NAMES[method], model, request, inputs, target)
-    (judgement,) = judge_outputs(comparison, comparison.estimator._model.forecaster(target), unseen=inputs.data.unseen)
+    on_target = comparison.estimator._model.forecaster(target)
+    (judgement,) = judge_outputs(comparison, on_target, inputs.target.features, unseen=inputs.data.unseen)
     corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
