@@ -49,7 +49,8 @@ CASES = [
     # judgement, outcome, severity, recommended weights, codes of the findings
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, OLS=1.5, Bayes_SpAR=1.2), "hurts", "warning", "Bayes-SpAR", {"SPAR001"}),
-    (judge(1.0, OLS=5.0, Bayes_SpAR=5.05), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, Bayes_SpAR=5.05), "hurts", "serious", "OLS", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, Bayes_SpAR=5.0 * (1 + 1e-12)), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, OLS=5.0, Bayes_SpAR=7.0), "hurts", "serious", "OLS", {"SPAR001", "SPAR012"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.0), "unverified", "warning", "Bayes-SpAR", {"SPAR015"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.5), "unverified", "warning", "OLS", {"SPAR015", "SPAR012"}),
@@ -150,6 +151,8 @@ def test_every_text_recommends_the_same_weights(ols, spar, bayes, found, is_gap,
     )  # fmt: skip
     findings = list(derive_label_findings(judgement))
     assert judgement.outcome in OUTCOMES
+    if evidence is None:  # labels overrule the forecasts
+        assert judgement.expected.rmse <= judgement.forecast(judgement.before).rmse * (1.0 + 1e-9)
     assert (judgement.severity == "good") == judgement.is_confirmed
     if judgement.is_confirmed:
         assert judgement.labels.n >= 10

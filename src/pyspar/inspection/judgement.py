@@ -39,6 +39,8 @@ COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
 """The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
 
 _DIGITS = 3
+_ROUNDING = 1e-9
+"""Expected errors whose relative difference is smaller count as equal."""
 _NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
@@ -104,11 +106,11 @@ class Judgement:
     def recommended(self) -> str:
         """The name of the weights to use.
 
-        These are the adapted weights, or the weights in use if adapting noticeably increases the expected error. An
-        alternative is recommended if its expected error is more than 5 % below that. Labels overrule the forecasts if
-        the interval of other weights lies below that of these weights.
+        These are the adapted weights, or the weights in use if adapting increases the expected error. An alternative is
+        recommended if its expected error is more than 5 % below that. Labels overrule the forecasts if the interval of
+        other weights lies below that of these weights.
         """
-        best = self.before if self.increases_error else self.adapted
+        best = self.before if self.adapted_ratio > 1.0 + _ROUNDING else self.adapted
         for name in self.alternatives:
             if self.forecast(name).rmse < WORTHWHILE_RATIO * self.forecast(best).rmse:
                 best = name
