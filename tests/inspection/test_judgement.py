@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_linnerud
 
 from pyspar import BayesSpARRegressor, Report, SpARRegressor, inspect
@@ -19,8 +20,9 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import BaseRate
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
+from pyspar.inspection.compare import name_weights
 from pyspar.inspection.findings import derive_label_findings
-from pyspar.inspection.judgement import OUTCOMES, Judgement, name_weights
+from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import LabelEvidence
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
@@ -86,6 +88,9 @@ CASES = [
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, n_target=4,
            evidence={"OLS": show(1.0, 0.4, 3.0, n=4), "Bayes-SpAR": show(1.0, 0.4, 3.0, n=4)}),
      "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),
+    (judge(1.0, OLS=1.0, Bayes_SpAR=1.0,
+           evidence={"OLS": show(1.2, 1.1, 1.35, n=300), "Bayes-SpAR": show(1.2, 1.1, 1.35, n=300)}),
+     "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),  # many labels measure the error
 ]  # fmt: skip
 
 
@@ -257,3 +262,48 @@ def test_an_exact_fit_at_home_is_no_division_by_zero():
     assert judge(0.0, OLS=0.0, Bayes_SpAR=0.0).outcome == "unverified"
     assert judge(0.0, OLS=1.0, Bayes_SpAR=1.0).outcome == "hurts"
     assert math.isinf(judge(0.0, OLS=1.0, Bayes_SpAR=1.0).shift_ratio)
+
+
+@pytest.mark.parametrize(("factor", "severity"), [(1.2, "good"), (1.5, "warning")])
+def test_labels_of_all_rows_settle_the_verdict(rng, factor, severity):
+    """The interval of the RMSE contains 1.3 times the error at home, but the error on all rows is known."""
+    X, Z = rng.normal(size=(400, 2)), rng.normal(size=(30, 2)) + 1.0
+    est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=400))
+    noise = np.resize([-0.1, 0.1, -1.0, 1.0], 30)
+    (plain,) = inspect(est, Z).outputs
+    labels = est.adapted(Z).predict(Z) + noise / np.sqrt(np.mean(noise**2)) * factor * plain.home
+    (output,) = inspect(est, Z, y=labels).outputs
+    low, high = output.labels.interval
+    assert low < 1.3 * output.home < high
+    assert output.severity == severity
+    assert output.labels.confirmed == (severity == "good")
+    assert "inconclusive" not in output.verdict
+    assert (output.outcome == "hurts") == (factor > 1.3)
+
+
+def test_the_labels_of_all_of_fewer_than_ten_rows_are_never_green(rng):
+    X, Z = rng.normal(size=(400, 2)), rng.normal(size=(9, 2))
+    est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=400))
+    (output,) = inspect(est, Z, y=est.predict(Z) + 1.0).outputs
+    assert output.severity != "good"
+
+
+def test_no_shift_states_its_test_and_what_the_test_may_miss():
+    judgement = judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=Separation(0.5, 0.123, False, spread_limit=2.625))
+    (finding,) = derive_label_findings(judgement)
+    for text in (judgement.verdict, finding.text):
+        assert "two-sample test" in text
+        assert "0.12" in text
+        assert "2.62" in text or "2.63" in text
+    assert "factor" not in judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=SHIFT).verdict
+
+
+def test_every_output_of_a_transformed_label_names_its_unit(rng):
+    X = rng.normal(size=(80, 2))
+    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, np.exp(X[:, 0]))
+    inspection = inspect(model, X + 1.0)
+    data = json.loads(Report(inspection).json())["outputs"][0]
+    assert data["is_transformed"]
+    for text in (repr(inspection), data["headline"], Report(inspection).html(), inspection._repr_html_()):
+        assert "transformed label" in text
+    assert "transformed" not in repr(inspect(model.regressor_, X + 1.0))

@@ -31,6 +31,7 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
             "severity": judgement.severity,
             "headline": judgement.headline,
             "comparison": judgement.comparison,
+            "not_covered": judgement.not_covered,
             "experience": judgement.experience,
             "base_rate": judgement.base_rate,
             "recommended": judgement.recommended,
@@ -42,7 +43,7 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
                 "model": _describe_forecast(account.after),
             },
             "noise": account.after.noise**0.5,
-            "separation": {"auc": judgement.separation.auc, "p_value": judgement.separation.p_value},
+            "separation": {name: getattr(judgement.separation, name) for name in ("auc", "p_value", "spread_limit")},
             "directions": {
                 "target": account.directions.total,
                 "removed": account.directions.removed,

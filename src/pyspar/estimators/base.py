@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -153,10 +152,8 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
-        if folds is not None:
-            source = replace(source, folds=tuple(folds.moments.values()))
         attributes = {
-            **self._solve(source),
+            **self._solve(source if folds is None else folds.divide(source)),
             "_folds": None if folds is None else folds.measure(self, source.y_ndim),
             "moments_": source.moments,
             "n_features_in_": source.moments.n_features,

@@ -34,6 +34,10 @@ class GroupFolds:
     moments: dict[int, Moments]
     rmse: Vector | None = None
 
+    def divide(self, source: Source) -> Source:
+        """Return a source with the moments of these folds."""
+        return replace(source, folds=tuple(self.moments.values()))
+
     def measure(self, estimator: Any, y_ndim: int) -> GroupFolds:
         """Return the folds with the root mean squared error, per output, on folds left out of the fit.
 

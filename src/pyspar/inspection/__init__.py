@@ -7,6 +7,7 @@ any_regressor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,7 @@ def inspect(
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
         errors=None if y is None else _measure_errors(comparison, part, y, sample_weight),
+        is_transformed=bool(part.transformers),
     )
 
 
@@ -167,11 +169,13 @@ def build_inspection(
     groups: Mapping[str, Moments] | None = None,
     unseen: UnseenRows = NO_UNSEEN_ROWS,
     errors: TargetErrors | None = None,
+    is_transformed: bool = False,
 ) -> Inspection:
     """Return the inspection of checked input.
 
     ``Z`` are the rows behind ``comparison.target``, ``description`` is the estimator as text, ``groups`` holds the
-    moments of each group of rows, and ``errors`` those on labelled target rows.
+    moments of each group of rows, and ``errors`` those on labelled target rows. ``is_transformed`` is whether the
+    labels of the estimator are transformed.
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
@@ -184,7 +188,7 @@ def build_inspection(
     for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
         inspected.append(
             describe_output(
-                judgement,
+                replace(judgement, is_transformed=is_transformed),
                 outputs[k],
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
@@ -219,7 +223,7 @@ def judge_outputs(
     errors: TargetErrors | None = None,
 ) -> list[Judgement]:
     """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target Z."""
-    folds, judgements = comparison.estimator._folds, []
+    folds, n_target, judgements = comparison.estimator._folds, comparison.target.rows, []
     for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
         judgements.append(
             Judgement(
@@ -231,10 +235,10 @@ def judge_outputs(
                 alternatives=comparison.alternatives,
                 home_is_of_groups=folds is not None and folds.rmse is not None,
                 in_memory=not isinstance(Z, Moments),
-                n_target=comparison.target.rows,
+                n_target=n_target,
                 outside=comparison.outside,
                 unseen=unseen,
-                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home),
+                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home, n_target),
             )
         )
     return judgements

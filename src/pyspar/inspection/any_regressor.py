@@ -95,7 +95,7 @@ def inspect_regressor(
             n_target=m,
             outside=float(lies_outside(moments, target)),
             unseen=unseen,
-            evidence=weigh_evidence(errors, forecast.rmse),
+            evidence=weigh_evidence(errors, forecast.rmse, m),
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))

@@ -16,8 +16,9 @@ from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
+from pyspar.inspection.compare import COMMAND_METHODS, name_weights
 from pyspar.inspection.target_rows import LabelEvidence
-from pyspar.wording import format_interval, format_number, format_percent
+from pyspar.wording import format_interval, format_number, format_p_value, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
 """The outcomes, from the mildest to the worst."""
@@ -35,13 +36,9 @@ is worth it. Above the inverse of the second, it increases the error."""
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
-COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
-"""The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
-
 _DIGITS = 3
 _ROUNDING = 1e-9
 """Expected errors whose relative difference is smaller count as equal."""
-_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
 def is_serious(unseen: UnseenRows) -> bool:
@@ -68,6 +65,7 @@ class Judgement:
     alternatives: tuple[str, ...] = ()  # further weights that may be recommended
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
     home_is_of_groups: bool = False
+    is_transformed: bool = False  # whether all errors are in the unit of a transformed label
     in_memory: bool = True  # whether the rows of the target can be labelled with the commands
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
@@ -203,22 +201,25 @@ class Judgement:
     @property
     def headline(self) -> str:
         """What is known about the error on the target, and about the predictions if other weights made them."""
-        return self._describe_error() + self._describe_used()
+        unit = " All errors are in the unit of the transformed label." if self.is_transformed else ""
+        return self._describe_error() + self._describe_used() + unit
 
     def _describe_error(self) -> str:
         if self.labels is not None:
             return self._describe_labels(self.labels)
         home, expected = f"{_show(self.home)} at home{self.on_groups}", f"{_show(self.expected.rmse)} on the target"
+        test = f"two-sample test of means and spreads, {format_p_value(self.separation.p_value)}"
         if self.outcome == "unknown":
             return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift" and self.separation.matched:
             return (
-                "No covariate shift was found, but the source and target rows are matched: their means differ less "
-                "than those of two random samples, as in a balanced experiment. This carries no information about a "
-                f"change of the relation between features and label; the expected RMSE is {expected} ({home})."
+                f"No covariate shift was found ({test}), but the source and target rows are matched: their means "
+                "differ less than those of two random samples, as in a balanced experiment. This carries no "
+                "information about a change of the relation between features and label; the expected RMSE is "
+                f"{expected} ({home})."
             )
         if self.outcome == "no-shift":
-            found = "No covariate shift was found between the source and target rows"
+            found = f"No covariate shift was found between the source and target rows ({test})"
             return f"{found}; the expected RMSE is {expected} ({home})."
         if self.outcome == "unverified" and self.kind == "any":
             low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
@@ -275,11 +276,15 @@ class Judgement:
 
     @property
     def not_covered(self) -> str:
-        """One sentence: the rows that the forecast does not cover; "" if there are none or the headline has them."""
-        if not self.unseen.rows or (is_serious(self.unseen) and self.labels is None):
-            return ""
-        columns = describe_columns(self.unseen.columns)
-        return f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns})."
+        """What the test may have missed and which rows the forecast does not cover; "" if the headline says it."""
+        texts, limit = [], self.separation.spread_limit
+        if self.labels is None and self.outcome == "no-shift":
+            size = f"grew by less than a factor of {_show(limit)}" if limit < math.inf else "changed, with so few rows"
+            texts.append(f"The test may miss a column whose spread {size}.")
+        if self.unseen.rows and not (is_serious(self.unseen) and self.labels is None):
+            columns = describe_columns(self.unseen.columns)
+            texts.append(f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns}).")
+        return " ".join(texts)
 
     @property
     def experience(self) -> str:
@@ -375,16 +380,14 @@ class Judgement:
             )
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."
-        return f"The labels are inconclusive: {measured}."
-
-
-def name_weights(name: str) -> str:
-    """Return the name of weights in a sentence.
-
-    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
-    ('least squares', 'Bayes-SpAR')
-    """
-    return _NAMES.get(name, name)
+        if labels.n >= self.n_target:
+            return f"All target rows are labelled: {measured}."
+        if labels.n < ENOUGH_LABELS:
+            return f"The labels are too few to decide: {measured}."
+        if labels.confirmed:
+            return f"The labels are inconclusive, because the labelled rows may be unusually easy: {measured}."
+        low, high = (_show(self._compare_with_home(end)) for end in labels.interval)
+        return f"The labels show that the error is {low} to {high} times that at home (95 %): {measured}."
 
 
 def _show(value: float) -> str:

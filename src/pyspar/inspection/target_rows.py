@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -67,7 +68,7 @@ class LabelEvidence:
 
     ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
     ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
-    end of the interval is at most that large.
+    end of the interval is at most that large, or the RMSE is, if all rows are labelled.
     """
 
     n: int
@@ -76,13 +77,16 @@ class LabelEvidence:
     confirmed: bool
 
 
-def weigh_evidence(errors: Mapping[str, SquaredErrors], home: float) -> dict[str, LabelEvidence]:
+def weigh_evidence(
+    errors: Mapping[str, SquaredErrors], home: float, n_target: float = math.inf
+) -> dict[str, LabelEvidence]:
     """Return what the errors on labelled rows show about each set of weights, given the error at home."""
     evidence = {}
     for name, squares in errors.items():
         if squares.n:
             low, high = squares.interval()
-            is_confirmed = squares.n >= ENOUGH_LABELS and high <= EXCESS * home
+            largest = squares.rmse if squares.n >= n_target else high
+            is_confirmed = squares.n >= ENOUGH_LABELS and largest <= EXCESS * home
             evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
     return evidence
 

@@ -142,7 +142,7 @@ def adapt_files(
     predicted_by = name if corrected is None else "the corrected model"
     findings = list(list_quick_findings(plain, target, inputs.columns, predictions, predicted_by))
     findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecast(name))
-    evidence = weigh_evidence(dict(zip(comparison.candidates, errors or ())), judgement.home)
+    evidence = weigh_evidence(dict(zip(comparison.candidates, errors or ())), judgement.home, judgement.n_target)
     return AdaptAccount(
         data=inputs.data,
         judgement=replace(judgement, evidence=evidence, used=name if corrected is None else None),
