@@ -114,7 +114,16 @@ def _list_errors(
         label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
     keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
-    return [dict(zip(keys, (*row, cut_middle(row[1].replace("expected, ", ""), 22)))) for row in rows]
+    return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]
+
+
+def _shorten_label(label: str, limit: int = 24) -> str:
+    """Return the label of a row for a narrow figure.
+
+    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
+    ('expected, least squares', 'model since spring')
+    """
+    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
