@@ -65,6 +65,26 @@ def run_json(spar, *arguments):
     return json.loads(result.stdout)
 
 
+def named_in_advice(text):
+    """Return the weights that a text tells the reader to use or to keep."""
+    names = "least squares|Bayes-SpAR|SpAR|ridge|PCR"
+    return set(re.findall(rf"\b(?:[Uu]se|[Kk]eep) ({names})(?![\w-])", text))
+
+
+def test_the_text_and_the_json_of_a_command_name_the_recommended_model_only(spar, case):
+    arguments, methods = case
+    for command in (("inspect", *arguments), ("adapt", *arguments, "--method", methods[0])):
+        data = run_json(spar, *command)
+        output = data.get("outputs", [data])[0]
+        recommended = output["recommended"].replace("OLS", "least squares")
+        text = spar(*command).stdout
+        assert output["headline"] in text
+        assert output["next_step"] in text
+        for each in (text, json.dumps(data, ensure_ascii=False)):
+            assert named_in_advice(each) <= {recommended}
+            assert named_in_advice(each) or output["outcome"] == "unknown"
+
+
 def test_adapt_with_every_method_judges_as_inspect_does_and_advises_what_is_possible(spar, case):
     arguments, methods = case
     inspected = run_json(spar, "inspect", *arguments)["outputs"][0]

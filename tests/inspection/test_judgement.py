@@ -14,6 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_linnerud
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pyspar import BayesSpARRegressor, Report, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
@@ -123,6 +128,10 @@ NAMES = (
     "PCR",
     "ridge",
     "in use",
+    "HistGradientBoostingRegressor",
+    "RandomForestRegressor",
+    "TransformedTargetRegressor",
+    "Ridge",
 )
 
 
@@ -195,9 +204,27 @@ def make_inspections():
                 yield inspect(estimator.fit(X[~far], y[~far]), X[far], y=labels)
 
 
+def make_inspections_of_other_models():
+    """Yield inspections of other regressors, of pipelines and of transformed labels, with and without labels."""
+    X, y = load_diabetes(return_X_y=True)
+    far = X[:, 2] > np.quantile(X[:, 2], 0.7)
+    transformed = {"func": np.log, "inverse_func": np.exp}
+    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor())
+    search = GridSearchCV(SpARRegressor(), {"fit_intercept": [True]}, cv=2)
+    own = (pipe, TransformedTargetRegressor(pipe, **transformed), search)
+    other = (
+        HistGradientBoostingRegressor(max_iter=5),
+        RandomForestRegressor(5, random_state=0),
+        TransformedTargetRegressor(make_pipeline(StandardScaler(), Ridge()), **transformed),
+    )
+    for model, labels in itertools.product((*own, *other), (None, y[far])):
+        source = {"source": (X[~far], y[~far])} if model in other else {}
+        yield inspect(model.fit(X[~far], y[~far]), X[far], y=labels, **source)
+
+
 def test_terminal_json_and_page_give_the_advice_of_the_judgement():
     outcomes, recommended = set(), set()
-    for i, inspection in enumerate(make_inspections()):
+    for i, inspection in enumerate([*make_inspections(), *make_inspections_of_other_models()]):
         (output,) = inspection.outputs
         outcomes.add(output.outcome)
         recommended.add(output.recommended)
@@ -205,7 +232,8 @@ def test_terminal_json_and_page_give_the_advice_of_the_judgement():
         assert data["outcome"] == inspection.outcome == data["outputs"][0]["outcome"] == output.outcome
         assert data["outputs"][0]["recommended"] == output.recommended
         others = [part for f in data["findings"] for part in (f["text"], f["advice"])]
-        texts = [output.verdict, repr(inspection), *others]
+        texts = [output.verdict, repr(inspection), inspection._repr_html_(), *others]
+        assert named_in_advice(output.next_step) or output.outcome == "unknown"
         if i == 19:
             html = Report(inspection).html()
             body = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>", "", html, flags=re.S)
