@@ -279,7 +279,7 @@ class Judgement:
         """What the test may have missed and which rows the forecast does not cover; "" if the headline says it."""
         texts, limit = [], self.separation.spread_limit
         if self.labels is None and self.outcome == "no-shift":
-            size = f"grew by less than a factor of {_show(limit)}" if limit < math.inf else "changed, with so few rows"
+            size = f"grew by less than a factor of {_show(limit)}" if limit < math.inf else "changed"
             texts.append(f"The test may miss a column whose spread {size}.")
         if self.unseen.rows and not (is_serious(self.unseen) and self.labels is None):
             columns = describe_columns(self.unseen.columns)
