@@ -40,8 +40,8 @@ MIN_COUNT = 0.5
 class Source:
     """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
 
-    ``label_names`` is a list of names, and ``label_range`` has the smallest and the largest label of each output, of
-    shape (2, K). Both are None if they are unknown.
+    ``label_names`` (a list) and ``label_range`` (the smallest and largest label of each output, of shape (2, K)) are
+    None if they are unknown. ``folds`` are the moments of parts without common groups, if any.
     """
 
     moments: Moments
@@ -49,6 +49,7 @@ class Source:
     names: Any = None
     label_names: Any = None
     label_range: Any = None
+    folds: tuple[Moments, ...] = ()
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""

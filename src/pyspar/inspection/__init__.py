@@ -7,6 +7,7 @@ any_regressor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from pyspar.inspection.compare import (
     list_removed_columns,
 )
 from pyspar.inspection.findings import describe_unseen, find_leading_columns, list_feature_findings
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -38,7 +39,13 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import compute_group_moments, predict_rows, read_target_labels, summarise_labels
+from pyspar.inspection.target_rows import (
+    compute_group_moments,
+    predict_rows,
+    read_target_labels,
+    summarise_labels,
+    weigh_evidence,
+)
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "inspect"]
 
@@ -148,6 +155,7 @@ def inspect(
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
         errors=None if y is None else _measure_errors(comparison, part, y, sample_weight),
+        is_transformed=bool(part.transformers),
     )
 
 
@@ -161,11 +169,13 @@ def build_inspection(
     groups: Mapping[str, Moments] | None = None,
     unseen: UnseenRows = NO_UNSEEN_ROWS,
     errors: TargetErrors | None = None,
+    is_transformed: bool = False,
 ) -> Inspection:
     """Return the inspection of checked input.
 
     ``Z`` are the rows behind ``comparison.target``, ``description`` is the estimator as text, ``groups`` holds the
-    moments of each group of rows, and ``errors`` those on labelled target rows.
+    moments of each group of rows, and ``errors`` those on labelled target rows. ``is_transformed`` is whether the
+    labels of the estimator are transformed.
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
@@ -174,36 +184,19 @@ def build_inspection(
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison)
-    homes = np.atleast_1d(estimator.home_rmse()).tolist()
-
-    def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
-        return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
-
     inspected = []
-    for k, name in enumerate(outputs):
-        judgement = Judgement(
-            forecasts=forecast_all(on_target, k),
-            home=homes[k],
-            before=comparison.before,
-            adapted=comparison.adapted,
-            separation=on_target.separation,
-            alternatives=comparison.alternatives,
-            n_target=comparison.target.rows,
-            outside=comparison.outside,
-            unseen=unseen,
-            evidence=weigh_evidence({weights: squares[k] for weights, squares in (errors or {}).items()}, homes[k]),
-        )
+    for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
         inspected.append(
             describe_output(
-                judgement,
-                name,
+                replace(judgement, is_transformed=is_transformed),
+                outputs[k],
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
-                groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},
+                groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
             )
         )
@@ -218,6 +211,41 @@ def build_inspection(
         has_rule=comparison.has_rule,
         rank=int(estimator.rank_),
     )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def judge_outputs(
+    comparison: Comparison,
+    on_target: Forecaster,
+    Z: Any,
+    *,
+    unseen: UnseenRows = NO_UNSEEN_ROWS,
+    errors: TargetErrors | None = None,
+) -> list[Judgement]:
+    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target Z."""
+    folds, n_target, judgements = comparison.estimator._folds, comparison.target.rows, []
+    for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
+        judgements.append(
+            Judgement(
+                forecasts=_forecast_all(comparison, on_target, k),
+                home=home,
+                before=comparison.before,
+                adapted=comparison.adapted,
+                separation=on_target.separation,
+                alternatives=comparison.alternatives,
+                home_is_of_groups=folds is not None and folds.rmse is not None,
+                in_memory=not isinstance(Z, Moments),
+                n_target=n_target,
+                outside=comparison.outside,
+                unseen=unseen,
+                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home, n_target),
+            )
+        )
+    return judgements
+
+
+def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -> tuple[Forecast, ...]:
+    return tuple(forecaster.forecast(name, *pair, output) for name, pair in comparison.candidates.items())
 
 
 def _measure_errors(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> TargetErrors:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import LEVELS, Forecast, Interval
@@ -30,7 +30,7 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summ
 from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -39,7 +39,7 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import SourceLabels, read_target_labels
+from pyspar.inspection.target_rows import SourceLabels, read_target_labels, weigh_evidence
 from pyspar.sources import moments_of, refuse_unread_tables
 
 ASSUMPTION = "if the target's error relative to the error at home is like that of earlier shifts"
@@ -91,10 +91,11 @@ def inspect_regressor(
             adapted=method,
             separation=separation,
             kind="any",
+            home_is_of_groups=groups is not None,
             n_target=m,
             outside=float(lies_outside(moments, target)),
             unseen=unseen,
-            evidence=weigh_evidence(errors, forecast.rmse),
+            evidence=weigh_evidence(errors, forecast.rmse, m),
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
@@ -133,6 +134,7 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
     rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
     names: list[str] | None = None
+    takes_groups = False
     if groups is None:
         splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
     else:
@@ -140,10 +142,11 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
         count = len(set(names))
         if count < 2:
             raise InputError(f"groups must contain at least 2 groups, got {count}")
+        takes_groups = hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2)
         splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
     for kept, left_out in splits:
-        # A search passes the groups to its splitter.
-        options = {"groups": np.array(names)[kept]} if names and hasattr(model, "best_estimator_") else {}
+        # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
+        options = {"groups": np.array(names)[kept]} if names and takes_groups else {}
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **options)
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]

@@ -20,8 +20,8 @@ from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
 from pyspar.estimators.validation import weights_of
-from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
-from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
+from pyspar.inspection.compare import Comparison, Direction, find_constant_features, name_weights, sum_by_column
+from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
 from pyspar.wording import format_factor, format_number, format_percent, list_some
 
@@ -213,7 +213,8 @@ def derive_label_findings(
     directions by the paper's rule.
     """
     code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
-    text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
+    missed = judgement.not_covered if judgement.outcome == "no-shift" else ""
+    text = " ".join(filter(None, (judgement.headline, missed, judgement.comparison, judgement.experience)))
     yield Finding(code, judgement.severity, text, judgement.next_step)
     if absurd is not None:
         yield describe_absurd(absurd, name_weights(judgement.recommended))

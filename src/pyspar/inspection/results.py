@@ -23,9 +23,9 @@ from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels,
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
 _COLOURS = {"good": "#176b30", "info": "#57606a", "warning": "#b07d00", "serious": "#b0221a"}
 _SHOWN = (
-    "name", "outcome", "severity", "home", "recommended", "headline", "comparison", "not_covered", "experience",
-    "next_step", "verdict", "base_rate", "labels", "forecasts", "worth", "findings", "label_mean", "label_std",
-    "groups", "directions", "columns", "predictions", "absurd",
+    "name", "outcome", "severity", "home", "home_is_of_groups", "is_transformed", "recommended", "headline",
+    "comparison", "not_covered", "experience", "next_step", "verdict", "base_rate", "labels", "forecasts", "worth",
+    "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
 

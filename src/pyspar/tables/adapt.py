@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.adapt import Adaptation, removed_shares
@@ -17,15 +17,16 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.label_units import describe_other_unit, measure_slopes
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_alpha, weights_of
+from pyspar.inspection import judge_outputs
+from pyspar.inspection.compare import Comparison, compare_weights
 from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
-from pyspar.inspection.judgement import Judgement, weigh_evidence
-from pyspar.inspection.target_rows import summarise_labels
+from pyspar.inspection.judgement import Judgement
+from pyspar.inspection.target_rows import summarise_labels, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
@@ -76,7 +77,7 @@ class AdaptAccount:
 
     data: DataAccount
     judgement: Judgement
-    method: str
+    method: Method
     alpha: float
     rank: int
     directions: Directions
@@ -97,7 +98,7 @@ class AdaptAccount:
     @property
     def after(self) -> Forecast:
         """The forecast of the weights that predict, with the same posterior; without a correction by labels."""
-        return self.judgement.forecasts[1]
+        return self.judgement.forecast(METHOD_NAMES[self.method])
 
 
 def adapt_files(
@@ -125,46 +126,51 @@ def adapt_files(
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
-    judgement = _judge(METHOD_NAMES[method], target, inputs.data, plain, adapted.adaptation_, model)
-    corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
+    comparison = _compare(METHOD_NAMES[method], model, request, inputs, target)
+    on_target = comparison.estimator._model.forecaster(target)
+    (judgement,) = judge_outputs(comparison, on_target, inputs.target.features, unseen=inputs.data.unseen)
+    with collect_warnings() as correction_notes:
+        corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    errors = _write_results(inputs, (plain, model), corrected, output, save, progress)
+    models = (*make_linear_models(comparison), model)
+    errors = _write_results(inputs, models, corrected, output, save, progress)
     progress.finish("write")
-    evidence = weigh_evidence(dict(zip((judgement.before, judgement.adapted), errors or ())), judgement.home)
+    name = METHOD_NAMES[method]
+    evidence = weigh_evidence(dict(zip(comparison.candidates, errors or ())), judgement.home, judgement.n_target)
     return AdaptAccount(
         data=inputs.data,
-        judgement=replace(judgement, evidence=evidence),
+        judgement=replace(judgement, evidence=evidence, used=name if corrected is None else None),
         method=method,
         alpha=alpha,
         rank=plain.rank_,
         directions=_count_directions(adapted.adaptation_, model),
         chosen=chosen,
-        scored=None if errors is None else Scored(*errors),
-        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
+        scored=None if errors is None else Scored(errors[0], errors[-1]),
+        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes), *correction_notes),
         output=output.path,
         save=save,
-        findings=_list_findings(inputs, target, plain, model, corrected, judgement),
+        findings=_list_findings(inputs, target, plain, model, corrected, judgement.forecast(name)),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
 
 
 def _list_findings(
-    inputs: Inputs, target: Moments, plain: SpARRegressor, model: Any, corrected: Any, judgement: Judgement
+    inputs: Inputs, target: Moments, plain: SpARRegressor, model: Any, corrected: Any, forecast: Forecast
 ) -> tuple[Finding, ...]:
     """Return the findings about the target, its predictions, and the labels that corrected the model."""
     rows = inputs.target.features
     predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
-    name = judgement.adapted if corrected is None else "the corrected model"
+    name = forecast.name if corrected is None else "the corrected model"
     findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
-    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecasts[1])
+    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, forecast)
     return sort_by_severity(findings)
 
 
 def _write_results(
-    inputs: Inputs, models: tuple[Any, Any], corrected: Any, output: Output, save: Path | None, progress: Progress
+    inputs: Inputs, models: tuple[Any, ...], corrected: Any, output: Output, save: Path | None, progress: Progress
 ) -> tuple[SquaredErrors, ...] | None:
     """Write predictions and model, and return the errors of the models if the target has labels.
 
@@ -199,7 +205,8 @@ def _fit_model(
         return ridge, f"penalty {ridge.alpha_:.3g} by {by} on the source"
     if method == "pcr":
         pcr = fit(PCRRegressor())
-        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"
+        by = "generalised cross-validation" if request.groups is None else "the error on left-out groups"
+        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by {by} on the source"
     return (adapted if method == "spar" else plain), None
 
 
@@ -218,23 +225,29 @@ def make_bayes(request: Request) -> BayesSpARRegressor:
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def _judge(
-    name: str, target: Moments, data: DataAccount, plain: SpARRegressor, adaptation: Adaptation, model: Any
-) -> Judgement:
-    """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = (model if isinstance(model, AdaptableRegressor) else plain)._model.forecaster(target)
-        fitted = (("OLS", plain), (name, model))
-        return Judgement(
-            forecasts=tuple(forecaster.forecast(each, *weights_of(regressor)) for each, regressor in fitted),
-            home=float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse()),
-            before="OLS",
-            adapted=name,
-            separation=forecaster.separation,
-            n_target=target.rows,
-            outside=getattr(model, "adaptation_", adaptation).outside_energy,
-            unseen=data.unseen,
-        )
+def _compare(name: str, model: Any, request: Request, inputs: Inputs, target: Moments) -> Comparison:
+    """Compare the same weights as ``spar inspect``, and those of the model if they are of another method.
+
+    The advice does not depend on the method, so both commands give the same advice for the same files.
+    """
+    if isinstance(model, BayesSpARRegressor):
+        bayes = model
+    else:
+        with collect_warnings():  # they concern another model than the one that predicts
+            bayes = inputs.fit(make_bayes(request))
+    comparison = compare_weights(bayes, target, inputs.columns, has_model=False)
+    own = {} if name in comparison.candidates else {name: weights_of(model)}
+    return replace(comparison, candidates={**comparison.candidates, **own})
+
+
+def make_linear_models(comparison: Comparison) -> list[LinearRegression]:
+    """Return a model for each set of weights that is compared, with one output."""
+    models = []
+    for coef, intercept in comparison.candidates.values():
+        model = LinearRegression()
+        model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
+        models.append(model)
+    return models
 
 
 def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
