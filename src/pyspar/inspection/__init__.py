@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pyspar.core.arrays import Matrix
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
-from pyspar.estimators.target_labels import check_index
+from pyspar.estimators.target_labels import LabelForecast, check_index, forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
@@ -154,7 +155,7 @@ def inspect(
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
-        errors=None if y is None else _measure_errors(comparison, part, y, sample_weight),
+        labels=None if y is None else _read_labels(comparison, part, y, sample_weight),
         is_transformed=bool(part.transformers),
     )
 
@@ -169,13 +170,15 @@ def build_inspection(
     groups: Mapping[str, Moments] | None = None,
     unseen: UnseenRows = NO_UNSEEN_ROWS,
     errors: TargetErrors | None = None,
+    labels: Matrix | None = None,
     is_transformed: bool = False,
 ) -> Inspection:
     """Return the inspection of checked input.
 
     ``Z`` are the rows behind ``comparison.target``, ``description`` is the estimator as text, ``groups`` holds the
-    moments of each group of rows, and ``errors`` those on labelled target rows. ``is_transformed`` is whether the
-    labels of the estimator are transformed.
+    moments of each group of rows, ``labels`` the labels of target rows (m, K), NaN where unknown, and ``errors`` those
+    of the candidates on labelled rows, if they are measured already. ``is_transformed`` is whether the labels of the
+    estimator are transformed.
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
@@ -184,6 +187,8 @@ def build_inspection(
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison)
+    if errors is None and labels is not None:
+        errors = _measure_errors(comparison, Z, labels)
     inspected = []
     for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
         inspected.append(
@@ -198,6 +203,7 @@ def build_inspection(
                 has_rule=comparison.has_rule,
                 groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
+                corrected=_forecast_correction(Z, predicted[judgement.recommended], labels, judgement.recommended, k),
             )
         )
     return join_outputs(
@@ -248,19 +254,31 @@ def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -
     return tuple(forecaster.forecast(name, *pair, output) for name, pair in comparison.candidates.items())
 
 
-def _measure_errors(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> TargetErrors:
-    """Return the errors of all candidates on the labelled rows. Rows with weight zero are ignored."""
-    n_outputs, Z = comparison.estimator.moments_.n_outputs, part.Z
-    labels = read_target_labels(y, Z, n_outputs)
+def _read_labels(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> Matrix:
+    """Return the labels of target rows (m, K), NaN where unknown. Rows with weight zero are ignored."""
+    labels = read_target_labels(y, part.Z, comparison.estimator.moments_.n_outputs)
     labels = part.from_labels(labels) if part.transformers else labels
-    if sample_weight is not None:
-        labels = np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
+    return labels if sample_weight is None else np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
+
+
+def _forecast_correction(
+    Z: Any, predicted: Matrix | None, labels: Matrix | None, name: str, output: int
+) -> LabelForecast | None:
+    """Return the expected error after a correction with the labels of some rows, if there are rows in memory."""
+    if labels is None or predicted is None or hasattr(Z, "tocsr") or np.isfinite(labels[:, output]).all():
+        return None
+    rows = np.asarray(Z, dtype=np.float64)
+    return forecast_correction(rows, predicted[:, output], labels[:, output], name)
+
+
+def _measure_errors(comparison: Comparison, Z: Any, labels: Matrix) -> TargetErrors:
+    """Return the errors of all candidates on the labelled rows."""
     errors = {}
     for name, weights in comparison.candidates.items():
         predicted = predict_rows(Z, weights)
         if predicted is None:
             return {}
-        errors[name] = [SquaredErrors.of(labels[:, k] - predicted[:, k]) for k in range(n_outputs)]
+        errors[name] = [SquaredErrors.of(labels[:, k] - predicted[:, k]) for k in range(labels.shape[1])]
     return errors
 
 

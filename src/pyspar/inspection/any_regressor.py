@@ -26,6 +26,7 @@ from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
+from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
@@ -74,7 +75,7 @@ def inspect_regressor(
     labels = source_y.reshape(n, -1)
     names = read_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
-    moments, target, columns, unseen = _encode(X, Z)
+    moments, target, columns, unseen, numbers = _encode(X, Z)
     separation = measure_separation(moments, target)
     squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
@@ -99,7 +100,10 @@ def inspect_regressor(
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
-        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
+        corrected = None
+        if target_labels is not None and numbers is not None and not np.isfinite(target_labels[:, k]).all():
+            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
+        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}, corrected=corrected))
     return join_outputs(
         inspected,
         [*describe_unseen(unseen), *describe_moved(find_moved_columns(moments, target, columns))],
@@ -153,13 +157,14 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
     return errors.reshape(len(y), -1)
 
 
-def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
+def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Matrix | None]:
     """Return the moments of source and target rows as numbers, the column of each, and rows in unseen categories.
 
-    Missing numbers are replaced by the source mean and marked by a further column. Text has a column per category.
+    The last result are the target rows as numbers, or None if they are sparse. Missing numbers are replaced by the
+    source mean and marked by a further column. Text has a column per category.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS
+        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS, None
     X, Z = (rows if hasattr(rows, "columns") else np.asarray(rows) for rows in (X, Z))
     if np.ndim(X) != 2 or np.ndim(Z) != 2 or X.shape[1] != Z.shape[1]:
         raise InputError(f"source and target must have the same columns, got shapes {np.shape(X)} and {np.shape(Z)}")
@@ -179,9 +184,9 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
         kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
         kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
         parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
-    source, target = (Moments.of(np.column_stack([part[i] for part in parts])) for i in (0, 1))
+    source, target = (np.column_stack([part[i] for part in parts]) for i in (0, 1))
     columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return source, target, columns, summarise_unseen(found)
+    return Moments.of(source), Moments.of(target), columns, summarise_unseen(found), target
 
 
 def _as_numbers(values: Any) -> Vector | None:

@@ -103,7 +103,10 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
 def _list_errors(
     report: dict[str, Any], output: dict[str, Any], by_name: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the errors of the first figure: at home, expected on the target, and true if labels are known."""
+    """Return the errors of the first figure: at home, expected on the target, and measured if labels are known.
+
+    With labels, the expected error after a correction with them is shown as well.
+    """
     recommended, labels = output["recommended"], output["labels"]
     rows = [("home", f"at home{', new groups' if output['home_is_of_groups'] else ''}", output["home"], None, None)]
     for name in dict.fromkeys((report["before"], recommended)):
@@ -113,6 +116,9 @@ def _list_errors(
     if labels is not None:
         label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
+    if (corrected := output["corrected"]) is not None:
+        label = f"corrected, with {corrected['n_labels']:g} labels"
+        rows.append(("expected", label, *(corrected[key] for key in ("rmse", "interval80", "interval95"))))
     keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
     return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]
 

@@ -302,4 +302,4 @@ def _check_label_unit(model: Any, target: Any, plain: SpARRegressor, forecast: F
 def _describe_correction(model: Any, target: Any) -> Correction:
     """Return what the labels of the target changed."""
     forecast = model.expected_rmse(target.features)
-    return Correction(int((~np.isnan(target.labels)).sum()), forecast, float(model.drift_.p_value))
+    return Correction(round(forecast.n_labels), forecast, float(model.drift_.p_value))

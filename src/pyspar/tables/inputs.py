@@ -88,12 +88,14 @@ class DataAccount:
 class Target(Protocol):
     """The encoded target: rows in memory, rows in a file, or Moments.
 
-    ``features`` are the encoded rows if they are in memory, otherwise their Moments. ``has_rows`` says whether there
+    ``features`` are the encoded rows if they are in memory, otherwise their Moments. ``labels`` are None unless rows
+    with labels are in memory. ``has_rows`` says whether there
     are rows to predict, and ``n_missing`` counts the missing values of each column. ``alerts`` are notes that are
     shown first.
     """
 
     features: Any
+    labels: Any
     has_rows: ClassVar[bool]
     n_rows: int
     n_missing: Mapping[str, int]

@@ -61,6 +61,7 @@ class MomentsTarget:
     alerts: tuple[str, ...]
     notes: tuple[str, ...]
     unseen: ClassVar[UnseenRows] = NO_UNSEEN_ROWS
+    labels: ClassVar[None] = None
     has_rows: ClassVar[bool] = False
 
     @property
