@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
-from pyspar.inspection.compare import name_weights
+from pyspar.inspection.target_rows import name_weights
 from pyspar.reporting import figures
 from pyspar.reporting.drawing import cut_middle
 from pyspar.wording import (
