@@ -127,19 +127,15 @@ def adapt_files(
     bayes = _fit_bayes(model, request, inputs, target)
     fitted = {"OLS": plain, "SpAR": adapted, "Bayes-SpAR": bayes, METHOD_NAMES[method]: model}
     judgement = _judge(fitted, target, inputs)
-    corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
+    with collect_warnings() as correction_notes:
+        corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
     models = (*fitted.values(), model)
     errors = _write_results(inputs, models, corrected, output, save, progress)
     progress.finish("write")
-    rows = inputs.target.features
-    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
     name = METHOD_NAMES[method]
-    predicted_by = name if corrected is None else "the corrected model"
-    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, predicted_by))
-    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecast(name))
     evidence = weigh_evidence(dict(zip(fitted, errors or ())), judgement.home, judgement.n_target)
     return AdaptAccount(
         data=inputs.data,
@@ -150,13 +146,25 @@ def adapt_files(
         directions=_count_directions(adapted.adaptation_, model),
         chosen=chosen,
         scored=None if errors is None else Scored(errors[0], errors[-1]),
-        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
+        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes), *correction_notes),
         output=output.path,
         save=save,
-        findings=sort_by_severity(findings),
+        findings=_list_findings(inputs, target, plain, model, corrected, judgement.forecast(name)),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
+
+
+def _list_findings(
+    inputs: Inputs, target: Moments, plain: SpARRegressor, model: Any, corrected: Any, forecast: Forecast
+) -> tuple[Finding, ...]:
+    """Return the findings about the target, its predictions, and the labels that corrected the model."""
+    rows = inputs.target.features
+    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
+    name = forecast.name if corrected is None else "the corrected model"
+    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
+    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, forecast)
+    return sort_by_severity(findings)
 
 
 def _write_results(
@@ -174,7 +182,7 @@ def _write_results(
             if corrected is not None:
                 target.predict_and_score((corrected,), temporary, progress)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
+            pipeline = Pipeline([("columns", inputs.encoder), ("regressor", corrected or models[-1])])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     return errors
