@@ -25,10 +25,9 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import BaseRate
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
-from pyspar.inspection.compare import name_weights
 from pyspar.inspection.findings import derive_label_findings
 from pyspar.inspection.judgement import OUTCOMES, Judgement
-from pyspar.inspection.target_rows import LabelEvidence
+from pyspar.inspection.target_rows import LabelEvidence, name_weights
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
 MATCHED = Separation(0.5, 1.0, False, matched=True)

@@ -53,10 +53,9 @@ class Source:
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
-        before, new, label_range = getattr(fitted, "label_range_", None), self.label_range, None
-        if before is not None and new is not None:
-            label_range = np.stack([np.minimum(before, new)[0], np.maximum(before, new)[1]])
-        names = getattr(fitted, "feature_names_in_", None)
+        names, before = (getattr(fitted, name, None) for name in ("feature_names_in_", "label_range_"))
+        both = None if before is None or self.label_range is None else np.stack([before, self.label_range])
+        label_range = None if both is None else np.stack([both[:, 0].min(axis=0), both[:, 1].max(axis=0)])
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
 
 

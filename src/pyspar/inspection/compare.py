@@ -30,9 +30,6 @@ Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
 METHODS = ("OLS", "not adapted", "centre", "SpAR", "Bayes-SpAR")
 """The names of the weights that an inspection computes itself."""
-COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
-"""The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
-_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 MAX_LOADS = 5
 """The number of columns that are listed for each direction."""
 MAX_COLUMNS = 12
@@ -120,15 +117,6 @@ def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, 
         ridge=ridge,
         alternatives=("Bayes-SpAR",) if adapted is spar else (),
     )
-
-
-def name_weights(name: str) -> str:
-    """Return the name of weights in a sentence.
-
-    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
-    ('least squares', 'Bayes-SpAR')
-    """
-    return _NAMES.get(name, name)
 
 
 def find_constant_features(source: Moments, target: Moments) -> Mask:

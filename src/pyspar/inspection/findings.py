@@ -21,9 +21,9 @@ from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
 from pyspar.estimators.validation import weights_of
-from pyspar.inspection.compare import Comparison, Direction, find_constant_features, name_weights, sum_by_column
+from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, SLIGHT_GAIN_RATIO, Judgement, Severity, is_serious
-from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
+from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
 from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25

@@ -16,8 +16,7 @@ from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
-from pyspar.inspection.compare import COMMAND_METHODS, name_weights
-from pyspar.inspection.target_rows import LabelEvidence
+from pyspar.inspection.target_rows import COMMAND_METHODS, LabelEvidence, name_weights
 from pyspar.wording import format_interval, format_number, format_p_value, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")

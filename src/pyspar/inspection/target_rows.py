@@ -27,6 +27,9 @@ FAR_DEVIATIONS = 6.0
 """Without the range of the labels: the distance from their mean in standard deviations from which a prediction is far
 outside. Samples of common distributions rarely contain such a value."""
 MAX_LISTED_ROWS = 5
+COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
+"""The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
+_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,15 @@ def weigh_evidence(
             is_confirmed = squares.n >= ENOUGH_LABELS and largest <= EXCESS * home
             evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
     return evidence
+
+
+def name_weights(name: str) -> str:
+    """Return the name of weights in a sentence.
+
+    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
+    ('least squares', 'Bayes-SpAR')
+    """
+    return _NAMES.get(name, name)
 
 
 def predict_rows(Z: Any, weights: Pair) -> Matrix | None:

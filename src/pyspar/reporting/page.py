@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
-from pyspar.inspection.compare import name_weights
+from pyspar.inspection.target_rows import name_weights
 from pyspar.reporting import figures
 from pyspar.reporting.drawing import cut_middle
 from pyspar.wording import (
@@ -117,7 +117,7 @@ def _list_errors(
         label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
     if (corrected := output["corrected"]) is not None:
-        label = f"corrected, with {corrected['n_labels']:g} labels"
+        label = f"corrected, {corrected['n_labels']:g} labels"
         rows.append(("expected", label, *(corrected[key] for key in ("rmse", "interval80", "interval95"))))
     keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
     return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]

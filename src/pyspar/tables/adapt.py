@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LinearRegression, RidgeCV
+from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.adapt import Adaptation, removed_shares
@@ -22,8 +22,6 @@ from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_alpha, weights_of
-from pyspar.inspection import judge_outputs
-from pyspar.inspection.compare import Comparison, compare_weights
 from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.target_rows import summarise_labels, weigh_evidence
@@ -126,19 +124,19 @@ def adapt_files(
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
-    comparison = _compare(METHOD_NAMES[method], model, request, inputs, target)
-    on_target = comparison.estimator._model.forecaster(target)
-    (judgement,) = judge_outputs(comparison, on_target, inputs.target.features, unseen=inputs.data.unseen)
+    bayes = _fit_bayes(model, request, inputs, target)
+    fitted = {"OLS": plain, "SpAR": adapted, "Bayes-SpAR": bayes, METHOD_NAMES[method]: model}
+    judgement = _judge(fitted, target, inputs)
     with collect_warnings() as correction_notes:
         corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    models = (*make_linear_models(comparison), model)
+    models = (*fitted.values(), model)
     errors = _write_results(inputs, models, corrected, output, save, progress)
     progress.finish("write")
     name = METHOD_NAMES[method]
-    evidence = weigh_evidence(dict(zip(comparison.candidates, errors or ())), judgement.home, judgement.n_target)
+    evidence = weigh_evidence(dict(zip(fitted, errors or ())), judgement.home, judgement.n_target)
     return AdaptAccount(
         data=inputs.data,
         judgement=replace(judgement, evidence=evidence, used=name if corrected is None else None),
@@ -225,29 +223,35 @@ def make_bayes(request: Request) -> BayesSpARRegressor:
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def _compare(name: str, model: Any, request: Request, inputs: Inputs, target: Moments) -> Comparison:
-    """Compare the same weights as ``spar inspect``, and those of the model if they are of another method.
+def _fit_bayes(model: Any, request: Request, inputs: Inputs, target: Moments) -> BayesSpARRegressor:
+    """Return the recommended regressor, adapted to the target: the model itself, or another fit."""
+    if isinstance(model, BayesSpARRegressor):
+        return model
+    with collect_warnings():  # they concern another model than the one that predicts
+        bayes: BayesSpARRegressor = inputs.fit(make_bayes(request)).adapt(target)
+    return bayes
+
+
+def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement:
+    """Judge the forecasts as ``spar inspect`` does, and forecast the error of the model if it is of another method.
 
     The advice does not depend on the method, so both commands give the same advice for the same files.
     """
-    if isinstance(model, BayesSpARRegressor):
-        bayes = model
-    else:
-        with collect_warnings():  # they concern another model than the one that predicts
-            bayes = inputs.fit(make_bayes(request))
-    comparison = compare_weights(bayes, target, inputs.columns, has_model=False)
-    own = {} if name in comparison.candidates else {name: weights_of(model)}
-    return replace(comparison, candidates={**comparison.candidates, **own})
-
-
-def make_linear_models(comparison: Comparison) -> list[LinearRegression]:
-    """Return a model for each set of weights that is compared, with one output."""
-    models = []
-    for coef, intercept in comparison.candidates.values():
-        model = LinearRegression()
-        model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
-        models.append(model)
-    return models
+    bayes = fitted["Bayes-SpAR"]
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
+        forecaster = bayes._model.forecaster(target)
+        return Judgement(
+            forecasts=tuple(forecaster.forecast(name, *weights_of(each)) for name, each in fitted.items()),
+            home=float(bayes.home_rmse()),
+            home_is_of_groups=bayes._folds is not None,
+            before="OLS",
+            adapted="Bayes-SpAR",
+            separation=forecaster.separation,
+            in_memory=not isinstance(inputs.target.features, Moments),
+            n_target=target.rows,
+            outside=bayes.adaptation_.outside_energy,
+            unseen=inputs.data.unseen,
+        )
 
 
 def _count_directions(adaptation: Adaptation, model: Any) -> Directions:

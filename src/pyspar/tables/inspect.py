@@ -6,12 +6,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from sklearn.linear_model import LinearRegression
 
 from pyspar.errors import collect_warnings
 from pyspar.inspection import Inspection, build_inspection
 from pyspar.inspection.compare import compare_weights
 from pyspar.reporting import Report
-from pyspar.tables.adapt import check_confidence, make_bayes, make_linear_models
+from pyspar.tables.adapt import check_confidence, make_bayes
 from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.load import load_files
 from pyspar.tables.write import NO_OUTPUT, check_reports, report_write_errors, write_files
@@ -52,7 +55,8 @@ def inspect_files(
     target = inputs.target.moments()
     comparison = compare_weights(estimator, target, inputs.columns, has_model=False)
     progress.finish("fit")
-    errors = inputs.target.predict_and_score(make_linear_models(comparison), NO_OUTPUT, progress) or ()
+    linear_models = [_make_linear_model(*weights) for weights in comparison.candidates.values()]
+    errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
         comparison,
         inputs.target.features,
@@ -73,6 +77,13 @@ def inspect_files(
     _write_reports(document, reports)
     progress.finish("write")
     return InspectAccount(inputs.data, document, top, notes, tuple(reports))
+
+
+def _make_linear_model(coef: Any, intercept: Any) -> LinearRegression:
+    """Return a model with given weights (D, 1) and intercepts (1,)."""
+    model = LinearRegression()
+    model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
+    return model
 
 
 def _write_reports(document: Report, paths: Sequence[Path]) -> None:
