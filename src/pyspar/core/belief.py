@@ -262,9 +262,14 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class RidgeBelief(LinearFit):
-    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
+    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known.
+
+    ``error_roots`` has for each output a root R of ``R'R = sum_i r_i^2 x_i x_i' / mean(r^2)`` over rows x with errors r
+    of the centre. It is empty if these sums are not known.
+    """
 
     evidence: Evidence
+    error_roots: tuple[Matrix, ...] = ()
     posterior: ClassVar[bool] = True
     degrees: ClassVar[float] = np.inf
 
@@ -285,6 +290,18 @@ class RidgeBelief(LinearFit):
         length = np.einsum("ij,ij->j", directions, directions)
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
+
+    def robust_std_along(self, directions: Matrix) -> Matrix | float:
+        """Return the sandwich estimate of the standard deviation of ``<w_hat, e>`` for each column e, per output.
+
+        The noise of a row is proportional to the centre's error in this row. Zero if ``error_roots`` is empty.
+        """
+        if not self.error_roots:
+            return 0.0
+        lam2, overlap = (self.x.lam / self.x.largest) ** 2, self.x.V.T @ directions
+        gains = [self.x.V @ (overlap / (lam2 + kappa)[:, None]) for kappa in self.evidence.kappa]
+        lengths = [root_sum_squares(root / self.x.largest @ gain) for root, gain in zip(self.error_roots, gains)]
+        return np.column_stack(lengths) * (self.sigma / self.x.largest)
 
     def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
         """Return the posterior mean given weights of zero along the directions that are not kept, per output."""

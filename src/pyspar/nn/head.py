@@ -26,7 +26,7 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import FeatureReader, TargetRows, check_order
+from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.sources import use_device_of
@@ -261,10 +261,13 @@ def adapt_head(
         check_not_tied(original, name)
         features = FeatureReader(run, name, reader, reporter)
         allow_padding = labels_scale == "ignore"
-        x, ndim = features.read(batches, "source", length_hint(source_loader), allow_padding=allow_padding)
+        layer = cast(nn.Linear, adapted.get_submodule(name))
+        errors = ErrorSums(layer, run.eps) if method == "bayes" else None
+        x, ndim = features.read(
+            batches, "source", length_hint(source_loader), allow_padding=allow_padding, errors=errors
+        )
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
-        layer = cast(nn.Linear, adapted.get_submodule(name))
         coef, bias = _as_float64(layer.weight), None if layer.bias is None else _as_float64(layer.bias)
         trained = coef, np.zeros(len(coef)) if bias is None else bias
         if labels_scale == "check":
@@ -282,7 +285,9 @@ def adapt_head(
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
     with use_device_of(layer.weight):
-        new = fit_head(x, None if method == "ols" else z, method, coef=coef, intercept=bias, **numbers)
+        error_roots = () if errors is None else errors.roots()
+        target = None if method == "ols" else z
+        new = fit_head(x, target, method, coef=coef, intercept=bias, error_roots=error_roots, **numbers)
         account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
         account.warn()
         if selected is not None:
