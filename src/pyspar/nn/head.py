@@ -165,10 +165,8 @@ def adapt_head(
     source_loader : iterable of labelled batches
         A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
         Pass the training rows to repair a well-trained network. In benchmarks, rows that were held out from training
-        changed the head less often, but the largest increase of the error was higher. Pass held-out rows, several times
-        as many as features, for a forecast of the error or for a network that was trained too long: the model fits its
-        training rows better than new ones, so they show less noise than there is. Remove outliers, because one row can
-        change the head.
+        changed the head less often. Pass held-out rows, several times as many as features, for a forecast of the error or for a network that was trained too long: the model fits its
+        training rows better than new ones, so they show less noise than there is.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
@@ -181,9 +179,11 @@ def adapt_head(
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
         "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="refit"`` and the trained head,
-        including its bias, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
-        source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
-        squares. "spar" and "ols" may harm a well-trained network.
+        including its bias, as the centre. Its test also uses the error of the trained head in each row, so it does not
+        assume that all rows have the same noise. This requires memory for ``K * D**2`` numbers, for K outputs and D
+        features. "spar" is the paper's method: it replaces the head by least squares on the source and removes the
+        directions that noise can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols" may
+        harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
