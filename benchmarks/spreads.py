@@ -7,9 +7,9 @@ import numpy as np
 from pyspar import Moments
 from pyspar.core.separation import measure_separation
 
-SIZES = ((300, 200, 10), (100, 1000, 10), (1000, 1000, 10), (50, 50, 5))
-FACTORS = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0, 50.0)
-DRAWS = 20
+SIZES = ((1000, 1000, 10), (300, 200, 10), (100, 100, 10), (100, 1000, 10), (50, 50, 5), (30, 30, 5))
+FACTORS = (1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 5.0, 10.0, 20.0, 50.0)
+DRAWS = 50
 
 
 def smallest_factor(n: int, m: int, d: int) -> float:

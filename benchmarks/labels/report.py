@@ -16,13 +16,15 @@ from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, RESERVE
+from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, RESERVE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
-PART_ORDER = (*HALVES, NEW, NEWEST, FINAL, RESERVE)
+PART_ORDER = (*HALVES, NEW, NEWEST, FINAL, RESERVE, CHECK)
+HELD_OUT = (RESERVE, CHECK)
+"""Parts that are not design data."""
 SHOWN = (OURS, "HistGradientBoosting")
 """The models of the table of parts."""
 
@@ -81,8 +83,8 @@ def group(records: Iterable[Record]) -> Groups:
 
 
 def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of the part ``reserve``, or of all others for ``design``."""
-    return group(r for r in records.values() if (r["part"] == RESERVE) == (part == RESERVE))
+    """Return the records of a part that was held out, or of all other parts for ``design``."""
+    return group(r for r in records.values() if (r["part"] if r["part"] in HELD_OUT else "design") == part)
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:

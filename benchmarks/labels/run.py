@@ -17,9 +17,9 @@ from benchmarks.labels.bases import BASES, NETWORK, OURS, Problem, problems
 from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS, ONLY_AROUND, Case, Lookup
 from benchmarks.labels.peers import PEERS
 from benchmarks.measure import run_in_processes
-from benchmarks.shifts.sets import FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
 
-TESTS = (NEW, NEWEST, FINAL, RESERVE)
+TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK)
 """Parts on which all methods are run; on the others only the fast ones."""
 
 PARTS = ("design", *TESTS)

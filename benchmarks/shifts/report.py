@@ -15,7 +15,7 @@ from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, RESULTS, Key, Record, ratio, read
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -230,8 +230,8 @@ def sets_page(records: Records) -> str:
         rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
-        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}`, `{FINAL}` and "
-        f"`{RESERVE}` are not used in [the comparison without labels](evidence.md). "
+        f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}`, `{FINAL}`, "
+        f"`{RESERVE}` and `{CHECK}` are not used in [the comparison without labels](evidence.md). "
         "[A few labels](labels.md#evidence) and "
         "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
         "The numbers of rows are those of source and target after sampling. "

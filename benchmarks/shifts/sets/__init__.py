@@ -4,6 +4,10 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     by_group,
     by_range,
     by_time,
+    check_health,
+    check_nature,
+    check_people,
+    check_trade,
     final_health,
     final_nature,
     final_people,
@@ -35,6 +39,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import FINAL, HALVES, NEW, NEWEST, RESERVE, Task, tasks
+from benchmarks.shifts.sets.tasks import CHECK, FINAL, HALVES, NEW, NEWEST, RESERVE, Task, tasks
 
-__all__ = ["FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]
+__all__ = ["CHECK", "FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]

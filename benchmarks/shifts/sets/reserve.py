@@ -44,10 +44,15 @@ def circle(name: str, degrees: pd.Series) -> dict[str, pd.Series]:
     return cycle(name, degrees / 360.0)
 
 
-def read_formulas() -> pd.DataFrame:
-    """Return the formula and the weight of compounds by their CAS number, from the identifiers of chemicals."""
-    path = bundled("chemicals", "Identifiers/chemical identifiers pubchem large.tsv")
-    with path.open(encoding="utf-8") as lines:
-        rows = [line.split("\t", 4)[1:4] for line in lines]
+def read_formulas(files: tuple[str, ...] = ("large",)) -> pd.DataFrame:
+    """Return the formula and the weight of compounds by their CAS number, from the identifiers of chemicals.
+
+    The file ``small`` has the common compounds, and ``large`` the others.
+    """
+    rows = []
+    for name in files:
+        path = bundled("chemicals", f"Identifiers/chemical identifiers pubchem {name}.tsv")
+        with path.open(encoding="utf-8") as lines:
+            rows += [line.split("\t", 4)[1:4] for line in lines]
     d = pd.DataFrame(rows, columns=["CAS", "formula", "weight"])
     return d.assign(weight=d["weight"].astype(float))

@@ -29,6 +29,9 @@ FINAL = "final"
 RESERVE = "reserve"
 """A second part for one evaluation of methods that were fixed before; see ``sets/reserve.py``."""
 
+CHECK = "check"
+"""A third part for one evaluation of methods that were fixed before; see ``sets/check.py``."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -61,7 +64,7 @@ class Task:
 
 def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*HALVES, NEW, NEWEST, FINAL, RESERVE)
+    parts = (*HALVES, NEW, NEWEST, FINAL, RESERVE, CHECK)
     if half not in (None, *parts):
         raise ValueError(f"half must be one of {parts} or None, got {half!r}")
     for name in sorted(REGISTER):

@@ -7,16 +7,54 @@ a cluster, can be added, and the rows are not needed again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.roots import BLUR, WeightedRows, gram_root, merge_roots, qr_root, root_sum_squares
+from pyspar.core.roots import BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
 """The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
+
+
+CONSTANT = 8.0 * EPS64
+"""A feature whose spread is below this share of its root mean square is constant up to rounding."""
+
+
+class Marginals(NamedTuple):
+    """The distribution of each of D features by itself.
+
+    ``spread`` is zero for constant features. ``tails`` (2, D) are skewness and kurtosis: the means of the third and
+    fourth powers of the standardised values.
+    """
+
+    weight: float
+    mean: Vector
+    spread: Vector
+    tails: Matrix
+
+    def unit(self) -> tuple[Vector, Vector]:
+        """Return what is subtracted from each feature, and the factor that it is multiplied by, to standardise it."""
+        return self.mean, np.where(self.spread > 0.0, 1.0 / np.where(self.spread > 0.0, self.spread, 1.0), 0.0)
+
+    def merge(self, other: Marginals) -> Marginals:
+        """Return the distribution of the rows of both."""
+        weight = self.weight + other.weight
+        share = np.array([self.weight, other.weight]) / weight
+        means, spreads = np.array([self.mean, other.mean]), np.array([self.spread, other.spread])
+        mean = share @ means
+        steps = means - mean
+        unit = np.maximum(spreads, np.abs(steps)).max(axis=0)
+        unit = np.where(unit > 0.0, unit, 1.0)
+        spread = np.sqrt(share @ (np.square(spreads / unit) + np.square(steps / unit))) * unit
+        unit = np.where(spread > 0.0, spread, 1.0)
+        s, e = spreads / unit, steps / unit
+        skewness, kurtosis = np.array([self.tails, other.tails]).swapaxes(0, 1)
+        third = share @ (skewness * s**3 + 3.0 * s**2 * e + e**3)
+        fourth = share @ (kurtosis * s**4 + 4.0 * skewness * s**3 * e + 6.0 * s**2 * e**2 + e**4)
+        return Marginals(weight, mean, spread, np.array([third, fourth]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +79,9 @@ class Moments:
         Directions shorter than this share of the rows' length are not resolved. Zero unless ``solver="gram"``.
     names : tuple of str
         The names of the features, if the rows had names.
+    tails : array of shape (2, D), optional
+        Skewness and kurtosis of each feature: the means of the third and fourth powers of the standardised values. Zero
+        for constant features. None if unknown.
 
     Examples
     --------
@@ -60,6 +101,7 @@ class Moments:
     eps: Vector
     blur: float = 0.0
     names: tuple[str, ...] = ()
+    tails: Matrix | None = None
 
     @classmethod
     def of(
@@ -96,7 +138,8 @@ class Moments:
             weights = np.asarray(sample_weight, dtype=np.float64)
             weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
         blur = BLUR if solver == "gram" else 0.0
-        return cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
+        moments = cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
+        return replace(moments, tails=_measure_tails(data, moments.describe_features()))
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -109,6 +152,8 @@ class Moments:
             )
         if self.names and other.names and self.names != other.names:
             raise ValueError("only Moments with the same feature names in the same order can be added")
+        known = self.tails is not None and other.tails is not None
+        tails = self.describe_features().merge(other.describe_features()).tails if known else None
         return Moments(
             merge_roots(self.root, other.root),
             self.n_features,
@@ -118,6 +163,7 @@ class Moments:
             eps=np.maximum(self.eps, other.eps),
             blur=max(self.blur, other.blur),
             names=self.names or other.names,
+            tails=tails,
         )
 
     def __radd__(self, other: Any) -> Moments:
@@ -147,7 +193,16 @@ class Moments:
 
     def with_root(self, root: Matrix) -> Moments:
         """Return the same Moments with another root. ``replace`` would be slower than many matrix products."""
-        return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names)
+        return Moments(
+            root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names, self.tails
+        )
+
+    def describe_features(self) -> Marginals:
+        """Return the distribution of each feature by itself; skewness and kurtosis must be known."""
+        d = self.n_features
+        length, spread = self.column_lengths()[:d], root_sum_squares(self.root[1:, 1 : d + 1])
+        spread = np.where(spread > CONSTANT * length, spread / np.sqrt(self.weight), 0.0)
+        return Marginals(self.weight, self.mean[:d], spread, np.zeros((2, d)) if self.tails is None else self.tails)
 
     def discounted(self, share: float) -> Moments:
         """Return the Moments of the same rows with every weight multiplied by a share.
@@ -214,6 +269,20 @@ class Moments:
         """Return ``X'X`` of the features (not divided by N)."""
         R = self.root[:, 1 : self.n_features + 1]
         return R.T @ R
+
+
+def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
+    """Return skewness and kurtosis of each feature, block by block."""
+    mean, factor = features.unit()
+    powers = np.zeros((2, len(mean)))
+    for part in cut_rows(data.n_rows, len(mean)):
+        rows = np.subtract(data.X[part], mean)
+        rows *= factor
+        squares = weighted = rows * rows
+        if data.sqrt_weight is not None:
+            weighted = squares * np.square(data.sqrt_weight[part, None])
+        powers += np.einsum("ij,ij->j", weighted, rows), np.einsum("ij,ij->j", weighted, squares)
+    return powers / features.weight
 
 
 class WeightlessRows(ValueError):

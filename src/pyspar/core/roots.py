@@ -25,6 +25,7 @@ from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Rows, Vector
 # A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
 # larger blocks update the D x D sum less often (32 MB was 12 per cent faster than 4 MB for 512 features).
 BLOCK_BYTES = 4_000_000
+CACHE_BYTES = 1_000_000
 IN_PLACE_BYTES = 32_000_000
 
 OFFSET_LIMIT = 8.0
@@ -97,6 +98,11 @@ class WeightedRows:
 def row_slices(n_rows: int, n_columns: int, n_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
     return _slices(n_rows, max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1))
+
+
+def cut_rows(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices that fit into the cache, of any number of rows."""
+    return _slices(n_rows, max(CACHE_BYTES // (8 * max(n_columns, 1)), 1))
 
 
 def _column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:

@@ -9,11 +9,18 @@ as many as rows. With :math:`c = NM / (N + M)`, component scatters :math:`\Lambd
 which is Hotelling's two-sample :math:`T^2` test. With many features it has little power if few columns differ, so the
 largest difference of a single column is tested as well: the same formula with k = 1 and Bonferroni's correction.
 
-**Spreads.** The difference of the target's and the source's variance along each component and each column, divided by
-their pooled variance, has the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. It cannot exceed (N + M) / M, so
-half the logarithm of the ratio of the variances is used where it is larger; the half makes false alarms rare. The
-largest one is compared with the normal distribution, with Bonferroni's correction. The kurtosis :math:`\kappa` cannot
-be computed from Moments and is assumed to be large (``KURTOSIS_GROWTH``).
+**Spreads.** The difference of the target's and the source's variance of a column, divided by its standard error, has
+approximately a t distribution with min(N, M) - 1 degrees of freedom. The standard error is the larger one of two: from
+the squared deviations of both samples together, and from each sample by itself,
+
+.. math:: s^2 = \max\Big( v \big(\tfrac{1}{N} + \tfrac{1}{M}\big),\; \frac{v_S}{N} + \frac{v_T}{M} \Big), \qquad
+   v_S = (\kappa_S - 1)\, \sigma_S^4
+
+with the kurtosis :math:`\kappa` of the column (``Moments.tails``). The first one is too small if an outlier is in the
+smaller sample, and the second one if a sample happens to have no outlier. The kurtosis along a component is unknown and
+assumed to be large (``KURTOSIS_GROWTH``). There the difference divided by the pooled variance has the standard error
+:math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. It cannot exceed (N + M) / M, so half the logarithm of the ratio of the
+variances is used where it is larger. The smallest p-value is used, with Bonferroni's correction.
 
 A shift is found if one of the three tests rejects at a third of the level.
 
@@ -25,9 +32,11 @@ contains the source rows. Equal features then say nothing about the relation bet
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import betainc, ndtr, ndtri
+from scipy.optimize import brentq
+from scipy.special import betainc, ndtr, stdtr, stdtrit
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
@@ -37,11 +46,8 @@ from pyspar.core.spectrum import ROUNDING_SLACK, algebra
 LEVEL = 0.05
 """The probability of finding a shift between two samples of the same distribution."""
 KURTOSIS_GROWTH = 3.0
-"""The comparison of spreads assumes a kurtosis of this number times the root of the smaller number of rows. A kurtosis
-cannot be computed from Moments, and the largest kurtosis among many columns grows with the number of rows. With this
-value all tests together find a shift in 6 % of random splits of real data sets (``docs/forecasts.md``). Rare
-categories, of which the smaller sample has at most one row, have a larger kurtosis and can cause a false alarm.
-"""
+"""The kurtosis along a component is assumed to be this number times the root of the smaller number of rows, or the
+largest kurtosis of a column if that is larger."""
 MATCHED_LEVEL = 0.001
 """The probability that two samples of the same distribution are called matched. Means of a balanced experiment agree up
 to rounding, so a small level is sufficient."""
@@ -66,7 +72,8 @@ class Separation:
     matched : bool
         Whether no shift is found and the means are more alike than those of two random samples.
     spread_limit : float
-        The smallest factor by which the spread of a column must grow from source to target to be detected by itself.
+        The factor by which the spread of a normal column must grow from source to target to be found by itself; such a
+        change is found in about half of all cases. Infinity if no change is large enough.
     """
 
     auc: float
@@ -113,12 +120,14 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     r2 = min(float(np.square(difference @ V) @ (1.0 / scatter)), 1.0)
     p_means = float(betainc((freedom - k + 1.0) / 2.0, k / 2.0, 1.0 - r2))
     p_column = _compare_columns(difference, freedom)
-    p_spreads, spread_limit = _compare_spreads(columns, V, n, m)
+    tails = None if source.tails is None or target.tails is None else (source.tails[1, varies], target.tails[1, varies])
+    p_spreads = _compare_spreads(columns, V, n, m, tails)
     p_value = min(1.0, 3.0 * min(p_means, p_column, p_spreads))
     found = p_value <= LEVEL
     p_matched = float(betainc(k / 2.0, (freedom - k + 1.0) / 2.0, r2))
     matched = not found and p_matched <= MATCHED_LEVEL
-    return Separation(_held_out_auc(r2, k, n, m), p_value, found, matched, spread_limit)
+    limit = np.inf if tails is None else _spread_limit(n, m, len(scale) + k)
+    return Separation(_held_out_auc(r2, k, n, m), p_value, found, matched, limit)
 
 
 def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
@@ -150,10 +159,14 @@ def _compare_columns(difference: Vector, freedom: float) -> float:
     return float(min(1.0, difference.size * betainc(freedom / 2.0, 0.5, 1.0 - r2)))
 
 
-def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> tuple[float, float]:
-    """Return the p-value for equal spreads along all columns and components, and the smallest factor it detects."""
+Kurtosis = tuple[Vector, Vector]
+
+
+def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float, kurtosis: Kurtosis | None) -> float:
+    """Return the p-value for equal spreads along all columns and components."""
     if min(n, m) < 2.0:
-        return 1.0, np.inf
+        return 1.0
+    d, k = V.shape
     source, target = (
         np.concatenate([root_sum_squares(root), root_sum_squares(root @ V)]) ** 2 / (count - 1.0)
         for root, count in zip(columns, (n, m), strict=True)
@@ -163,12 +176,39 @@ def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> tu
     source_log, target_log = (np.log(np.where(vary, variance, 1.0)) for variance in (source, target))
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.where(pooled > 0.0, np.abs(target - source) / pooled, 0.0)
-    changes = np.maximum(differences, np.abs(target_log - source_log) / 2.0)[pooled > 0.0]
-    kurtosis = KURTOSIS_GROWTH * np.sqrt(min(n, m))
-    error = np.sqrt((kurtosis - 1.0) * (1.0 / n + 1.0 / m))
-    p_value = min(1.0, 2.0 * changes.size * ndtr(-changes.max(initial=0.0) / error))
-    # The change that has the p-value LEVEL / 3, and the ratio of the variances that is such a change.
-    change = -error * ndtri(LEVEL / 3.0 / (2.0 * max(changes.size, 1)))
-    by_difference = (n + m + change * n) / (n + m - change * m) if change < (n + m) / m else np.inf
-    with np.errstate(over="ignore"):
-        return float(p_value), float(np.sqrt(min(by_difference, np.exp(2.0 * change))))
+    changes = np.maximum(differences, np.abs(target_log - source_log) / 2.0)
+    tails = ndtr(-changes / _assumed_error(n, m, kurtosis))
+    if kurtosis is not None:
+        tails[:d] = stdtr(min(n, m) - 1.0, -_spread_ratios(source[:d], target[:d], *kurtosis, n, m))
+    return min(1.0, float(2.0 * (d + k) * tails.min()))
+
+
+def _assumed_error(n: float, m: float, kurtosis: Kurtosis | None) -> float:
+    """Return the standard error of the difference of variances relative to the pooled one, for heavy tails."""
+    assumed = KURTOSIS_GROWTH * np.sqrt(min(n, m))
+    if kurtosis is not None:
+        assumed = max(assumed, kurtosis[0].max(), kurtosis[1].max())
+    return float(np.sqrt((assumed - 1.0) * (1.0 / n + 1.0 / m)))
+
+
+def _spread_ratios(source: Any, target: Any, source_kurtosis: Any, target_kurtosis: Any, n: float, m: float) -> Vector:
+    """Return the difference of two variances divided by its standard error, given the kurtosis of both samples."""
+    source_squares, target_squares = source_kurtosis * source**2, target_kurtosis * target**2
+    separate = (source_squares - source**2) / n + (target_squares - target**2) / m
+    mean = (n * source + m * target) / (n + m)
+    pooled = (n * source_squares + m * target_squares) / (n + m) - mean**2
+    error2 = np.maximum(separate, pooled * (1.0 / n + 1.0 / m))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(target == source, 0.0, np.abs(target - source) / np.sqrt(np.maximum(error2, 0.0)))
+
+
+def _spread_limit(n: float, m: float, tests: int) -> float:
+    """Return the ratio of the spreads of a normal column whose p-value is a third of the level."""
+    if min(n, m) < 2.0:
+        return np.inf
+    needed, largest = -float(stdtrit(min(n, m) - 1.0, LEVEL / 3.0 / (2.0 * tests))), 50.0
+
+    def excess(log_ratio: float) -> float:
+        return float(_spread_ratios(1.0, np.exp(log_ratio), 3.0, 3.0, n, m)) - needed
+
+    return float(np.exp(brentq(excess, 0.0, largest) / 2.0)) if excess(largest) > 0.0 else np.inf

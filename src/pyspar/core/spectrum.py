@@ -256,7 +256,7 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
     precision = np.maximum(features.eps, features.blur / ROUNDING_SLACK)
     eps = _relative(np.abs(directions) @ (precision * features.column_lengths()[:d]), root_sum_squares(along))
     rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
-    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=())
+    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=(), tails=None)
 
 
 def project_features(features: Moments, directions: Matrix) -> Moments:
@@ -272,7 +272,8 @@ def project_features(features: Moments, directions: Matrix) -> Moments:
     root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
     rounding = PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
     lengths = root_sum_squares(root[:, 1 : d + 1])
-    return replace(features, root=root, eps=np.maximum(features.eps, _relative(np.full(d, rounding), lengths)))
+    eps = np.maximum(features.eps, _relative(np.full(d, rounding), lengths))
+    return replace(features, root=root, eps=eps, tails=None)
 
 
 def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -> Spectrum:

@@ -34,9 +34,10 @@ _FIELDS = {
     "names": ("U", 1),
     "outputs": ("U", 1),
     "formats": ("U", 2),
+    "tails": ("f", 2),
 }
 """The kinds of dtype (U: text, f: floats of 8 bytes, i and u: integers) and the number of dimensions of each array."""
-_OPTIONAL = ("outputs", "formats")
+_OPTIONAL = ("outputs", "formats", "tails")
 
 
 class ColumnFormat(NamedTuple):
@@ -80,10 +81,11 @@ def write_moments(
         raise InputError(f"feature names must be unique, got {repeated[:3]} more than once; rename them")
     texts: dict[str, Any] = {"format": FORMAT, "names": moments.names, "outputs": tuple(outputs)}
     texts |= {"formats": formats} if formats else {}
-    arrays = {key: np.array(text, dtype=np.str_) for key, text in texts.items()}
+    arrays: dict[str, Any] = {key: np.array(text, dtype=np.str_) for key, text in texts.items()}
     arrays |= {key: np.asarray(getattr(moments, key)) for key in _FIELDS if key not in (*texts, *_OPTIONAL)}
+    arrays |= {} if moments.tails is None else {"tails": moments.tails}
     with whole_file(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **arrays)
 
 
 def is_moments_file(path: str | os.PathLike[str]) -> bool:
@@ -120,7 +122,7 @@ def read_moments_file(path: str | os.PathLike[str]) -> MomentsFile:
     values: dict[str, Any] = {key: int(fields[key]) for key in ("n_features", "rows")}
     values |= {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
     values |= {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
-    moments = Moments(**values, names=names)
+    moments = Moments(**values, names=names, tails=fields.get("tails"))
     return MomentsFile(moments, outputs, tuple(ColumnFormat(*row) for row in rows))
 
 
@@ -157,6 +159,8 @@ def _find_problems(fields: dict[str, Any], names: tuple[str, ...], formats: list
         yield f"blur is {fields['blur']}, expected a number from 0 to 1"
     if eps.shape != (d,) or not ((eps > 0.0) & (eps < 1.0)).all():
         yield f"eps must be {d} numbers between 0 and 1"
+    if "tails" in fields and (fields["tails"].shape != (2, d) or not np.isfinite(fields["tails"]).all()):
+        yield f"tails must be 2 x {d} finite numbers"
     if len(names) not in (0, d):
         yield f"{d} features have {len(names)} names"
     if repeated := _find_repeated(names):

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.moments import Moments, Solver, measured_eps
+from pyspar.core.moments import Marginals, Moments, Solver, measured_eps
 from pyspar.core.roots import BLUR, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 
 MAX_BLOCK_BYTES = 16_000_000
@@ -50,7 +50,22 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
         ) from None
     if not np.isfinite(root).all():
         raise ValueError("the sums of X or y overflow float64; rescale them")
-    return replace(border, root=root, n_features=X.shape[1], eps=eps, blur=BLUR if solver == "gram" else 0.0)
+    blur = BLUR if solver == "gram" else 0.0
+    moments = replace(border, root=root, n_features=X.shape[1], eps=eps, blur=blur, tails=None)
+    return replace(moments, tails=_measure_tails(rows, np.square(sqrt_weight), moments.describe_features()))
+
+
+def _measure_tails(rows: Any, weight: Vector, features: Marginals) -> Matrix:
+    """Return skewness and kurtosis of each column from its stored values; the other values are zero."""
+    mean, factor = features.unit()
+    rows = rows.copy()
+    rows.sum_duplicates()
+    column = rows.indices
+    value, zero = (rows.data - mean[column]) * factor[column], -mean * factor
+    counts = np.repeat(weight, np.diff(rows.indptr))
+    zeros = features.weight - np.bincount(column, counts, len(mean))
+    powers = [np.bincount(column, counts * value**k, len(mean)) + zeros * zero**k for k in (3, 4)]
+    return np.array(powers) / features.weight
 
 
 def _root_by_products(rows: Any, Y: Matrix, sqrt_weight: Vector, y_mean: Vector, refine: bool) -> Matrix | None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.moments import Moments, Solver, WeightlessRows
+from pyspar.core.moments import CONSTANT, Marginals, Moments, Solver, WeightlessRows
 from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
 from pyspar.core.spectrum import Algebra
 from pyspar.sources import refuse_extreme_weights
@@ -67,6 +67,7 @@ class TensorSums:
         """Whether the product kept enough digits, after ``moments``."""
         self._held: list[tuple[Tensor, Tensor, Tensor | None]] = []
         self._shift: Any = None
+        self._features: Any = None
         # With ``exact`` a root of [1 | X | Y]. Otherwise the product in column order [X | 1 | Y]; of X'X only the upper
         # triangle is filled; the border is stored in the last rows.
         self._sum: Any = None
@@ -99,7 +100,8 @@ class TensorSums:
         if not bool(self._sum.isfinite().all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
         root = copy_to_numpy(self._sum) if self.exact else self._root_of_product()
-        return Moments(root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps))
+        eps, tails = np.full(self.d, self.eps), self._features.tails
+        return Moments(root, self.d, self.rows, self.weight, self.weight2, eps, tails=tails)
 
     def _add_held(self) -> None:
         """Add the rows that are held, block by block."""
@@ -118,7 +120,10 @@ class TensorSums:
         step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * columns), columns if self.exact else 1)
         for start in range(0, len(X), step):
             part = slice(start, start + step)
-            self._accumulate(X[part], Y[part], None if w is None else w[part])
+            rows, weight = X[part].double(), None if w is None else w[part]
+            self._accumulate(rows, Y[part], weight)
+            features = describe_columns(rows, weight)
+            self._features = features if self._features is None else self._features.merge(features)
 
     def _start(self, X: Tensor, Y: Tensor) -> None:
         if self.exact is None:
@@ -132,7 +137,7 @@ class TensorSums:
         self._sum = torch.zeros((0 if self.exact else size, size), dtype=torch.float64, device=X.device)
 
     def _accumulate(self, X: Tensor, Y: Tensor, w: Tensor | None) -> None:
-        X, Y = X.double(), Y.double()
+        Y = Y.double()
         border = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
         if not self.exact:
             border[:, 1:] -= self._shift[self.d :]
@@ -204,6 +209,19 @@ class TensorSums:
                 f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
             )
         return X, Y, w
+
+
+def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
+    """Return the distribution of each column of a tensor in float64."""
+    share = torch.full_like(X[:, 0], 1.0 / len(X)) if w is None else w / w.sum()
+    mean = share @ X
+    rows = X - mean
+    spread = (share @ rows.square()).sqrt()
+    spread = torch.where(spread > CONSTANT * mean.abs(), spread, torch.zeros_like(spread))
+    rows = rows * torch.where(spread > 0.0, 1.0 / spread, torch.zeros_like(spread))
+    squares = rows.square()
+    found = copy_to_numpy(torch.stack([mean, spread, share @ (squares * rows), share @ squares.square()]))
+    return Marginals(float(len(X) if w is None else w.sum()), found[0], found[1], found[2:])
 
 
 def copy_to_numpy(tensor: Tensor) -> Matrix:

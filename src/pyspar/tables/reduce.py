@@ -250,9 +250,9 @@ def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
     known = feature_names(moments)
     position = np.array([known.index(name) for name in names])
     columns = np.concatenate([[0], 1 + position, np.arange(1 + moments.n_features, moments.root.shape[1])])
-    return replace(
-        moments, root=moments.root[:, columns], n_features=len(position), eps=moments.eps[position], names=tuple(names)
-    )
+    tails = None if moments.tails is None else moments.tails[:, position]
+    root, eps = moments.root[:, columns], moments.eps[position]
+    return replace(moments, root=root, n_features=len(position), eps=eps, names=tuple(names), tails=tails)
 
 
 def feature_names(moments: Moments) -> tuple[str, ...]:

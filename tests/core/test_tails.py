@@ -1,0 +1,75 @@
+"""Skewness and kurtosis of the features in Moments, compared with scipy, for all sources of rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import kurtosis, skew
+
+from pyspar import Moments
+from pyspar.io.moments import read_moments_file, write_moments
+from pyspar.sources.sparse import moments_of_sparse
+
+
+@pytest.fixture
+def X(rng):
+    columns = [rng.normal(size=400), rng.lognormal(size=400), rng.normal(size=400) + 1e6, rng.random(400) < 0.1]
+    return np.column_stack([*columns, rng.normal(size=400) * 1e160])
+
+
+def expected(X):
+    X = X / np.abs(X).max(axis=0)
+    return np.array([skew(X), kurtosis(X, fisher=False)])
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
+def test_rows(X, solver):
+    assert Moments.of(X[:, :4], solver=solver).tails == pytest.approx(expected(X[:, :4]), rel=1e-6)
+
+
+def test_large_numbers(X):
+    assert Moments.of(X, solver="qr").tails == pytest.approx(expected(X), rel=1e-6)
+
+
+def test_parts(X):
+    parts = sum(Moments.of(X[k : k + 40], solver="qr") for k in range(0, 400, 40))
+    assert parts.tails == pytest.approx(expected(X), rel=1e-6)
+
+
+def test_weights_are_copies(X, rng):
+    counts = rng.integers(1, 4, size=400)
+    weighted = Moments.of(X[:, :4], sample_weight=counts)
+    assert weighted.tails == pytest.approx(expected(np.repeat(X[:, :4], counts, axis=0)), rel=1e-6)
+    assert weighted.counted("importance").tails == pytest.approx(weighted.tails)
+
+
+def test_constant_columns(rng):
+    X = np.column_stack([np.full(300, 0.1), rng.normal(size=300)])
+    for moments in (Moments.of(X), Moments.of(X[:100]) + Moments.of(X[100:])):
+        assert np.isfinite(moments.tails).all()
+    assert not Moments.of(X).tails[:, 0].any()
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
+def test_sparse_rows(rng, solver):
+    X = sp.random_array((300, 6), density=0.2, rng=rng, format="csr")
+    counts = rng.integers(1, 4, size=300)
+    found = moments_of_sparse(X, sample_weight=counts, solver=solver)
+    assert found.tails == pytest.approx(Moments.of(X.toarray(), sample_weight=counts).tails, rel=1e-9)
+
+
+def test_tensors(X, rng):
+    torch = pytest.importorskip("torch")
+    from pyspar.sources.torch import moments_of_loader, moments_of_tensors
+
+    counts = rng.integers(1, 4, size=400).astype(float)
+    rows, w = torch.as_tensor(X[:, :4]), torch.as_tensor(counts)
+    whole = Moments.of(X[:, :4], sample_weight=counts).tails
+    assert moments_of_tensors(rows, sample_weight=w).tails == pytest.approx(whole, rel=1e-6)
+    batches = [(rows[k : k + 100], torch.zeros(100), w[k : k + 100]) for k in range(0, 400, 100)]
+    assert moments_of_loader(batches, labelled=True).tails == pytest.approx(whole, rel=1e-6)
+
+
+def test_a_file_keeps_them(X, tmp_path):
+    for moments in (Moments.of(X[:, :4]), Moments.of(X[:, :4]).without_outputs()):
+        write_moments(moments, tmp_path / "m.npz")
+        assert np.array_equal(read_moments_file(tmp_path / "m.npz").moments.tails, moments.tails)
