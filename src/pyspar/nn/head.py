@@ -165,8 +165,9 @@ def adapt_head(
     source_loader : iterable of labelled batches
         A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
         Pass the training rows to repair a well-trained network. In benchmarks, rows that were held out from training
-        changed the head less often. Pass held-out rows, several times as many as features, for a forecast of the error or for a network that was trained too long: the model fits its
-        training rows better than new ones, so they show less noise than there is.
+        changed the head less often. Pass held-out rows, several times as many as features, for a forecast of the error
+        or for a network that was trained too long: the model fits its training rows better than new ones, so they show
+        less noise than there is.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
