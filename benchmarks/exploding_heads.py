@@ -27,7 +27,7 @@ from pyspar.paper.runs.metrics import rmse
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import Features
 from pyspar.paper.runs.tasks import RunData
-from pyspar.terminal import Lines
+from pyspar.terminal import LineProgress
 
 FILE = RESULTS / "exploding-heads.json"
 TASK = "skillcraft"
@@ -71,7 +71,7 @@ def main(path: Path = FILE) -> None:
     results: dict[str, list[dict[str, float]]] = json.loads(path.read_text()) if path.exists() else {}
     cells = [(TASK, method, factor) for method in METHODS for factor in (1.0, 0.1)]
     missing = [cell for cell in cells if _key(*cell) not in results]
-    progress = Lines(lambda line: print(line, flush=True))
+    progress = LineProgress(lambda line: print(line, flush=True))
     progress.start("cells", "training", total=len(missing), unit="settings")
     for n_done, cell in enumerate(missing, start=1):
         task = load(cell[0])

@@ -27,7 +27,7 @@ from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.metrics import rmse, round_to_float32
 from pyspar.paper.runs.records import read_records
 from pyspar.paper.runs.tasks import RunData
-from pyspar.terminal import Lines
+from pyspar.terminal import LineProgress
 
 FILE = RESULTS / "tabular-cells.json"
 METHOD = "C-Mixup"
@@ -84,7 +84,7 @@ def main(path: Path = FILE) -> None:
     torch.set_num_threads(1)
     results = read_results(path)
     missing = [(name, variant) for name in CELLS for variant in VARIANTS if variant not in results.get(name, {})]
-    progress = Lines(lambda line: print(line, flush=True))
+    progress = LineProgress(lambda line: print(line, flush=True))
     progress.start("cells", "training", total=len(missing), unit="variants")
     for n_done, (name, variant) in enumerate(missing, start=1):
         results.setdefault(name, {})[variant] = measure(name, variant)

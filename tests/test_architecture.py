@@ -89,6 +89,19 @@ def test_a_file_is_short_and_says_what_it_is(path):
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "core").glob("*.py")), ids=lambda p: p.name)
+def test_the_core_has_no_mutable_class_and_validates_only_what_users_call(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef) and node.name not in ("Algebra", "ModelGrid"):
+            bases = {ast.unparse(base) for base in node.bases}
+            frozen = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+            assert frozen or bases & {"NamedTuple", "ValueError"}, node.name
+        if isinstance(node, ast.Raise):
+            assert path.stem in ("moments", "adapt"), f"{path.name} raises an error in line {node.lineno}"
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in ("print", "warn", "warnings.warn", "open")
+
+
 def test_importing_pyspar_is_light():
     heavy = ["torch", "dask", "pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "skops", "sklearn"]
     code = f"import sys, pyspar; print([m for m in {heavy} if m in sys.modules])"

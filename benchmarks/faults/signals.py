@@ -23,7 +23,7 @@ from benchmarks.faults.kills import (
     run_undisturbed,
 )
 from benchmarks.faults.trials import Child, Row, last_line, run_command
-from pyspar.terminal import STOPPED
+from pyspar.terminal import STOP_CODE
 
 MOST_SECONDS = 5.0
 """A stopped command has to end within this time."""
@@ -143,13 +143,13 @@ class _Ends:
         end = child.wait()
         self._slowest = max(self._slowest, end.seconds)
         self._codes[end.code] += 1
-        self.lost += end.code not in (0, STOPPED) or end.seconds > MOST_SECONDS
-        self._message = last_line(end.text) or self._message if end.code == STOPPED else self._message
+        self.lost += end.code not in (0, STOP_CODE) or end.seconds > MOST_SECONDS
+        self._message = last_line(end.text) or self._message if end.code == STOP_CODE else self._message
         return end.code
 
     def make_row(self, fault: str, where: str, trials: int) -> Row:
         outcome = (
-            f"exit code {STOPPED} in {self._codes[STOPPED]}, finished before in {self._codes[0]}; slowest end "
+            f"exit code {STOP_CODE} in {self._codes[STOP_CODE]}, finished before in {self._codes[0]}; slowest end "
             f"{self._slowest:.1f} s; no temporary file was left"
         )
         return Row(fault, where, trials, self.lost, outcome, self._message)

@@ -42,4 +42,5 @@ PEERS: dict[str, Method] = {
     "ADAPT PRED": adapt("feature_based", "PRED"),
     "ADAPT FA": adapt("feature_based", "FA"),
     "ADAPT TrAdaBoostR2": adapt("instance_based", "TrAdaBoostR2"),
+    "ADAPT TwoStageTrAdaBoostR2": adapt("instance_based", "TwoStageTrAdaBoostR2"),
 }

@@ -22,6 +22,9 @@ from benchmarks.shifts.sets import CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
 TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK)
 """Parts on which all methods are run; on the others only the fast ones."""
 
+LATEST = (RESERVE, CHECK)
+"""Parts on which the slowest method of another library is run."""
+
 PARTS = ("design", *TESTS)
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -83,6 +86,7 @@ def peer_stages(part: str) -> list[Stage]:
         Stage(part, ("RidgeCV",), ("ADAPT TrAdaBoostR2",), (10, 30), 2),
         Stage(part, ("HistGradientBoosting",), ("ADAPT PRED", "ADAPT FA"), (10, 30), 2),
         Stage(part, ("HistGradientBoosting",), ("ADAPT TrAdaBoostR2",), (10, 30), 1),
+        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), (10, 30), 1)] if part in LATEST else []),
     ]
 
 

@@ -14,7 +14,6 @@ from benchmarks.shifts.records import Record
 from benchmarks.trust.learn import (
     AUC_LIMITS,
     POWERS,
-    RMSE_LEVELS,
     ROW_LEVELS,
     class_of,
     learn_kind,
@@ -23,6 +22,7 @@ from benchmarks.trust.learn import (
     separation_of,
     weights_by_set,
 )
+from pyspar.core.forecast import LEVELS
 from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome
 
 Learnt = dict[str, Any]
@@ -67,7 +67,7 @@ def apply(learnt: Learnt, records: Sequence[Record], limits: Sequence[float] = A
             continue
         result: Record = {key: r[key] for key in ("set", "part", "map", "split", "auc")}
         result["class"] = class_of(r, limits)
-        for level in RMSE_LEVELS:
+        for level in LEVELS:
             interval = interval_of(r, level, learnt, limits)
             result[f"covered{level:g}"] = interval[0] <= r["actual"] <= interval[1]
             result[f"score{level:g}"] = interval_score(r["actual"], interval, level)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shifts.records import Record
+from pyspar.core.forecast import LEVELS
 from pyspar.core.separation import LEVEL, Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, auc_classes, judge_outcome, ratio_to_home
 
@@ -29,7 +30,7 @@ AUC_LIMITS = [0.95]
 """The ends of the classes of separation. Chosen on the design parts; see docs/forecasts.md."""
 CONFIDENCE = 0.8
 """Of the bound on a quantile over data sets."""
-RMSE_LEVELS, ROW_LEVELS = (0.8, 0.95), (0.5, 0.8, 0.9, 0.95)
+ROW_LEVELS = (0.5, 0.8, 0.9, 0.95)
 ROW_SURPLUS = 0.1
 """Row intervals miss this share less than their level permits, over the data sets that they are learnt from."""
 POWERS = tuple(round(0.05 * step, 2) for step in range(17))
@@ -116,9 +117,9 @@ def learn_kind(
             f"{level:g}": {
                 name: _factors(own, level, best if name != "none" else (0.0, 0.0)) for name, own in classes.items()
             }
-            for level in RMSE_LEVELS
+            for level in LEVELS
         },
-        "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in RMSE_LEVELS},
+        "stretch": {f"{level:g}": _stretch(classes["none"], level) for level in LEVELS},
         "base_rates": count_outcomes(shifts, limits),
     }
     if all("need" in r for r in records):
@@ -155,7 +156,7 @@ class _End:
         """Return the logarithm of the factor of the class, if a power of the ratio is added to it."""
         return safe_quantile(self.error - power * self.ratio, self.weights, (1.0 + level) / 2.0)
 
-    def score(self, power: float, level: float = RMSE_LEVELS[-1]) -> float:
+    def score(self, power: float, level: float = LEVELS[-1]) -> float:
         """Return what this end adds to the interval score, summed over data sets."""
         reach = np.maximum(self.reach(level, power) + power * self.ratio, 0.0)
         return float(self.weights @ (reach + 2.0 / (1.0 - level) * np.maximum(self.error - reach, 0.0)))

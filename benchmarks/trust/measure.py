@@ -27,6 +27,7 @@ from benchmarks.shifts.records import RESULTS, Record, append
 from benchmarks.shifts.sets import REGISTER, Task
 from benchmarks.trust.learn import QUANTILES, ROW_LEVELS
 from pyspar import BayesSpARRegressor, Moments
+from pyspar.core.forecast import LEVELS
 from pyspar.core.separation import measure_separation
 from pyspar.io.atomic import whole_file
 
@@ -174,7 +175,7 @@ def measure_other(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray, r
     record: Record = {"home": _digits(home), "spread": _digits(y.std())}
     record["actual"] = _digits(_rms(make().fit(X, y).predict(Z) - yz))
     record |= {"expected": record["home"], "outside": 0.0}
-    for level in (0.8, 0.95):
+    for level in LEVELS:
         reach = np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error)
         record[f"narrow{round(100 * level)}"] = [_digits(home / reach), _digits(home * reach)]
     return record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.when_spar_helps.page import PAGE, summarise, write_page
 from benchmarks.when_spar_helps.run import RECORDS, choose_sets, read_records, run
-from pyspar.terminal import Lines
+from pyspar.terminal import LineProgress
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--no-run", action="store_true", help="only write the page from the records")
     args = parser.parse_args(arguments)
     if not args.no_run:
-        run(choose_sets(), args.records, Lines(lambda line: print(line, flush=True), lines=36))
+        run(choose_sets(), args.records, LineProgress(lambda line: print(line, flush=True), lines=36))
     records = list(read_records(args.records).values())
     if not records:
         parser.error(f"there are no records in {args.records}; run without --no-run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pyspar.terminal import STOPPED, leave_at_once, stoppable
+from pyspar.terminal import STOP_CODE, leave_at_once, stoppable
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         with stoppable():
             run()
     except KeyboardInterrupt:  # before or after the command itself
-        sys.exit(STOPPED)
+        sys.exit(STOP_CODE)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
     "3 alarm of spar watch; 130 stopped by Ctrl-C or SIGTERM."
 )
-STOPPED = 130
+STOP_CODE = 130
 """The exit code of shells for Ctrl-C."""
 _INPUT_ERROR, _INTERNAL_ERROR = 2, 1
 
@@ -88,7 +88,7 @@ def _end_long_operations() -> Iterator[threading.Event]:
                     cleanup()
                 sys.stderr.write(f"{_STOP_MESSAGE}\n")
                 sys.stderr.flush()
-                os._exit(STOPPED)
+                os._exit(STOP_CODE)
         os.close(reader)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -110,7 +110,7 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
     except (InputError, MissingExtraError) as error:
         _fail(f"error: {error}", _INPUT_ERROR, debug)
     except KeyboardInterrupt:
-        _fail(stopped, STOPPED, debug)
+        _fail(stopped, STOP_CODE, debug)
     except MemoryError:
         _fail("error: the tables do not fit into memory; use fewer rows or columns, or --stream", _INPUT_ERROR, debug)
     except Exit:
@@ -120,7 +120,7 @@ def handle_errors(*, debug: bool, stopped: str = _STOP_MESSAGE) -> Iterator[None
         _fail(f"error: cannot read or write {path}: {(error.strerror or str(error)).lower()}", _INPUT_ERROR, debug)
     except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
         if _is_caused_by_stop(error):  # a library turned the exception into its own
-            _fail(stopped, STOPPED, debug)
+            _fail(stopped, STOP_CODE, debug)
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"internal error: {reason}; run again with --debug for the traceback", _INTERNAL_ERROR, debug)
 
@@ -150,7 +150,7 @@ def _is_caused_by_stop(error: BaseException | None) -> bool:
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    os._exit(STOPPED)
+    os._exit(STOP_CODE)
 
 
 def _fail(text: str, code: int, debug: bool) -> NoReturn:
@@ -187,16 +187,19 @@ class Progress:
     def finish(self, key: str, outcome: str = "") -> None:
         """End a task."""
 
+    def close(self) -> None:
+        """Remove what is shown on the terminal."""
+
 
 SILENT = Progress()
 
 
-class Lines(Progress):
+class LineProgress(Progress):
     """Report in lines of text, for logs and pipes.
 
     A task prints a line when it starts, about ``lines`` lines while it advances, and a line with its outcome.
 
-    >>> log = Lines(print, lines=2)
+    >>> log = LineProgress(print, lines=2)
     >>> log.start("a", "training", total=4, unit="epochs")
     training: started
     >>> for epoch in range(1, 5):
@@ -217,7 +220,8 @@ class Lines(Progress):
 
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
         task = self._tasks[key]
-        part = task.part_after(done, total, self._lines)
+        task.total = task.total if total is None else total
+        part = int(done * self._lines / task.total) if task.total else 0
         if part > task.part and (task.total is None or done < task.total):
             task.part = part
             self._print(f"{task.title}: {task.text(done, details)}")
@@ -231,7 +235,7 @@ class Lines(Progress):
             self._print(f"{task.title}: {outcome}")
 
 
-class Bars(Progress):
+class BarProgress(Progress):
     """Report with bars on a terminal. They appear after ``delay`` seconds and are removed at the end."""
 
     def __init__(self, *, delay: float = DELAY) -> None:
@@ -256,7 +260,7 @@ class Bars(Progress):
 
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
         bar, task = self._tasks[key]
-        task.part_after(done, total, 1)
+        task.total = task.total if total is None else total
         self._rich.update(bar, completed=done, total=task.total, text=task.text(done, details))
         self._show_when_due()
 
@@ -269,7 +273,6 @@ class Bars(Progress):
             self._rich.remove_task(bar)
 
     def close(self) -> None:
-        """Remove the bars."""
         if self._shown:
             self._rich.stop()
 
@@ -286,39 +289,31 @@ def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
     ``None`` shows bars after two seconds if stderr is a terminal and rich is installed, True shows them at once and
     requires rich, False shows nothing.
     """
-    bars = _bars(wanted)
-    if bars is None:
-        yield SILENT
-        return
+    progress = _choose_progress(wanted)
     try:
-        yield bars
+        yield progress
     finally:
-        bars.close()
+        progress.close()
 
 
-def _bars(wanted: bool | None) -> Bars | None:
+def _choose_progress(wanted: bool | None) -> Progress:
     has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
     if wanted is False or (wanted is None and not has_terminal):
-        return None
+        return SILENT
     try:
-        return Bars(delay=0.0 if wanted else DELAY)
+        return BarProgress(delay=0.0 if wanted else DELAY)
     except MissingExtraError:
         if wanted:
             raise
-        return None
+        return SILENT
 
 
 class _Task:
     """The title, total and unit of a task, and the part of it that was last reported."""
 
     def __init__(self, title: str, total: float | None, unit: str) -> None:
-        self.title, self.total, self.unit = title, total, unit
-        self.part = 0
+        self.title, self.total, self.unit, self.part = title, total, unit, 0
         self._started = time.monotonic()
-
-    def part_after(self, done: float, total: float | None, parts: int) -> int:
-        self.total = self.total if total is None else total
-        return int(done * parts / self.total) if self.total else 0
 
     def text(self, done: float, details: dict[str, str]) -> str:
         amount = _amount(done, self.unit)

@@ -14,7 +14,7 @@ import typer
 
 from pyspar.cli import watch
 from pyspar.cli.app import app
-from pyspar.terminal import EXIT_CODES, STOPPED
+from pyspar.terminal import EXIT_CODES, STOP_CODE
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -64,7 +64,7 @@ def test_help_in_a_narrow_terminal_is_complete(spar, monkeypatch):
 
 
 def test_the_exit_codes_are_those_of_the_help_and_of_the_page(spar):
-    codes = ["0", "1", "2", str(watch.ALARM), str(STOPPED)]
+    codes = ["0", "1", "2", str(watch.ALARM), str(STOP_CODE)]
     assert re.findall(r"[:;] (\d+) ", EXIT_CODES) == codes
     assert " ".join(EXIT_CODES.split()) in " ".join(spar("--help").stdout.split())
     section = (
@@ -105,6 +105,6 @@ def test_a_watch_of_an_empty_folder_says_what_it_waits_for(spar, tmp_path, monke
 
     monkeypatch.setattr(watching.time, "sleep", stop)
     waiting = spar("watch", tmp_path / "source.csv", tmp_path / "in", "--label", "y", "--seconds", "7")
-    assert waiting.exit_code == STOPPED
+    assert waiting.exit_code == STOP_CODE
     assert "7 seconds" in waiting.stderr
     assert "Ctrl-C" in waiting.stderr

@@ -59,7 +59,6 @@ def test_the_average_over_models_is_the_dense_one(n, d, tail):
     np.testing.assert_allclose(drift.correct(Z, f) - f, mean, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(drift.predictive_scale(Z, f), scale, rtol=1e-8)
     assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
-    np.testing.assert_allclose(drift.shares.sum(axis=1), 1.0)
 
 
 def test_the_correction_depends_on_no_order_unit_or_origin():

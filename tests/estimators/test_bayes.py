@@ -478,3 +478,26 @@ def test_refitting_is_the_posterior_mean_if_nothing_is_removed_and_the_centre_if
     )
     np.testing.assert_allclose(all_kept, keep, rtol=1e-10)
     np.testing.assert_array_equal(none_kept, centre)
+
+
+def test_integer_weights_are_copies_with_fewer_rows_than_features(rng):
+    """The fit is exact, although the residual of ill-conditioned columns is larger than rounding."""
+    for _ in range(10):
+        scale = 10 ** rng.uniform(-3, 3, 15)
+        X = rng.normal(size=(10, 15)) * scale
+        y = X @ (rng.normal(size=15) / scale) + rng.normal(size=10)
+        counts = rng.integers(1, 4, 10)
+        copies = np.repeat(np.arange(10), counts)
+        weighted = BayesSpARRegressor(units="common").fit(X, y, sample_weight=counts)
+        repeated = BayesSpARRegressor(units="common").fit(X[copies], y[copies])
+        assert weighted.evidence_.limit == repeated.evidence_.limit
+        assert weighted.predict(X) == pytest.approx(repeated.predict(X), abs=1e-8 * np.std(y))
+
+
+def test_row_intervals_include_columns_that_are_constant_in_the_source(rng):
+    X, Z = rng.normal(size=(200, 3)), rng.normal(size=(300, 3))
+    X[:, 2] = 0.0
+    est = BayesSpARRegressor().fit(X, X @ [1.0, 1.0, 0.0] + 0.5 * rng.normal(size=200)).adapt(Z)
+    low, high = est.predict_interval(Z, 0.9, basis="linear")
+    labels = Z @ [1.0, 1.0, 1.0] + 0.5 * rng.normal(size=300)
+    assert 0.85 < np.mean((low <= labels) & (labels <= high)) < 0.97

@@ -19,7 +19,7 @@ from pyspar.tables.inputs import Request
 from pyspar.tables.inspect import inspect_files
 from pyspar.tables.summarize import summarize_file
 from pyspar.tables.write import Output
-from pyspar.terminal import Lines
+from pyspar.terminal import LineProgress
 
 COLUMNS = ["area", "garden"]
 NUMBERS = ["area", "garden", "lift", "price"]
@@ -199,7 +199,7 @@ def test_loads_of_encoded_features_are_summed_per_raw_column(files, source, targ
 @pytest.mark.parametrize("stream", [False, True])
 def test_progress_reports_every_stage_and_ends_it(paths, stream, tmp_path):
     lines = []
-    log = Lines(lines.append)
+    log = LineProgress(lines.append)
     adapt_files(Request(*paths, "price", stream=stream), output=Output(tmp_path / "p.csv"), progress=log)
     inspect_files(Request(*paths, "price", stream=stream), reports=[tmp_path / "r.json"], progress=log)
     summarize_file(paths[0], tmp_path / "s.npz", progress=log)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from pyspar import SpARRegressor
-from pyspar.theory import Moments, Spectrum, Terms, adapt, chi2_rule, flat_belief, top_k_rule
+from pyspar.theory import Moments, Spectrum, Terms, adapt, chi2_rule, flat_belief, spectral_inflation, top_k_rule
 
 # n, m, d, K
 SHAPES = [(50, 30, 3, 1), (200, 100, 20, 1), (200, 100, 20, 4), (45, 500, 40, 2), (1000, 8, 12, 3), (30, 30, 1, 1)]
@@ -99,7 +99,7 @@ def test_every_reported_number_is_the_one_of_the_definition():
     np.testing.assert_allclose(ours.sigma2, sigma2, rtol=1e-9)
     np.testing.assert_allclose(ours.var, var, rtol=1e-9)
     np.testing.assert_allclose(ours.bias_hat, bias_hat, rtol=1e-9)
-    np.testing.assert_allclose(ours.inflation, var / 40, rtol=1e-9)
+    np.testing.assert_allclose(spectral_inflation(ours.x, ours.z, sigma2, 40), var / 40, rtol=1e-9)
     np.testing.assert_allclose(ours.risk_before, var.sum(axis=0), rtol=1e-9)
     np.testing.assert_allclose(ours.variance_kept, kept, rtol=1e-9)
     np.testing.assert_allclose(ours.bias_taken, taken, rtol=1e-9, atol=1e-9)

@@ -196,11 +196,6 @@ class Adaptation:
         return self.terms.bias_hat
 
     @property
-    def inflation(self) -> Matrix:
-        """Spectral inflation, ``Var_{z,j} / M``: comparable between targets of different size."""
-        return self.var / self.n_target
-
-    @property
     def n_directions(self) -> int:
         """The number of directions in which the target varies; a rule may have terms of further directions."""
         return int((self.z.lam > 0.0).sum())

@@ -25,15 +25,15 @@ from scipy.linalg import lstsq
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
-from pyspar.core.moments import Moments
+from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import power_of_two, root_sum_squares
-from pyspar.core.spectrum import ROUNDING_SLACK, Spectrum, algebra, decompose
+from pyspar.core.spectrum import Spectrum, algebra, decompose
 
 Units = Literal["target", "source", "common"]
 """The unit of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
-FAINT = 1e3 * EPS64
+FAINT_SHARE = 1e3 * EPS64
 """Singular values below this share of the largest have less than three correct digits."""
 
 
@@ -127,19 +127,13 @@ def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
     >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
     array([1., 0.])
     """
-    d = source.n_features
     origin = None if fit_intercept else np.zeros_like(source.mean)
-    length = root_sum_squares(source.root_about(origin)[:, :d])
-    rounding = ROUNDING_SLACK * source.eps * source.column_lengths()[:d]
-    return np.asarray(np.where(length > rounding, length / np.sqrt(source.weight), 0.0))
+    length = root_sum_squares(source.root_about(origin)[:, : source.n_features])
+    return np.asarray(np.where(length > source.rounding(), length / np.sqrt(source.weight), 0.0))
 
 
 def inverse(units: Vector) -> Vector:
-    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it.
-
-    >>> inverse(np.array([2.0, 0.0]))
-    array([0.5, 0. ])
-    """
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
 
@@ -166,6 +160,11 @@ class LinearFit:
     def relative_mean_variance(self) -> float:
         """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
         return 1.0 / self.weight if self.centred else 0.0
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """N minus the rank, where the intercept counts as one direction."""
+        return self.weight - self.x.rank - self.centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +194,6 @@ class FlatBelief(LinearFit):
     posterior: ClassVar[bool] = False
 
     @property
-    def degrees_of_freedom(self) -> float:
-        """N minus the rank, where the intercept counts as one direction."""
-        return self.weight - self.x.rank - self.centred
-
-    @property
     def degrees(self) -> float:
         """The degrees of freedom that the rule accounts for: infinite unless ``noise`` is "exact"."""
         return self.degrees_of_freedom if self.noise == "exact" and self.degrees_of_freedom > 0 else np.inf
@@ -223,8 +217,8 @@ def least_squares(source: Moments, *, fit_intercept: bool) -> LeastSquares:
     rounding = eps * lengths[d:] + root_sum_squares((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     blur = source.blur * (centred[d:] + root_sum_squares(centred[:d, None] * w_hat))
     residual[residual <= np.maximum(rounding, blur)] = 0.0
-    shared = w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept
-    return LeastSquares(*shared, root[:, :d], outputs, residual)
+    fit = w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept
+    return LeastSquares(*fit, root[:, :d], outputs, residual)
 
 
 def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -> FlatBelief:
@@ -236,12 +230,11 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
     With an intercept, source (and later target) are centred at the source mean.
     """
     fit = least_squares(source, fit_intercept=fit_intercept)
-    shared = fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred
-    belief = FlatBelief(*shared, np.zeros(source.n_outputs), noise)
-    divisor = source.weight if noise == "mle" else belief.degrees_of_freedom
+    divisor = source.weight if noise == "mle" else fit.degrees_of_freedom
     # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
     exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
-    return belief if exact else replace(belief, sigma=fit.residual / np.sqrt(divisor))
+    sigma = np.zeros(source.n_outputs) if exact else fit.residual / np.sqrt(divisor)
+    return FlatBelief(fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, sigma, noise)
 
 
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
@@ -262,14 +255,10 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class RidgeBelief(LinearFit):
-    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known.
-
-    ``error_roots`` has for each output a root R of ``R'R = sum_i r_i^2 x_i x_i' / mean(r^2)`` over rows x with errors r
-    of the centre. It is empty if these sums are not known.
-    """
+    """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
 
     evidence: Evidence
-    error_roots: tuple[Matrix, ...] = ()
+    error_roots: tuple[Matrix, ...] = ()  # per output, of sum_i r_i^2 x_i x_i' / mean(r^2) for errors r of the centre
     posterior: ClassVar[bool] = True
     degrees: ClassVar[float] = np.inf
 
@@ -302,6 +291,18 @@ class RidgeBelief(LinearFit):
         gains = [self.x.V @ (overlap / (lam2 + kappa)[:, None]) for kappa in self.evidence.kappa]
         lengths = [root_sum_squares(root / self.x.largest @ gain) for root, gain in zip(self.error_roots, gains)]
         return np.column_stack(lengths) * (self.sigma / self.x.largest)
+
+    def error_root(self, rows: Matrix, output: int) -> Matrix:
+        """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
+        kappa, size = float(self.evidence.kappa[output]), power_of_two(self.x.largest)
+        rows, lam, largest = rows / size, self.x.lam / size, self.x.largest / size  # so that no square overflows
+        along = rows @ self.x.V
+        parts = [np.full((len(rows), 1), np.sqrt(self.relative_mean_variance))]
+        if np.isfinite(kappa):
+            parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
+            if kappa > 0.0 and self.x.rank < rows.shape[1]:
+                parts.append((rows - along @ self.x.V.T) / (np.sqrt(kappa) * largest))
+        return np.hstack(parts)
 
     def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
         """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
@@ -366,7 +367,9 @@ def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
     size_of_weights = root_sum_squares(fit.w_hat / unit * size)
     labels_are_better = lam[0] < lam**2 * size_of_weights
     along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
-    faint = lam[:, 0] <= FAINT * lam[0]
+    if fit.x.rank == len(fit.features):  # no more rows than directions: the fit is exact, and the residual is rounding
+        rest = np.zeros_like(rest)
+    faint = lam[:, 0] <= FAINT_SHARE * lam[0]
     along[faint] = 0.0
     # V'w and w have the same length, up to rounding, unless a singular value underflowed to zero. Its columns are then
     # smaller than others by hundreds of decades, and their weights larger, so V'w is much shorter than w.

@@ -54,8 +54,11 @@ def run_shift_test(
 ) -> ShiftTest:
     """Test residuals for a drift, given the standardised features and predictions (``TargetUnits.standardise``).
 
-    A count of 2 stands for two labelled rows. ``error_root`` is the matrix L, of shape (n, r).
+    A count of 2 stands for two labelled rows. ``error_root`` is the matrix L, of shape (n, r). If it is NaN, the
+    p-values are NaN too.
     """
+    if error_root is not None and np.isnan(error_root).any():
+        return ShiftTest(np.nan, np.nan, np.nan, np.nan)
     line, features, r, n = _whiten(rows, q, residual, counts, error_root)
     if not r.any():
         return ShiftTest(1.0, 1.0, 1.0, 1.0)
@@ -69,11 +72,14 @@ def run_shift_test(
     return ShiftTest(p_value, offset, slope, weights)
 
 
-def log_bayes_factor(
-    rows: Matrix, q: Vector, residual: Vector, counts: Vector | None = None, error_root: Matrix | None = None
-) -> float:
-    """Return the logarithm of the evidence of a drift relative to none; the arguments are those of the test."""
-    line, features, r, n = _whiten(rows, q, residual, counts, error_root)
+def log_bayes_factor(rows: Matrix, q: Vector, residual: Vector, error_root: Matrix | None = None) -> float:
+    """Return the logarithm of the evidence of a drift relative to none; the arguments are those of the test.
+
+    It is zero, which is no evidence, if ``error_root`` is NaN.
+    """
+    if error_root is not None and np.isnan(error_root).any():
+        return 0.0
+    line, features, r, n = _whiten(rows, q, residual, None, error_root)
     return float(log_bayes_factors(features, line, r[:, None], n, np.array([r @ r]))[0]) if r.any() else 0.0
 
 

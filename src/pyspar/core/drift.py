@@ -101,8 +101,6 @@ class Drift:
         Mean of h h' over the target, for h = (1, q, features along the directions).
     outside_moment : float
         Mean squared length of the target's features outside the directions.
-    shares : array of shape (3, ratios)
-        Posterior probabilities of ``RATIOS`` for offset, slope and weights.
     sizes : array of shape (3, 3)
         5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square over the target of features @ weights.
     rows : float
@@ -120,7 +118,6 @@ class Drift:
     degrees: float
     moment: Matrix
     outside_moment: float
-    shares: Matrix
     sizes: Matrix
     rows: float
     kurtosis: float
@@ -166,12 +163,12 @@ class Drift:
         error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
         return max(error2, 0.0) + self.outside_variance * self.outside_moment
 
-    def draw_mse(self, draws: int = DRAWS, seed: int = 0) -> tuple[Vector, Vector]:
+    def draw_mse(self, draws: int = DRAWS) -> tuple[Vector, Vector]:
         """Draw the mean squared error of the corrected model on the target, on labels with and without noise.
 
         The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         share = information_share(self.kurtosis)
         factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
         # A quadratic form in normal variables depends on its eigenvalues only, so the draws have no order or unit.
@@ -233,7 +230,6 @@ def fit_drift(
         degrees=total,
         moment=moment,
         outside_moment=outside_moment,
-        shares=average.shares,
         sizes=grid.draw_sizes(moment, outside_moment) * unit,
         rows=target_total,
         kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),

@@ -35,7 +35,6 @@ class Average:
     covariance: Matrix
     outside_variance: float
     noise2: float
-    shares: Matrix
 
 
 def log_prior(ratio: Any) -> Any:
@@ -150,13 +149,11 @@ class ModelGrid:
             second[2:, 2:][np.diag_indices(r)] += float(p @ s2) * gain
             outside += float(p @ s2) * delta
             noise += float(p @ s2)
-        cube = self.probability.reshape((len(RATIOS),) * 3)  # delta, alpha, beta
-        shares = np.array([cube.sum(axis=(0, 2)), cube.sum(axis=(0, 1)), cube.sum(axis=(1, 2))])
-        return Average(mean, second - np.outer(mean, mean), outside, noise, shares)
+        return Average(mean, second - np.outer(mean, mean), outside, noise)
 
-    def draw_sizes(self, moment: Matrix, outside_moment: float, seed: int = 0) -> Matrix:
+    def draw_sizes(self, moment: Matrix, outside_moment: float) -> Matrix:
         """Return the quantiles of the sizes of the components (``Drift.sizes``) by draws from the mixture of models."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         models = rng.choice(self.probability.size, _DRAWS, p=self.probability.ravel())
         deltas, pairs = np.divmod(models, self.probability.shape[1])
         sizes = []

@@ -15,21 +15,22 @@ and target.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Prior, belief_of_fit
+from pyspar.core.belief import Prior, RidgeBelief, belief_of_fit
 from pyspar.core.moments import Moments
-from pyspar.core.posterior import posteriors_of, prior_probabilities
+from pyspar.core.posterior import Posterior, posteriors_of, prior_probabilities
 from pyspar.core.separation import Separation, measure_separation
 
 DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
+"""The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
 
 Interval = tuple[float, float]
 Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]
@@ -91,64 +92,65 @@ class Forecast:
         return self.rmse
 
 
+@dataclass(frozen=True, eq=False)
 class Forecaster:
     """Forecasts for one target, given by its moments, under the belief of a labelled source and the first prior.
 
-    Quantities that do not depend on the weights are computed once. The other priors have the same centre in other
-    units; only the intervals use them. ``between_groups`` is the squared error to add on new groups, per output.
-    ``calibrate`` returns the intervals for real data; by default they are those of the linear model.
+    The other priors have the same centre in other units; only the intervals use them. ``between_groups`` is the squared
+    error to add on new groups, per output. ``calibrate`` returns the intervals for real data; by default they are those
+    of the linear model. If the target contains only some rows, ``whole`` is the forecaster for all of them.
     """
 
-    def __init__(
-        self,
-        source: Moments,
-        target: Moments,
-        priors: Sequence[Prior],
-        *,
-        fit_intercept: bool,
-        between_groups: Vector | None = None,
-        calibrate: Calibrate | None = None,
-    ) -> None:
-        self._prior, self._priors, self._source, self._calibrate = priors[0], priors, source, calibrate
-        self._between_groups = np.zeros(source.n_outputs) if between_groups is None else between_groups
-        self._posteriors = posteriors_of(source, self._priors, fit_intercept=fit_intercept)
-        self._belief = belief_of_fit(self._posteriors[0].fit)
-        self._whole: Forecaster | None = None
-        self._set_target(target)
+    source: Moments
+    target: Moments
+    priors: Sequence[Prior]
+    _: KW_ONLY
+    fit_intercept: bool
+    between_groups: Vector | None = None
+    calibrate: Calibrate | None = None
+    whole: Forecaster | None = None
 
     def on(self, target: Moments) -> Forecaster:
-        """Return a forecaster for some rows of the target, with the same belief and draws.
+        """Return a forecaster for some rows of the target, with the same belief and draws."""
+        return replace(self, target=target, whole=self)
 
-        If these rows alone show no shift, for example because they are few, the separation of all rows counts.
-        """
-        other = copy.copy(self)
-        other._set_target(target)
-        other._whole = self
-        return other
-
-    def _set_target(self, target: Moments) -> None:
-        self._separation: Separation | None
-        self._rows, self._target, self._separation = target.weight, target, None
-        root = self._prior.transform_target(target).root.copy()
-        root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
-        self._root = root  # of [1 | Z] about the source mean
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.square(self._belief.std_along(root[:, 1:].T) / np.sqrt(target.weight)).sum(axis=0)
-        # The uncertainty of the mean of the labels is the same in every row.
-        self._variance = spread + self._belief.relative_mean_variance * self._belief.evidence.sigma2
-        self._drawn: tuple[int, Matrix, Vector] = (-1, root, root[0])
-
-    @property
+    @cached_property
     def separation(self) -> Separation:
-        """How well the rows of source and target can be distinguished."""
-        if self._separation is None:
-            own = measure_separation(self._source, self._target)
-            self._separation = own if own.found or self._whole is None else self._whole.separation
-        return self._separation
+        """How well the rows of source and target can be distinguished.
+
+        If some rows alone show no shift, for example because they are few, the separation of all rows counts.
+        """
+        own = measure_separation(self.source, self.target)
+        return own if own.found or self.whole is None else self.whole.separation
+
+    @cached_property
+    def _posteriors(self) -> list[Posterior]:
+        if self.whole is not None:
+            return self.whole._posteriors
+        return posteriors_of(self.source, self.priors, fit_intercept=self.fit_intercept)
+
+    @cached_property
+    def _belief(self) -> RidgeBelief:
+        return belief_of_fit(self._posteriors[0].fit) if self.whole is None else self.whole._belief
+
+    @cached_property
+    def _root(self) -> Matrix:
+        """A root of ``[1 | Z]`` about the source mean."""
+        root = self.priors[0].transform_target(self.target).root.copy()
+        root[:, 1:] -= np.outer(root[:, 0], self._belief.x_mean)
+        return root
+
+    @cached_property
+    def _variance(self) -> Vector:
+        """The expected squared error due to uncertain weights and an uncertain mean of the labels, per output."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            stds = self._belief.std_along(self._root[:, 1:].T) / np.sqrt(self.target.weight)
+            along = np.square(stds).sum(axis=0)
+        return np.asarray(along + self._belief.relative_mean_variance * self._belief.evidence.sigma2)
 
     def best(self) -> tuple[Matrix, Vector]:
         """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
-        return self._prior.weights(self._belief, self._belief.w_hat)
+        return self.priors[0].weights(self._belief, self._belief.w_hat)
 
     def expected_square(self, coef: Matrix, intercept: Vector, output: int = 0) -> float:
         """Return the expected squared error of weights (D, K) with intercepts (K,), for one output and no groups."""
@@ -158,9 +160,9 @@ class Forecaster:
         """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self._prior.correction_about(belief, coef, intercept)[:, output]
+            weights = self.priors[0].correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
-            bias = float(np.square(self._root @ difference / np.sqrt(self._rows)).sum())
+            bias = float(np.square(self._root @ difference / np.sqrt(self.target.weight)).sum())
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
 
     def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
@@ -168,14 +170,15 @@ class Forecaster:
         weights, (bias, variance, noise) = self._parts(coef, intercept, output)
         with np.errstate(over="ignore", invalid="ignore"):
             noiseless_draws, draws = self._draw_errors(weights, output)
-        between_groups = float(self._between_groups[output])
+        between_groups = 0.0 if self.between_groups is None else float(self.between_groups[output])
         if_linear, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
         rmse = _number(np.sqrt(bias + variance + noise + between_groups))
+        growth = rmse / _number(if_linear) if if_linear > 0.0 else 1.0
         linear80, linear95 = (_interval(draws, level, if_linear) for level in LEVELS)
         noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
         interval80, interval95 = (
-            self._calibrated(level, rmse, rmse / _number(if_linear) if if_linear > 0.0 else 1.0, interval, output)
-            for level, interval in zip(LEVELS, (linear80, linear95), strict=True)
+            self._calibrated(level, rmse, (_number(low * growth), _number(high * growth)), output)
+            for level, (low, high) in zip(LEVELS, (linear80, linear95), strict=True)
         )
         return Forecast(
             name=name,
@@ -193,25 +196,26 @@ class Forecaster:
             interval95_if_linear=linear95,
         )
 
-    def _calibrated(self, level: float, rmse: float, growth: float, if_linear: Interval, output: int) -> Interval:
-        """Return the interval for real data; ``growth`` is the increase of the RMSE by groups."""
-        low, high = _number(if_linear[0] * growth), _number(if_linear[1] * growth)
-        if self._calibrate is None or not np.isfinite(rmse):
-            return low, high
-        return self._calibrate(level, rmse, (low, high), self.separation, output)
+    def _calibrated(self, level: float, rmse: float, if_linear: Interval, output: int) -> Interval:
+        if self.calibrate is None or not np.isfinite(rmse):
+            return if_linear
+        return self.calibrate(level, rmse, if_linear, self.separation, output)
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""
-        if self._drawn[0] != output:  # cached for the last output only: all outputs may need gigabytes
-            self._drawn = (output, *self._draw_labels(output))
-        _, predictions, sigma = self._drawn
-        error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / self._rows
+        (predictions, sigma), rows = self._draws(output), self.target.weight
+        error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / rows
         rng = np.random.default_rng(SEED + 1)  # the same noise for all weights, for comparisons
         # ||error + noise||^2: the noise component along the error is added before squaring; the other M - 1 components
         # contribute a chi-squared term.
-        parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(self._rows))
-        others = rng.chisquare(self._rows - 1.0, DRAWS) if self._rows > 1.0 else np.zeros(DRAWS)
-        return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / self._rows)
+        parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(rows))
+        others = rng.chisquare(rows - 1.0, DRAWS) if rows > 1.0 else np.zeros(DRAWS)
+        return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / rows)
+
+    @cached_property
+    def _draws(self) -> Callable[[int], tuple[Matrix, Vector]]:
+        """``_draw_labels``, cached for the last output only: all outputs may need gigabytes."""
+        return lru_cache(maxsize=1)(self._draw_labels)
 
     def _draw_labels(self, output: int) -> tuple[Matrix, Vector]:
         """Draw noiseless labels of the rows of the target's root (rows, draws), and noise levels."""
@@ -220,10 +224,10 @@ class Forecaster:
         rng = np.random.default_rng([SEED, output])
         counts = rng.multinomial(DRAWS, prior_probabilities(self._posteriors, output))
         drawn = []
-        for i, (count, prior, posterior) in enumerate(zip(counts, self._priors, self._posteriors, strict=True)):
+        for i, (count, prior, posterior) in enumerate(zip(counts, self.priors, self._posteriors, strict=True)):
             # Draws outside the source's span depend on the target. The others are the same for every target.
             outside_rng = np.random.default_rng([SEED, output, i]) if is_wide else None
-            root = self._prior.change_units(self._root, prior)
+            root = self.priors[0].change_units(self._root, prior)
             drawn.append(posterior.draw_labels(root, output, int(count), rng, outside_rng))
         labels, noise = zip(*drawn, strict=True)
         return np.hstack(labels), np.concatenate(noise)

@@ -12,14 +12,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.roots import BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
+from pyspar.core.roots import GRAM_BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
 WeightMeaning = Literal["counts", "importance"]
 """The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
 
-
-CONSTANT = 8.0 * EPS64
+ROUNDING_SLACK = 8.0
+"""The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
+CONSTANT = ROUNDING_SLACK * EPS64
 """A feature whose spread is below this share of its root mean square is constant up to rounding."""
 
 
@@ -137,7 +138,7 @@ class Moments:
         if sample_weight is not None:
             weights = np.asarray(sample_weight, dtype=np.float64)
             weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
-        blur = BLUR if solver == "gram" else 0.0
+        blur = GRAM_BLUR if solver == "gram" else 0.0
         moments = cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
         return replace(moments, tails=_measure_tails(data, moments.describe_features()))
 
@@ -205,20 +206,14 @@ class Moments:
         return Marginals(self.weight, self.mean[:d], spread, np.zeros((2, d)) if self.tails is None else self.tails)
 
     def discounted(self, share: float) -> Moments:
-        """Return the Moments of the same rows with every weight multiplied by a share.
-
-        >>> import numpy as np
-        >>> Moments.of(np.ones((4, 1))).discounted(0.5).weight
-        2.0
-        """
+        """Return the Moments of the same rows with every weight multiplied by a share."""
         weight, weight2 = self.weight * share, self.weight2 * share**2
         return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
     def counted(self, meaning: WeightMeaning) -> Moments:
         """Return the Moments with weights that sum to the effective number of rows.
 
-        With "counts" a weight of 2 equals two copies of a row, so nothing changes. With "importance" only the ratios
-        of the weights matter: the number is Kish's, the squared sum of the weights over the sum of their squares.
+        With "importance" the number is Kish's, the squared sum of the weights over the sum of their squares.
 
         >>> import numpy as np
         >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))
@@ -256,13 +251,12 @@ class Moments:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
         return root_sum_squares(self.root[:, 1:])
 
-    def spread_about(self, origin: Vector) -> Vector:
-        """Return the root mean square of each feature about an origin.
+    def rounding(self) -> Vector:
+        """Return the bound on the rounding error of each feature's column as it was measured."""
+        return np.asarray(ROUNDING_SLACK * self.eps * self.column_lengths()[: self.n_features])
 
-        >>> import numpy as np
-        >>> Moments.of(np.array([[4.0], [2.0]])).spread_about(np.array([1.0])) ** 2
-        array([5.])
-        """
+    def spread_about(self, origin: Vector) -> Vector:
+        """Return the root mean square of each feature about an origin."""
         return np.asarray(root_sum_squares(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
 
     def second_moment(self) -> Matrix:

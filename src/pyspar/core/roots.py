@@ -35,10 +35,10 @@ GRAM_SPREAD = 1e-3
 """The ratio of the smallest to the largest singular value, for columns of unit length, down to which one product keeps
 eleven digits."""
 
-BLUR = 1e-6
+GRAM_BLUR = 1e-6
 """The relative length below which one Gram product cannot resolve a direction, because squaring halves the digits."""
 
-_FLOOR = 1e-7
+_FLOOR_SHARE = 1e-7
 """A singular value below this share is lost in the product's rounding, so preconditioning does not amplify it."""
 
 
@@ -325,7 +325,7 @@ def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], sca
     precondition, undo = np.diag(1.0 / lengths), np.diag(lengths)  # P and its inverse
     for _ in range(2):
         lam, V = _eigen_root(scatter)
-        lam = np.maximum(lam, _FLOOR * lam.max(initial=0.0))
+        lam = np.maximum(lam, _FLOOR_SHARE * lam.max(initial=0.0))
         precondition, undo = precondition @ (V / lam), (lam[:, None] * V.T) @ undo
         scatter, offset, weight = np.zeros_like(scatter), np.zeros(len(scatter)), np.zeros(())
         for sqrt_weight, rows in read(precondition):
@@ -338,7 +338,7 @@ def refine_factor(read: Callable[[Matrix], Iterable[tuple[Vector, Matrix]]], sca
         if resolved:
             break
         lam, _ = _eigen_root(scatter)
-        if ((lam > _FLOOR * lam.max()) & (lam < GRAM_SPREAD * lam.max())).any():
+        if ((lam > _FLOOR_SHARE * lam.max()) & (lam < GRAM_SPREAD * lam.max())).any():
             return None
     factor = factor @ undo
     factor[:, empty] = 0.0

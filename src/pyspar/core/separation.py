@@ -39,9 +39,9 @@ from scipy.optimize import brentq
 from scipy.special import betainc, ndtr, stdtr, stdtrit
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import root_sum_squares
-from pyspar.core.spectrum import ROUNDING_SLACK, algebra
+from pyspar.core.spectrum import algebra
 
 LEVEL = 0.05
 """The probability of finding a shift between two samples of the same distribution."""

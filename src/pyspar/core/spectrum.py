@@ -22,14 +22,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, svd
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import GRAM_SPREAD, is_well_conditioned, power_of_two, root_sum_squares
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
 """A function that returns the least-squares solution of minimum norm for a root of the outputs."""
-
-ROUNDING_SLACK = 8.0
-"""The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
 
 MAX_CUTOFF = 1e-3
 """The largest default cutoff, for any number of rows."""
@@ -218,10 +215,6 @@ def default_cutoff(features: Moments) -> float:
     """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
 
     The paper's published least-squares errors used this tolerance in float32.
-
-    >>> import numpy as np
-    >>> round(default_cutoff(Moments.of(np.eye(100, dtype=np.float32))), 7)
-    1.19e-05
     """
     return float(min(max(features.rows, features.n_features) * features.eps.max(), MAX_CUTOFF))
 
@@ -278,8 +271,7 @@ def project_features(features: Moments, directions: Matrix) -> Moments:
 
 def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -> Spectrum:
     """Return the spectrum of coordinates along directions as a spectrum of the features."""
-    rounding = ROUNDING_SLACK * features.eps * features.column_lengths()[: features.n_features]
-    return Spectrum(rotated.lam, directions.T @ rotated.V, rounding)
+    return Spectrum(rotated.lam, directions.T @ rotated.V, features.rounding())
 
 
 def _relative(rounding: Vector, lengths: Vector) -> Vector:

@@ -44,7 +44,7 @@ from pyspar.estimators.validation import (
 )
 from pyspar.sources import kind_of, linear_prediction, use_device_of
 
-ADAPTED = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
+ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
 """The attributes that only an adapted regressor has."""
 
 
@@ -162,7 +162,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         names = {"feature_names_in_": source.names, "label_names_": source.label_names}
         optional = {**names, "label_range_": source.label_range}
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        self._replace((*ADAPTED, *optional, "_is_partial_fit"), attributes)
+        self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
 
     def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
         for name in stale:
@@ -245,7 +245,7 @@ class AdaptableRegressor(MomentsRegressor):
     def reset(self) -> Self:
         """Restore the weights from before any adaptation."""
         check_is_fitted(self)
-        self._replace(ADAPTED, self._unadapted())
+        self._replace(ADAPTATION_ATTRIBUTES, self._unadapted())
         return self
 
     @property
@@ -391,7 +391,7 @@ class AdaptableRegressor(MomentsRegressor):
         return target.counted(self._weight_meaning)
 
     def _adapt_moments(self, target: Moments) -> None:
-        self._replace(ADAPTED, {**self._adapt_to(target), "_adapted_to": target})
+        self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target), "_adapted_to": target})
 
     def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
         self._correction = correction

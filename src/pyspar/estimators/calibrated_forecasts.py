@@ -29,20 +29,10 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import (
-    Belief,
-    Prior,
-    RidgeBelief,
-    Units,
-    left_out_rmse,
-    ridge_belief,
-    spread_about_source,
-    units_of_features,
-)
+from pyspar.core.belief import Belief, Prior, Units, left_out_rmse, ridge_belief, spread_about_source, units_of_features
 from pyspar.core.forecast import Forecaster, Interval
 from pyspar.core.moments import Moments
 from pyspar.core.posterior import BLOCK_ROWS, Predictive, posteriors_of, predictive
-from pyspar.core.roots import power_of_two
 from pyspar.core.separation import Separation
 from pyspar.errors import warn
 from pyspar.estimators.groups import GroupFolds
@@ -57,7 +47,7 @@ OUTSIDE_LIMIT = 0.01
 """The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
 MAX_RATIO = 10.0
 """Larger ratios to the error at home change an interval as this one does: few data sets have larger ones."""
-SAME_UNITS = 1e-9
+UNITS_TOLERANCE = 1e-9
 """Units of features that differ by a smaller share differ by rounding only."""
 FILE = Path(__file__).with_name("experience.json")
 
@@ -107,7 +97,7 @@ class SourceModel:
         if self.folds.rmse is None:
             warn(
                 "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
-                "of other groups with partial_fit, or leave groups out",
+                "of other groups with partial_fit, or leave groups out"
             )
             return np.zeros(self.source.n_outputs)
         return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse, 0.0))
@@ -127,13 +117,8 @@ class SourceModel:
     ) -> Interval:
         home = spread = rmse
         if separation_class(separation) != "none":  # otherwise the ratios are not used
-            home, spread = (float(values[output]) for values in self._scales)
+            home, spread = float(self.home_rmse()[output]), float(self.source.spread[self.source.n_features + output])
         return rmse_interval(level, rmse, if_linear, separation, home=home, spread=spread)
-
-    @cached_property
-    def _scales(self) -> tuple[Vector, Vector]:
-        """The error at home and the standard deviation of the source labels, per output."""
-        return self.home_rmse(), self.source.spread[self.source.n_features :]
 
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:
         spread = spread_about_source(self.source, target, self.centred)
@@ -167,12 +152,16 @@ class SourceModel:
     def predict(self, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
         """Return the posterior mean of the labels of rows, and the root of its covariance relative to the noise.
 
-        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them.
+        They are of shapes (m, K) and, for each output, (m, r). A test compares target labels with them. A source with
+        fewer than two rows more than directions does not determine its noise; then the roots are NaN, and so are the
+        p-values.
         """
         belief = ridge_belief(self.prior.transform_source(self.source), fit_intercept=self.centred)
         coef, intercept = self.prior.weights(belief, belief.w_hat)
+        if belief.weight - belief.centred - belief.x.rank < 2.0:
+            return rows @ coef + intercept, [np.full((len(rows), 1), np.nan)] * coef.shape[1]
         centred = self.prior.transform_rows(rows) - belief.x_mean
-        return rows @ coef + intercept, [_error_root(belief, centred, k) for k in range(coef.shape[1])]
+        return rows @ coef + intercept, [belief.error_root(centred, k) for k in range(coef.shape[1])]
 
     def _priors(self, units: Vector, target_spread: Vector | None) -> list[Prior]:
         """Return the prior in the given units and in the other kinds of units, which intervals also use.
@@ -186,22 +175,9 @@ class SourceModel:
             other = units_of_features(
                 self.source, target_spread, kind, fit_intercept=self.centred, include_unseen=target_spread is not None
             )
-            if not any(np.allclose(other, candidate, rtol=SAME_UNITS, atol=0.0) for candidate in candidates):
+            if not any(np.allclose(other, candidate, rtol=UNITS_TOLERANCE, atol=0.0) for candidate in candidates):
                 candidates.append(other)
         return [replace(self.prior, units=candidate) for candidate in candidates]
-
-
-def _error_root(belief: RidgeBelief, rows: Matrix, output: int) -> Matrix:
-    """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-    kappa, size = float(belief.evidence.kappa[output]), power_of_two(belief.x.largest)
-    rows, lam, largest = rows / size, belief.x.lam / size, belief.x.largest / size  # so that no square overflows
-    along = rows @ belief.x.V
-    parts = [np.full((len(rows), 1), np.sqrt(belief.relative_mean_variance))]
-    if np.isfinite(kappa):
-        parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
-        if kappa > 0.0 and belief.x.rank < rows.shape[1]:
-            parts.append((rows - along @ belief.x.V.T) / (np.sqrt(kappa) * largest))
-    return np.hstack(parts)
 
 
 @dataclass(frozen=True)
@@ -210,11 +186,9 @@ class BaseRate:
 
     Attributes
     ----------
-    n_tasks : int
-        The number of real shifts (data sets) with this outcome.
-    n_exceeded : int
-        The number of those whose actual error exceeded ``threshold`` times the error at home. A data set that was
-        measured with several sets of features counts once, with the share of those that exceeded.
+    n_tasks, n_exceeded : int
+        The number of real shifts (data sets), and of those that exceeded. A data set that was measured with several
+        sets of features counts once, with the share of those that exceeded.
     threshold : float
     is_of_outcome : bool
         Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
@@ -242,17 +216,9 @@ def judge_outcome(
     ``expected`` and ``home`` are the expected RMSE on the target and on rows like those of the source (on new groups,
     if the rows have groups). ``outside`` is the share of the target's variation outside the span of the source
     (``Adaptation.outside_energy``), and ``unseen`` whether the target has categories that the source does not have.
+    "unverified" means that a shift was found and the error is not expected to increase much, which only labels can
+    verify.
 
-    Returns
-    -------
-    {"unknown", "no-shift", "hurts", "unverified"}
-        "unknown" if the target lies partly outside the span of the source, has unseen categories, or an error cannot be
-        computed. "hurts" if the expected error exceeds 1.1 times the error at home, or 1.3 times if no shift was found.
-        "no-shift" if source and target rows cannot be distinguished. "unverified" otherwise: a shift was found, the
-        error is not expected to increase much, and only labels can verify that.
-
-    Examples
-    --------
     >>> judge_outcome(expected=2.0, home=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
     'hurts'
     """
@@ -286,10 +252,9 @@ def rmse_factors(
 ) -> Interval:
     """Return the factors by which the expected RMSE is multiplied for an interval of level 0.8 or 0.95.
 
-    ``increase`` is the expected RMSE, and ``signal`` the standard deviation of the source labels, both relative to the
-    error at home. Each factor is that of the class times a learnt power of one of these ratios, which count from 1 to
-    10: ``low / increase**a`` and ``high * signal**b``. If no shift is found and the rows are not
-    matched, the ratios are not used.
+    ``increase`` is the expected RMSE, and ``signal`` the standard deviation of the source labels, both as a
+    ``ratio_to_home``. Except in the class "none", a learnt power of them changes the factors of the class:
+    ``low / increase**a`` and ``high * signal**b``.
     """
     learnt, name = _experience()[kind], separation_class(separation)
     low, high = learnt["rmse"][f"{level:g}"][name]
@@ -319,13 +284,10 @@ def rmse_interval(
     home: float,
     spread: float,
 ) -> Interval:
-    """Return the interval of the RMSE on a target.
+    """Return the interval of the RMSE on a target, given the error at home and the spread of the source labels.
 
-    ``home`` is the error at home and ``spread`` the standard deviation of the source labels.
-
-    If no shift is found and the rows are not matched, this is the interval ``narrow`` (of the model or of
-    cross-validation), stretched on the log scale by what random splits of real data need. Otherwise it is the expected
-    RMSE times ``rmse_factors``.
+    In the class "none" this is the interval ``narrow`` (of the model or of cross-validation), stretched on the log
+    scale by what random splits of real data need. Otherwise it is the expected RMSE times ``rmse_factors``.
     """
     low, high = narrow
     if separation_class(separation) != "none" or not (0.0 < low <= rmse <= high < np.inf):

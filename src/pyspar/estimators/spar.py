@@ -212,6 +212,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     units_: Vector
     _belief: RidgeBelief
     _fitted_prior: Prior
+    _target_spread: Vector | None
 
     def __init__(
         self,
@@ -246,7 +247,7 @@ class BayesSpARRegressor(AdaptableRegressor):
             "_units": self.units,
             "_weight_meaning": self.weights,
             "rank_": belief.x.rank,
-            **_posterior_weights(prior, belief, belief.w_hat, source.y_ndim),
+            **_posterior_weights(prior, belief, belief.w_hat, None, source.y_ndim),
         }
 
     def _adapt_to(self, target: Moments) -> Attributes:
@@ -261,18 +262,24 @@ class BayesSpARRegressor(AdaptableRegressor):
         adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
         if self.rule == "refit":
             adaptation = replace(adaptation, w_proj=belief.mean_within(adaptation.z.V, ~adaptation.removed))
-        return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, self._y_ndim)}
+        return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, spread, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:
-        return _posterior_weights(self._fitted_prior, self._belief, self._belief.w_hat, self._y_ndim)
+        return _posterior_weights(self._fitted_prior, self._belief, self._belief.w_hat, None, self._y_ndim)
 
     def _prior(self) -> Prior:
-        return replace(self._fitted_prior, units=self.units_)
+        """Return the prior for forecasts, in which features that are constant in the source have a unit too."""
+        source, centred = self._source, self._belief.centred
+        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, include_unseen=True)
+        return replace(self._fitted_prior, units=units)
 
 
-def _posterior_weights(prior: Prior, belief: RidgeBelief, correction: Matrix, y_ndim: int) -> Attributes:
+def _posterior_weights(
+    prior: Prior, belief: RidgeBelief, correction: Matrix, target_spread: Vector | None, y_ndim: int
+) -> Attributes:
     """Return the attributes that an adaptation changes, for a correction to the prior's centre."""
     return {
+        "_target_spread": target_spread,
         "units_": prior.units,
         "evidence_": belief.evidence,
         "sigma2_": per_output(belief.evidence.sigma2, y_ndim),

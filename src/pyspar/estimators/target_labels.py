@@ -259,7 +259,7 @@ def _fit_output(
         )
     if largest == 0.0:
         warn(f"all {n} labels are equal to the predictions; check whether they were measured")
-    if n < len(features) and np.ptp(labels[known]) == 0.0:
+    if np.ptp(labels[known]) == 0.0:
         value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
         warn(f"all {n} labels are {value}; check whether it stands for a missing label")
     drift = fit_drift(
@@ -346,7 +346,7 @@ def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Matrix:
 
 def _format_p(p_value: float) -> str:
     if np.isnan(p_value):
-        return "p unknown: too few labels"
+        return "p unknown: too few labels or source rows"
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 

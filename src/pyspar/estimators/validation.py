@@ -347,7 +347,7 @@ def warn_if_weights_do_not_count(moments: Moments, meaning: str, role: str) -> N
     if meaning == "counts" and weight < MIN_COUNT * rows:
         warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
-            'only their ratios matter, as with inverse-probability weights, use weights="importance".',
+            'only their ratios matter, as with inverse-probability weights, use weights="importance".'
         )
 
 
@@ -361,7 +361,7 @@ def warn_if_limited(belief: Belief) -> None:
         warn(
             f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
-            "direction and predicted risks are zero. Use more rows or fewer features.",
+            "direction and predicted risks are zero. Use more rows or fewer features."
         )
     lam = belief.x.lam
     if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
@@ -372,7 +372,7 @@ def warn_if_limited(belief: Belief) -> None:
         warn(
             f"The features' sizes span {np.log10(sizes.max() / sizes.min()):.0f} decades, more than the precision of "
             "float64: least squares is correct, but adapt() cannot separate the small directions. Standardise the "
-            "features.",
+            "features."
         )
 
 

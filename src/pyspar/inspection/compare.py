@@ -20,7 +20,6 @@ from pyspar.core.adapt import Adaptation, removal_alpha, removed_shares
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import Prior, in_units_of, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import ROUNDING_SLACK
 from pyspar.errors import InputError
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments, weights_of
@@ -122,10 +121,9 @@ def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, 
 
 def find_constant_features(source: Moments, target: Moments) -> Mask:
     """Return which features are constant in the source and have other values in the target."""
-    target, d = target.without_outputs(), target.n_features
-    rounding = ROUNDING_SLACK * target.eps * target.column_lengths() / np.sqrt(target.weight)
+    rounding = target.rounding() / np.sqrt(target.weight)
     is_constant = spread_of_features(source, fit_intercept=True) == 0.0
-    return np.asarray(is_constant & (target.spread_about(source.mean[:d]) > rounding))
+    return np.asarray(is_constant & (target.spread_about(source.mean[: target.n_features]) > rounding))
 
 
 def lies_outside(source: Moments, target: Moments) -> bool:

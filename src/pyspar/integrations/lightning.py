@@ -25,7 +25,7 @@ from pyspar.nn.models import unwrap
 from pyspar.wording import list_some
 
 When = Literal["fit_end", "predict_start"]
-NAMES = ("lightning.pytorch", "pytorch_lightning")
+IMPORT_NAMES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def _find_library() -> Any:
@@ -33,15 +33,15 @@ def _find_library() -> Any:
 
     A Trainer calls the hooks of a callback by name, so it accepts a callback of the other name too.
     """
-    for name in NAMES:
+    for name in IMPORT_NAMES:
         if name in sys.modules:
             return sys.modules[name]
-    for name in NAMES[:-1]:
+    for name in IMPORT_NAMES[:-1]:
         try:
             return importlib.import_module(name)
         except ImportError:
             continue
-    return need(NAMES[-1], "lightning")
+    return need(IMPORT_NAMES[-1], "lightning")
 
 
 Callback: Any = _find_library().Callback

@@ -88,11 +88,12 @@ class BatchReader:
 
     def read_labels(self, batch: Any, where: str) -> Tensor:
         """Return the labels of a batch as a tensor."""
-        fields = None if self.labels is not None else self._named_fields(batch)
-        candidates = [value for name, value in (fields or {}).items() if name.lower() in LABEL_NAMES]
+        candidates: list[Any] = []
         if self.labels is not None:
             candidates = [self.labels(batch)]
-        elif fields is None and isinstance(batch, (tuple, list)) and len(batch) == 2:
+        elif (fields := self._named_fields(batch)) is not None:
+            candidates = [value for name, value in fields.items() if name.lower() in LABEL_NAMES]
+        elif isinstance(batch, (tuple, list)) and len(batch) == 2:
             candidates = [batch[1]]
         if len(candidates) != 1:
             raise InputError(

@@ -105,11 +105,7 @@ def _suggest_conversion(model: nn.Module, head: str, trace: Trace | None, output
 
 
 def _select_layer(
-    model: str,
-    forward: Forward,
-    layers: dict[str, nn.Linear],
-    traces: dict[str, Trace],
-    outputs: list[Tensor],
+    model: str, forward: Forward, layers: dict[str, nn.Linear], traces: dict[str, Trace], outputs: list[Tensor]
 ) -> str:
     """Return the only layer whose output the model returns, or the most likely one. Late layers are tried first."""
     sizes = {output.numel() for output in outputs}

@@ -13,7 +13,7 @@ from pyspar.errors import InputError, MissingExtraError
 from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
 from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
-from pyspar.terminal import STOPPED, Lines, stoppable
+from pyspar.terminal import STOP_CODE, LineProgress, stoppable
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
             _print_line(caution)
         failures = 0
         for suite in suites:
-            result = reproduce(suite, options, Lines(_print_line))
+            result = reproduce(suite, options, LineProgress(_print_line))
             sys.stdout.write(f"\n## {result.title}\n\n{format_result(result)}")
             for notice in result.notices:
                 _print_line(notice)
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         _print_line("interrupted; run the same command again to continue")
-        return STOPPED
+        return STOP_CODE
 
 
 def _print_line(text: str) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Marginals, Moments, Solver, measured_eps
-from pyspar.core.roots import BLUR, fold_block, refine_factor, root_of_product, row_slices, scatter_of
+from pyspar.core.roots import GRAM_BLUR, fold_block, refine_factor, root_of_product, row_slices, scatter_of
 
 MAX_BLOCK_BYTES = 16_000_000
 
@@ -50,7 +50,7 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None, *, solve
         ) from None
     if not np.isfinite(root).all():
         raise ValueError("the sums of X or y overflow float64; rescale them")
-    blur = BLUR if solver == "gram" else 0.0
+    blur = GRAM_BLUR if solver == "gram" else 0.0
     moments = replace(border, root=root, n_features=X.shape[1], eps=eps, blur=blur, tails=None)
     return replace(moments, tails=_measure_tails(rows, np.square(sqrt_weight), moments.describe_features()))
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import CONSTANT, Marginals, Moments, Solver, WeightlessRows
-from pyspar.core.roots import BLUR, OFFSET_LIMIT, root_of_product
+from pyspar.core.roots import GRAM_BLUR, OFFSET_LIMIT, root_of_product
 from pyspar.core.spectrum import Algebra
 from pyspar.sources import refuse_extreme_weights
 from pyspar.sources.stream import split_batch
@@ -37,7 +37,7 @@ def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None, *, solv
         sums = TensorSums(exact=True)
         sums.add(X, Y, sample_weight)
         moments = sums.moments()
-    return replace(moments, blur=BLUR if solver == "gram" else 0.0)
+    return replace(moments, blur=GRAM_BLUR if solver == "gram" else 0.0)
 
 
 def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
@@ -49,7 +49,7 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool, solver: Solver 
             sums.add(*rows)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from None
-    return replace(sums.moments(), blur=BLUR if solver == "gram" else 0.0)
+    return replace(sums.moments(), blur=GRAM_BLUR if solver == "gram" else 0.0)
 
 
 class TensorSums:

@@ -132,11 +132,6 @@ def adapt_files(
     progress.start("write", "predicting and writing")
     errors = _write_results(inputs, (plain, model), corrected, output, save, progress)
     progress.finish("write")
-    rows = inputs.target.features
-    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
-    name = METHOD_NAMES[method] if corrected is None else "the corrected model"
-    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
-    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecasts[1])
     evidence = weigh_evidence(dict(zip((judgement.before, judgement.adapted), errors or ())), judgement.home)
     return AdaptAccount(
         data=inputs.data,
@@ -150,10 +145,22 @@ def adapt_files(
         notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
         output=output.path,
         save=save,
-        findings=sort_by_severity(findings),
+        findings=_list_findings(inputs, target, plain, model, corrected, judgement),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
+
+
+def _list_findings(
+    inputs: Inputs, target: Moments, plain: SpARRegressor, model: Any, corrected: Any, judgement: Judgement
+) -> tuple[Finding, ...]:
+    """Return the findings about the target, its predictions, and the labels that corrected the model."""
+    rows = inputs.target.features
+    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
+    name = judgement.adapted if corrected is None else "the corrected model"
+    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
+    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecasts[1])
+    return sort_by_severity(findings)
 
 
 def _write_results(
@@ -171,7 +178,7 @@ def _write_results(
             if corrected is not None:
                 target.predict_and_score((corrected,), temporary, progress)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
+            pipeline = Pipeline([("columns", inputs.encoder), ("regressor", corrected or models[-1])])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     return errors

@@ -14,7 +14,7 @@ from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
 from pyspar.paper.experiments.table1 import compute_errors, measure_experiment
 from pyspar.paper.runs.records import read_records
-from pyspar.terminal import Lines
+from pyspar.terminal import LineProgress
 
 
 @pytest.mark.parametrize("experiment", TABLE_1, ids=lambda e: e.name)
@@ -91,7 +91,7 @@ def test_recorded_experiments_are_not_measured_again_after_an_interruption(mini,
 @pytest.mark.parametrize(("draws", "reports"), [(10, 0), (60, 2)])
 def test_progress_is_reported_every_25_draws(draws, reports):
     lines = []
-    progress = Lines(lines.append)
+    progress = LineProgress(lines.append)
     experiment = replace(TABLE_1[0], repeats=draws)
     progress.start(experiment.name, "run", total=draws, unit="draws")
     measure_experiment(experiment, progress)

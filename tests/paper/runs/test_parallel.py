@@ -17,7 +17,7 @@ from pyspar.paper.runs import parallel
 from pyspar.paper.runs import run as run_module
 from pyspar.paper.runs.parallel import run_parallel
 from pyspar.paper.runs.store import RunFolder, hold_lock
-from pyspar.terminal import SILENT, Lines, Progress
+from pyspar.terminal import SILENT, LineProgress, Progress
 
 pytest.importorskip("torch")
 
@@ -68,7 +68,7 @@ def test_two_processes_give_the_same_files_as_one(mini, tmp_path):
 
 def test_each_run_reports_its_start_its_epochs_and_its_outcome(mini):
     lines = []
-    reproduce(read_suite("alpha"), mini, Lines(lines.append))
+    reproduce(read_suite("alpha"), mini, LineProgress(lines.append))
     run_lines = [line for line in lines if line.startswith("skillcraft, ERM, 2 seeds: ")]
     _, epoch, outcome = (line.rpartition(": ")[2] for line in run_lines)
     assert (epoch, outcome) == ("1 of 2 epochs", "done")
@@ -81,7 +81,7 @@ def test_each_run_reports_its_start_its_epochs_and_its_outcome(mini):
 def test_a_second_call_reports_reused_runs(finished_run, jobs):
     run, _ = finished_run
     lines = []
-    (outcome,) = run_parallel([run], jobs, Lines(lines.append))
+    (outcome,) = run_parallel([run], jobs, LineProgress(lines.append))
     assert outcome.reused
     assert [line for line in lines if "reused" in line] == [f"{run.spec.title}: {outcome.text}"]
 
@@ -107,7 +107,7 @@ def test_a_locked_run_is_postponed_and_then_waited_for(mini, short_lock_timeout)
     other = threading.Thread(target=hold)
     other.start()
     locked.wait(60)
-    result = reproduce(suite, mini, Lines(print_line))
+    result = reproduce(suite, mini, LineProgress(print_line))
     other.join()
     assert result.failures == []
     titles = {first.title: "first", second.title: "second"}
@@ -134,7 +134,7 @@ def test_a_run_continues_when_the_process_that_holds_its_lock_dies(mini, short_l
     other.stdout.readline()
     keys, train = [], run_module.train
     monkeypatch.setattr(run_module, "train", lambda spec, *rest: keys.append(spec.key) or train(spec, *rest))
-    progress = Lines(lambda line: other.kill() if "waiting" in line else None)
+    progress = LineProgress(lambda line: other.kill() if "waiting" in line else None)
     result = reproduce(read_suite("alpha"), mini, progress)
     other.communicate()
     assert result.failures == []

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.terminal import Lines, Progress, show_progress
+from pyspar.terminal import LineProgress, Progress, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.output.tables import Result, Sheet
@@ -23,7 +23,7 @@ def report_progress() -> Iterator[Progress]:
     """Yield bars if stderr is a terminal, otherwise lines of text on stderr."""
     if sys.stderr is None or not sys.stderr.isatty():
         console = Console(stderr=True, highlight=False)
-        yield Lines(lambda line: console.print(Text(line), soft_wrap=True))
+        yield LineProgress(lambda line: console.print(Text(line), soft_wrap=True))
         return
     with show_progress(True) as bars:
         yield bars
