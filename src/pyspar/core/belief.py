@@ -281,15 +281,13 @@ class RidgeBelief(LinearFit):
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
 
     def robust_std_along(self, directions: Matrix) -> Matrix | float:
-        """Return the sandwich estimate of the standard deviation of ``<w_hat, e>`` for each column e, per output.
-
-        The noise of a row is proportional to the centre's error in this row. Zero if ``error_roots`` is empty.
-        """
+        """Return the sandwich estimate of the standard deviation of ``<w_hat, e>``; zero without ``error_roots``."""
+        # The noise of a row is proportional to the centre's error in this row.
         if not self.error_roots:
             return 0.0
         lam2, overlap = (self.x.lam / self.x.largest) ** 2, self.x.V.T @ directions
-        gains = [self.x.V @ (overlap / (lam2 + kappa)[:, None]) for kappa in self.evidence.kappa]
-        lengths = [root_sum_squares(root / self.x.largest @ gain) for root, gain in zip(self.error_roots, gains)]
+        gains = (self.x.V @ (overlap / (lam2 + kappa)[:, None]) / self.x.largest for kappa in self.evidence.kappa)
+        lengths = [root_sum_squares(root @ gain) for root, gain in zip(self.error_roots, gains)]
         return np.column_stack(lengths) * (self.sigma / self.x.largest)
 
     def error_root(self, rows: Matrix, output: int) -> Matrix:
