@@ -23,7 +23,8 @@ from benchmarks.trust.page import Table, write_tables
 from pyspar import BayesSpARRegressor, inspect
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.estimators.calibrated_forecasts import EXCESS
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
+from pyspar.inspection.target_rows import weigh_evidence
 from pyspar.io.atomic import whole_file
 
 RECORDS = RESULTS / "confirmation.jsonl"

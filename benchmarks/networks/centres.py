@@ -4,7 +4,7 @@
 ``spar reproduce tabular --seeds 40 --out FOLDER`` stored, computes every centre, repairs it with ``method="bayes"``,
 and writes ``benchmarks/results/centres.json``. ``--networks`` does the same with the networks of
 ``benchmarks.networks`` on the parts ``last`` and ``final``. Without either it prints the stored results. Decision 15
-quotes them. All these networks are design data.
+quotes them. All repairs use the test for equal noise, which needs moments only. All these networks are design data.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from pyspar.nn import adapt_head
 RECORDS = Path(__file__).parents[1] / "results" / "networks.jsonl"
 PROJECTED = RECORDS.with_name("networks-projected.jsonl")
 """The records of "bayes" on the part ``final`` with the former rule, ``rule="chi2"``."""
+EQUAL_NOISE = RECORDS.with_name("networks-equal-noise.jsonl")
+"""The records of "bayes" with the former test, which assumes that all source rows have the same noise."""
 METHODS = ("ols", "spar", "bayes")
 ROWS = ("training rows", "validation rows")
 """Which labelled source rows ``adapt_head`` is given."""

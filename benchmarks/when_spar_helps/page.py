@@ -35,8 +35,9 @@ wide it is, and which labelled source rows are used to refit its head. `python -
 the experiment and writes this page. Every number and every verdict on this page is computed from the records.
 
 A ratio is the target RMSE with the new head divided by that of the trained head: **below one, the new head helps.**
-Target labels are used only to compute this ratio. "Ours" is the default of `adapt_head`, `method="bayes"`, whose prior
-is centred on the trained head.
+Target labels are used only to compute this ratio. "Ours" is `method="bayes"` of `adapt_head`, whose prior is centred on
+the trained head, with the former test, which assumes equal noise in all rows ([decision
+24](decisions/0024-noise-of-single-rows.md)).
 """
 
 SETTING = """## Setting

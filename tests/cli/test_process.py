@@ -325,7 +325,7 @@ def slow(function):
 if sys.argv.pop(1) == "reading":
     text.convert_batch = slow(text.convert_batch)
 else:
-    reduce.Scale.predict = slow(reduce.Scale.predict)
+    reduce.Scale.standardise = slow(reduce.Scale.standardise)
 from pyspar.__main__ import main
 main()
 """

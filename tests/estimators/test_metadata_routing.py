@@ -6,11 +6,11 @@ import sklearn
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, TargetCorrection
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, TargetWatch, expected_rmse, inspect
 
 
 @pytest.fixture
@@ -86,3 +86,28 @@ def test_without_routing_groups_split_rows_and_reach_the_regressor_by_the_name_o
     result = cross_validate(pipe, X, y, cv=GroupKFold(3), groups=groups, return_estimator=True)
     assert all(est[-1]._folds is None for est in result["estimator"])
     assert len(pipe.fit(X, y, bayessparregressor__groups=groups)[-1]._folds.fold_of) == 12
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])
+def test_a_search_that_loses_the_groups_warns_and_an_inspection_with_groups_has_them(grouped, cv):
+    X, y, _, groups = grouped
+    search = GridSearchCV(BayesSpARRegressor(), {"units": ["common"]}, cv=cv).fit(X, y, groups=groups)
+    for use in (inspect, expected_rmse, lambda search, _: TargetWatch(search)):
+        with pytest.warns(SparWarning, match="groups"):
+            use(search, X)
+    with pytest.warns(SparWarning, match="groups"):
+        (lost,) = inspect(search, X).outputs
+    (kept,) = inspect(search, X, source=(X, y), groups=groups).outputs
+    assert (lost.home_is_of_groups, kept.home_is_of_groups) == (False, True)
+    assert kept.home > 1.02 * lost.home
+    assert "new groups" in repr(kept.headline)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_with_routed_groups_is_inspected_with_the_error_on_new_groups(grouped, recwarn):
+    X, y, weight, groups = grouped
+    search = MODELS["search"]().fit(X, y, sample_weight=weight, groups=groups)
+    (output,) = inspect(search, X).outputs
+    assert output.home_is_of_groups
+    assert output.home == BayesSpARRegressor("common").fit(X, y, weight, groups).home_rmse()
+    assert not [warning for warning in recwarn if issubclass(warning.category, SparWarning)]

@@ -72,6 +72,28 @@ def test_gcv_chooses_the_least_generalised_cross_validation_error(seed, outputs)
     np.testing.assert_allclose(ours.predict(X), reference(ours.n_components_).fit(X, y).predict(X), **SAME)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("seed", "outputs"), [(0, None), (1, None), (2, 2)])
+def test_groups_choose_the_number_with_the_least_error_on_left_out_groups(seed, outputs, fit_intercept):
+    """The last columns identify the group, so a criterion across groups keeps them all."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(12), 20)
+    codes = rng.normal(size=(12, 6))
+    X = np.column_stack([rng.normal(size=(240, 2)) * 3.0, codes[groups] + 0.01 * rng.normal(size=(240, 6))])
+    y = X[:, 0] + 2.0 * rng.normal(size=12)[groups] + 0.1 * rng.normal(size=240)
+    y = y if outputs is None else np.column_stack([y, X[:, 1] + 5.0 * rng.normal(size=12)[groups]])
+    folds, squares = groups % 10, []
+    for k in range(1, 9):
+        error = np.zeros_like(y)
+        for fold in range(10):
+            kept = folds != fold
+            error[~kept] = y[~kept] - reference(k, fit_intercept).fit(X[kept], y[kept]).predict(X[~kept])
+        squares.append(np.sum((error**2).sum(axis=0) / y.var(axis=0)))
+    chosen = PCRRegressor(fit_intercept=fit_intercept).fit(X, y, groups=groups).n_components_
+    assert chosen == 1 + int(np.argmin(squares))
+    assert chosen < PCRRegressor(fit_intercept=fit_intercept).fit(X, y).n_components_
+
+
 def test_gcv_sometimes_drops_components_of_pure_noise_and_never_the_signal():
     chosen = []
     for seed in range(30):

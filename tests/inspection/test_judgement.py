@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_linnerud
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pyspar import BayesSpARRegressor, Report, SpARRegressor, inspect
 from pyspar.core.forecast import Forecast
@@ -20,7 +26,8 @@ from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import BaseRate
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, UnseenRows
 from pyspar.inspection.findings import derive_label_findings
-from pyspar.inspection.judgement import OUTCOMES, Judgement, LabelEvidence, name_weights
+from pyspar.inspection.judgement import OUTCOMES, Judgement
+from pyspar.inspection.target_rows import LabelEvidence, name_weights
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
 MATCHED = Separation(0.5, 1.0, False, matched=True)
@@ -48,7 +55,8 @@ CASES = [
     # judgement, outcome, severity, recommended weights, codes of the findings
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, OLS=1.5, Bayes_SpAR=1.2), "hurts", "warning", "Bayes-SpAR", {"SPAR001"}),
-    (judge(1.0, OLS=5.0, Bayes_SpAR=5.05), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, Bayes_SpAR=5.05), "hurts", "serious", "OLS", {"SPAR001"}),
+    (judge(1.0, OLS=5.0, Bayes_SpAR=5.0 * (1 + 1e-12)), "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, OLS=5.0, Bayes_SpAR=7.0), "hurts", "serious", "OLS", {"SPAR001", "SPAR012"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.0), "unverified", "warning", "Bayes-SpAR", {"SPAR015"}),
     (judge(1.0, OLS=1.05, Bayes_SpAR=1.5), "unverified", "warning", "OLS", {"SPAR015", "SPAR012"}),
@@ -84,6 +92,9 @@ CASES = [
     (judge(1.0, OLS=1.0, Bayes_SpAR=1.0, n_target=4,
            evidence={"OLS": show(1.0, 0.4, 3.0, n=4), "Bayes-SpAR": show(1.0, 0.4, 3.0, n=4)}),
      "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),
+    (judge(1.0, OLS=1.0, Bayes_SpAR=1.0,
+           evidence={"OLS": show(1.2, 1.1, 1.35, n=300), "Bayes-SpAR": show(1.2, 1.1, 1.35, n=300)}),
+     "unverified", "warning", "Bayes-SpAR", {"SPAR017"}),  # many labels measure the error
 ]  # fmt: skip
 
 
@@ -116,6 +127,10 @@ NAMES = (
     "PCR",
     "ridge",
     "in use",
+    "HistGradientBoostingRegressor",
+    "RandomForestRegressor",
+    "TransformedTargetRegressor",
+    "Ridge",
 )
 
 
@@ -149,6 +164,8 @@ def test_every_text_recommends_the_same_weights(ols, spar, bayes, found, is_gap,
     )  # fmt: skip
     findings = list(derive_label_findings(judgement))
     assert judgement.outcome in OUTCOMES
+    if evidence is None:  # labels overrule the forecasts
+        assert judgement.expected.rmse <= judgement.forecast(judgement.before).rmse * (1.0 + 1e-9)
     assert (judgement.severity == "good") == judgement.is_confirmed
     if judgement.is_confirmed:
         assert judgement.labels.n >= 10
@@ -186,9 +203,27 @@ def make_inspections():
                 yield inspect(estimator.fit(X[~far], y[~far]), X[far], y=labels)
 
 
+def make_inspections_of_other_models():
+    """Yield inspections of other regressors, of pipelines and of transformed labels, with and without labels."""
+    X, y = load_diabetes(return_X_y=True)
+    far = X[:, 2] > np.quantile(X[:, 2], 0.7)
+    transformed = {"func": np.log, "inverse_func": np.exp}
+    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor())
+    search = GridSearchCV(SpARRegressor(), {"fit_intercept": [True]}, cv=2)
+    own = (pipe, TransformedTargetRegressor(pipe, **transformed), search)
+    other = (
+        HistGradientBoostingRegressor(max_iter=5),
+        RandomForestRegressor(5, random_state=0),
+        TransformedTargetRegressor(make_pipeline(StandardScaler(), Ridge()), **transformed),
+    )
+    for model, labels in itertools.product((*own, *other), (None, y[far])):
+        source = {"source": (X[~far], y[~far])} if model in other else {}
+        yield inspect(model.fit(X[~far], y[~far]), X[far], y=labels, **source)
+
+
 def test_terminal_json_and_page_give_the_advice_of_the_judgement():
     outcomes, recommended = set(), set()
-    for i, inspection in enumerate(make_inspections()):
+    for i, inspection in enumerate([*make_inspections(), *make_inspections_of_other_models()]):
         (output,) = inspection.outputs
         outcomes.add(output.outcome)
         recommended.add(output.recommended)
@@ -196,7 +231,8 @@ def test_terminal_json_and_page_give_the_advice_of_the_judgement():
         assert data["outcome"] == inspection.outcome == data["outputs"][0]["outcome"] == output.outcome
         assert data["outputs"][0]["recommended"] == output.recommended
         others = [part for f in data["findings"] for part in (f["text"], f["advice"])]
-        texts = [output.verdict, repr(inspection), *others]
+        texts = [output.verdict, repr(inspection), inspection._repr_html_(), *others]
+        assert named_in_advice(output.next_step) or output.outcome == "unknown"
         if i == 19:
             html = Report(inspection).html()
             body = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>", "", html, flags=re.S)
@@ -253,3 +289,48 @@ def test_an_exact_fit_at_home_is_no_division_by_zero():
     assert judge(0.0, OLS=0.0, Bayes_SpAR=0.0).outcome == "unverified"
     assert judge(0.0, OLS=1.0, Bayes_SpAR=1.0).outcome == "hurts"
     assert math.isinf(judge(0.0, OLS=1.0, Bayes_SpAR=1.0).shift_ratio)
+
+
+@pytest.mark.parametrize(("factor", "severity"), [(1.2, "good"), (1.5, "warning")])
+def test_labels_of_all_rows_settle_the_verdict(rng, factor, severity):
+    """The interval of the RMSE contains 1.3 times the error at home, but the error on all rows is known."""
+    X, Z = rng.normal(size=(400, 2)), rng.normal(size=(30, 2)) + 1.0
+    est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=400))
+    noise = np.resize([-0.1, 0.1, -1.0, 1.0], 30)
+    (plain,) = inspect(est, Z).outputs
+    labels = est.adapted(Z).predict(Z) + noise / np.sqrt(np.mean(noise**2)) * factor * plain.home
+    (output,) = inspect(est, Z, y=labels).outputs
+    low, high = output.labels.interval
+    assert low < 1.3 * output.home < high
+    assert output.severity == severity
+    assert output.labels.confirmed == (severity == "good")
+    assert "inconclusive" not in output.verdict
+    assert (output.outcome == "hurts") == (factor > 1.3)
+
+
+def test_the_labels_of_all_of_fewer_than_ten_rows_are_never_green(rng):
+    X, Z = rng.normal(size=(400, 2)), rng.normal(size=(9, 2))
+    est = BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=400))
+    (output,) = inspect(est, Z, y=est.predict(Z) + 1.0).outputs
+    assert output.severity != "good"
+
+
+def test_no_shift_states_its_test_and_what_the_test_may_miss():
+    judgement = judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=Separation(0.5, 0.123, False, spread_limit=2.625))
+    (finding,) = derive_label_findings(judgement)
+    for text in (judgement.verdict, finding.text):
+        assert "two-sample test" in text
+        assert "0.12" in text
+        assert "2.62" in text or "2.63" in text
+    assert "factor" not in judge(1.0, OLS=1.0, Bayes_SpAR=1.0, separation=SHIFT).verdict
+
+
+def test_every_output_of_a_transformed_label_names_its_unit(rng):
+    X = rng.normal(size=(80, 2))
+    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, np.exp(X[:, 0]))
+    inspection = inspect(model, X + 1.0)
+    data = json.loads(Report(inspection).json())["outputs"][0]
+    assert data["is_transformed"]
+    for text in (repr(inspection), data["headline"], Report(inspection).html(), inspection._repr_html_()):
+        assert "transformed label" in text
+    assert "transformed" not in repr(inspect(model.regressor_, X + 1.0))

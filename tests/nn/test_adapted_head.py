@@ -1,11 +1,13 @@
 """The methods of AdaptedHead: the expected error on the target, and the new head written into a model."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pyspar import BayesSpARRegressor, InputError
+from pyspar.estimators.head_weights import error_roots_of
 from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
@@ -20,7 +22,11 @@ def test_the_expected_error_is_that_of_a_regressor_on_the_features(mlp, make_pro
     X, Z = (features_of(model.body, rows) for rows in (problem.X, problem.Z))
     centre = copy.copy(adapted.estimator.centre)
     estimator = BayesSpARRegressor(units="common", centre=centre, rule="refit", fit_intercept=False)
-    estimator.fit(X, problem.y.double().numpy()).adapt(Z)
+    y = problem.y.double().numpy()
+    estimator.fit(X, y)
+    roots = error_roots_of(X, y.reshape(len(X), -1), centre.coef_, centre.intercept_)
+    estimator._belief = replace(estimator._belief, error_roots=roots)
+    estimator.adapt(Z)
     expected = estimator.expected_rmse(Z)
     forecasts = adapted.expected_rmse()
     pairs = [(forecasts, expected)] if outputs is None else list(zip(forecasts, expected, strict=True))

@@ -1,6 +1,7 @@
 """The default method corrects the trained head along directions where the source labels contradict it."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,10 @@ def corrected_by_hand(features, residual, target, alpha, cutoff=0.0):
     directions = np.linalg.svd(target @ Vt.T @ Vt)[2][: len(lam)]
     along = directions @ mean
     std2 = np.einsum("ij,jk,ik->i", directions, covariance, directions)
+    # The noise of a row is proportional to its error, and its mean square over all rows is sigma^2.
+    noise2 = sigma2 * residual**2 / np.mean(residual**2)
+    gain = (U * (lam / (lam**2 + k))) @ Vt @ directions.T  # the correction is the sum of gain times error
+    std2 = np.maximum(std2, noise2 @ gain**2)
     proven = along**2 > chi2.ppf(alpha, 1) * std2
     zero = directions[~proven]
     mean = mean - covariance @ zero.T @ np.linalg.solve(zero @ covariance @ zero.T, zero @ mean)
@@ -207,3 +212,32 @@ def test_the_estimator_adapts_to_another_target_without_another_pass():
     expected = adapt_head(model, [(X, y)], [other])
     # One target is read from a tensor, the other from an array, so the sums differ by rounding.
     np.testing.assert_allclose(served.coef_, weights(expected.model, "")[0][0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_errors_are_summed_over_batches_weights_and_outputs_as_over_rows(dtype):
+    from pyspar.estimators.head_weights import error_roots_of
+    from pyspar.nn.features import ErrorSums
+
+    model, X, y, _ = spoiled_problem(outputs=2, dtype=dtype)
+    counts = torch.arange(300) % 3  # no, one or two copies
+    sums = ErrorSums(model, 1e-16)
+    for rows in torch.arange(300).split(70):
+        sums.add(X[rows], y[rows], counts[rows].double())
+    copies = np.repeat(np.arange(300), counts.numpy())
+    coef, bias = weights(model, "")
+    expected = error_roots_of(X.numpy()[copies], y.numpy()[copies], coef, bias)
+    for root, other in zip(sums.roots(), expected, strict=True):
+        np.testing.assert_allclose(root.T @ root, other.T @ other, rtol=0, atol=1e-9 * np.abs(other).max() ** 2)
+
+
+def test_one_outlying_row_does_not_change_the_head():
+    model, X, y, Z = spoiled_problem(outputs=2)
+    X[0], y[0, 0] = 20.0 * X[0], y[0, 0] + 60.0
+    model_without = adapt_head(model, [(X[1:], y[1:])], [Z], labels_scale="ignore").model
+    adapted = adapt_head(model, [(X, y)], [Z], labels_scale="ignore")
+    assert adapted.changed.directions == 0
+    assert identical(adapted.model.state_dict(), model_without.state_dict())
+    # With equal noise the row changes the head.
+    adapted.estimator._belief = replace(adapted.estimator._belief, error_roots=())
+    assert adapted.estimator.adapted(Z.numpy()).adaptation_.n_kept[0] > 0

@@ -191,3 +191,16 @@ def test_the_text_of_the_page(html, golden):
     text = re.sub(r" *\n\s*", "\n", re.sub(r"<[^>]*>", " ", lines)).strip() + "\n" + "\n".join(dict.fromkeys(labels))
     text = re.sub(r"\d[\d,.]*\d|\d", "#", unescape(text).replace("\xa0", " "))  # digits depend on the machine
     golden("report_page", re.sub(r"#·#[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", "#", re.sub(r" +", " ", text)))
+
+
+def test_the_first_picture_has_its_key_and_its_labels_on_every_screen(html):
+    """The key is text below the picture, because a narrow figure has no room for it."""
+    picture = re.search(r'<figure class="picture">.*?</figure>', html, flags=re.S).group()
+    caption = picture.rpartition("<figcaption>")[2]
+    assert "80" in caption
+    assert "95" in caption
+    assert "at home" in caption
+    for size in ("wide", "narrow"):
+        drawn = picture.partition(f'<div class="{size}">')[2].partition("</svg>")[0]
+        assert "expected, least squares" in drawn
+        assert ">RMSE<" in drawn

@@ -122,7 +122,7 @@ def print_inspect(account: InspectAccount) -> None:
     lines = Lines()
     _add_data(lines, account.data, inspection.rank)
     _add_judgement(lines, output)
-    lines.add("at home", f"{format_number(output.home)} RMSE")
+    lines.add("at home", f"{format_number(output.home)} RMSE{output.on_groups}")
     lines.add_all("on target", forecast_lines(inspection))
     lines.add("separation", _describe_separation(inspection))
     if inspection.has_rule:
@@ -299,7 +299,7 @@ def _add_expected(lines: Lines, account: AdaptAccount) -> None:
     lines.add(
         "expected",
         f"{unused}{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
-        f"{format_number(account.judgement.home)} at home",
+        f"{format_number(account.judgement.home)} at home{account.judgement.on_groups}",
     )
     included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
     lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")

@@ -6,18 +6,18 @@ A rule maps the belief along each direction (``Terms``) to the mask of the set S
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.belief import Belief
+from pyspar.core.arrays import Mask, Matrix, Vector
+from pyspar.core.belief import Belief, RidgeBelief
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares, squared
-from pyspar.core.spectrum import Spectrum, outside_share, thin_svd
+from pyspar.core.spectrum import Spectrum, complete_spectrum, outside_share
 
 WEIGHT_ROUNDING = 3e-14
 """Weights below this share of the largest weight count as zero."""
@@ -37,6 +37,13 @@ class Terms:
     std: Matrix
     degrees: float = np.inf
     """Degrees of freedom of the noise estimate in ``std``; infinite if a rule treats the noise as known."""
+    robust_std: Matrix | float = 0.0
+    """The standard deviation of the mean if the noise differs between rows; zero if it is not known."""
+
+    @property
+    def test_std(self) -> Matrix:
+        """The standard deviation that a test compares with the mean: the larger of both, or zero if ``std`` is."""
+        return np.where(self.std > 0.0, np.maximum(self.std, self.robust_std), 0.0)
 
     @property
     def var(self) -> Matrix:
@@ -55,7 +62,8 @@ Rule = Callable[[Terms], Mask]
 
 def terms_of(belief: Belief, z: Spectrum) -> Terms:
     """Evaluate the belief along the target's directions."""
-    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees)
+    robust_std = belief.robust_std_along(z.V) if isinstance(belief, RidgeBelief) else 0.0
+    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees, robust_std)
 
 
 def keep_rule(terms: Terms) -> Mask:
@@ -76,7 +84,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
 
     Paper: ``eq:spar_set``. The code compares square roots without ``lambda_z``, which cancels. If ``terms.degrees`` is
     finite, the quantile is that of F with 1 and ``terms.degrees`` degrees of freedom, which accounts for the estimated
-    noise.
+    noise. If ``terms.robust_std`` is known, the larger standard deviation is used.
 
     >>> terms = Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))
     >>> chi2_rule(terms, alpha=0.999).ravel()    # the threshold on |mean| / std is 3.29
@@ -86,7 +94,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
         return np.ones(terms.mean.shape, dtype=bool)
     threshold = chi2_threshold(alpha, terms.degrees)
     # A standard deviation of zero means an exact fit or a direction outside the source: removing it has no benefit.
-    return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
+    return np.asarray((np.abs(terms.mean) <= threshold * terms.test_std) & (terms.std > 0.0))
 
 
 def top_k_rule(terms: Terms, *, k: int) -> Mask:
@@ -122,7 +130,7 @@ def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
     (0.99994, 6.334e-05)
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std)
+        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.test_std)
     # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
     if np.isinf(terms.degrees):
         return erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
@@ -301,25 +309,6 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, include_source_directi
         mean_risk=target.weight * belief.relative_mean_variance * squared(belief.sigma),
         posterior=belief.posterior,
     )
-
-
-def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
-    """Append the directions in which only the source varies to a target's spectrum, with ``lambda = 0``.
-
-    >>> z, x = Spectrum.of(np.array([[0.0, 2.0]])), Spectrum.of(np.diag([3.0, 1.0]))
-    >>> complete_spectrum(z, x).lam, np.abs(complete_spectrum(z, x).V)
-    (array([2., 0.]), array([[0., 1.],
-           [1., 0.]]))
-    """
-    if z.rank == z.n_features or x.rank == 0:
-        return z
-    root = (x.lam / x.lam[0])[:, None] * x.V.T
-    rest = root - (root @ z.V) @ z.V.T
-    _, lam, Vt = thin_svd(rest)
-    extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
-    extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
-    extra = extra / root_sum_squares(extra)
-    return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))
 
 
 def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:

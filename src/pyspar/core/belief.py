@@ -258,6 +258,7 @@ class RidgeBelief(LinearFit):
     """A normal posterior with mean ``w_hat`` and the covariance Sigma of this module; the variances count as known."""
 
     evidence: Evidence
+    error_roots: tuple[Matrix, ...] = ()  # per output, of sum_i r_i^2 x_i x_i' / mean(r^2) for errors r of the centre
     posterior: ClassVar[bool] = True
     degrees: ClassVar[float] = np.inf
 
@@ -278,6 +279,16 @@ class RidgeBelief(LinearFit):
         length = np.einsum("ij,ij->j", directions, directions)
         outside = np.where(length - sums[-1] > 64.0 * EPS64 * length, length - sums[-1], 0.0)
         return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
+
+    def robust_std_along(self, directions: Matrix) -> Matrix | float:
+        """Return the sandwich estimate of the standard deviation of ``<w_hat, e>``; zero without ``error_roots``."""
+        # The noise of a row is proportional to the centre's error in this row.
+        if not self.error_roots:
+            return 0.0
+        lam2, overlap = (self.x.lam / self.x.largest) ** 2, self.x.V.T @ directions
+        gains = (self.x.V @ (overlap / (lam2 + kappa)[:, None]) / self.x.largest for kappa in self.evidence.kappa)
+        lengths = [root_sum_squares(root @ gain) for root, gain in zip(self.error_roots, gains)]
+        return np.column_stack(lengths) * (self.sigma / self.x.largest)
 
     def error_root(self, rows: Matrix, output: int) -> Matrix:
         """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""

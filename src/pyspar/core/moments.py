@@ -38,7 +38,8 @@ class Marginals(NamedTuple):
 
     def unit(self) -> tuple[Vector, Vector]:
         """Return what is subtracted from each feature, and the factor that it is multiplied by, to standardise it."""
-        return self.mean, np.where(self.spread > 0.0, 1.0 / np.where(self.spread > 0.0, self.spread, 1.0), 0.0)
+        varies = self.spread > np.finfo(np.float64).tiny  # the inverse of a smaller number overflows
+        return self.mean, np.where(varies, 1.0 / np.where(varies, self.spread, 1.0), 0.0)
 
     def merge(self, other: Marginals) -> Marginals:
         """Return the distribution of the rows of both."""

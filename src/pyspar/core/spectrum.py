@@ -94,6 +94,26 @@ def outside_share(x: Spectrum, z: Spectrum) -> Vector:
     return np.asarray(np.clip(1.0 - ((x.V.T @ z.V) ** 2).sum(axis=0), 0.0, 1.0))
 
 
+def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
+    """Append the directions in which only the source varies to a target's spectrum, with ``lambda = 0``.
+
+    >>> import numpy as np
+    >>> z, x = Spectrum.of(np.array([[0.0, 2.0]])), Spectrum.of(np.diag([3.0, 1.0]))
+    >>> complete_spectrum(z, x).lam, np.abs(complete_spectrum(z, x).V)
+    (array([2., 0.]), array([[0., 1.],
+           [1., 0.]]))
+    """
+    if z.rank == z.n_features or x.rank == 0:
+        return z
+    root = (x.lam / x.lam[0])[:, None] * x.V.T
+    rest = root - (root @ z.V) @ z.V.T
+    _, lam, Vt = thin_svd(rest)
+    extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
+    extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
+    extra = extra / root_sum_squares(extra)
+    return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))
+
+
 def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
     """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
 

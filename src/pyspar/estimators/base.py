@@ -153,7 +153,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
         attributes = {
-            **self._solve(source),
+            **self._solve(source if folds is None else folds.divide(source)),
             "_folds": None if folds is None else folds.measure(self, source.y_ndim),
             "moments_": source.moments,
             "n_features_in_": source.moments.n_features,

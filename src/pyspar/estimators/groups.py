@@ -34,6 +34,10 @@ class GroupFolds:
     moments: dict[int, Moments]
     rmse: Vector | None = None
 
+    def divide(self, source: Source) -> Source:
+        """Return a source with the moments of these folds."""
+        return replace(source, folds=tuple(self.moments.values()))
+
     def measure(self, estimator: Any, y_ndim: int) -> GroupFolds:
         """Return the folds with the root mean squared error, per output, on folds left out of the fit.
 
@@ -43,8 +47,8 @@ class GroupFolds:
             return self
         folds = list(self.moments.values())
         squares, weight = np.zeros(folds[0].n_outputs), sum(fold.weight for fold in folds)
-        for fold, others in zip(folds, sums_without_each(folds), strict=True):
-            weights = estimator._solve(Source(others, y_ndim))
+        for i, (fold, others) in enumerate(zip(folds, sums_without_each(folds), strict=True)):
+            weights = estimator._solve(Source(others, y_ndim, folds=(*folds[:i], *folds[i + 1 :])))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
             squares += np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight))
         return replace(self, rmse=np.sqrt(squares))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
 from pyspar.core.adapt import Adaptation
@@ -68,13 +69,16 @@ def fit_head(
     noise: Noise = "mle",
     cutoff: float | None = None,
     rule: HeadRule = "refit",
+    error_roots: tuple[Matrix, ...] = (),
 ) -> NewHead:
     """Return new weights for a trained head, ``coef`` (K, D) and ``intercept`` (None for a head without bias).
 
     "bayes" corrects the trained head along directions where the labels show that it is wrong, by ``rule``. "spar"
     replaces it with SpAR and "ols" with least squares, with an intercept if the head has a bias. ``source`` and
-    ``target`` are the moments of the features that enter the head; "ols" needs no target. The other parameters are
-    those of :func:`pyspar.nn.adapt_head`.
+    ``target`` are the moments of the features that enter the head; "ols" needs no target. ``error_roots`` has for each
+    output a root of ``sum_i r_i^2 h_i h_i' / mean(r^2)`` over rows h with errors r of the trained head. Without them,
+    the test of "bayes" assumes that all rows have the same noise. The other parameters are those of
+    :func:`pyspar.nn.adapt_head`.
     """
     coef = np.asarray(coef, dtype=np.float64)
     bias = np.zeros(len(coef)) if intercept is None else np.asarray(intercept, dtype=np.float64)
@@ -87,6 +91,8 @@ def fit_head(
         centre = _linear_model(coef @ kept.T if rotate else coef, bias)
         estimator = BayesSpARRegressor(units="common", centre=centre, rule=rule, alpha=alpha, fit_intercept=False)
         estimator.fit_moments(fitted)
+        roots = tuple(root @ kept.T if rotate else root for root in error_roots)
+        estimator._belief = replace(estimator._belief, error_roots=roots)
         if target is not None:
             estimator.adapt(rotate_features(target, kept) if rotate else target)
     else:
@@ -108,6 +114,24 @@ def fit_head(
         differs = np.abs((new - coef) @ directions) > EPS64 * np.abs(coef).max()
         changed = Changed(int(differs.sum()), differs.size)
     return NewHead(new, offset, changed, estimator, kept)
+
+
+def error_roots_of(
+    features: NDArray[np.floating[Any]], labels: Matrix, coef: Matrix, intercept: Vector | float = 0.0
+) -> tuple[Matrix, ...]:
+    """Return ``error_roots`` of rows for the trained head ``coef`` (K, D) and ``intercept``; labels are (N, K).
+
+    >>> (root,) = error_roots_of(np.eye(2), np.array([[3.0], [1.0]]), np.ones((1, 2)))
+    >>> (root.T @ root).round(9)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    errors = labels - features.astype(np.float64) @ coef.T - intercept
+    n, d = features.shape
+    return tuple(
+        Moments.of(features, sample_weight=n * share).root[:, 1:] if share.any() else np.zeros((1, d))
+        for share in (np.square(column) / max(float(column @ column), 1e-300) for column in errors.T)
+    )
 
 
 def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector) -> NewHead:
@@ -147,6 +171,8 @@ def _restore_features(
     estimator.coef_ = np.asarray(estimator.coef_) @ directions
     if isinstance(estimator, SpARRegressor):
         return
+    roots = tuple(root @ directions for root in estimator._belief.error_roots)
+    estimator._belief = replace(estimator._belief, error_roots=roots)
     prior = estimator._fitted_prior
     units = units_of_features(moments, None, "common", fit_intercept=False)
     estimator._fitted_prior = Prior(units, directions.T @ prior.coef, prior.intercept)

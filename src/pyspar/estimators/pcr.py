@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -9,9 +10,10 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from pyspar.core.belief import LeastSquares, least_squares
-from pyspar.core.moments import Solver
+from pyspar.core.moments import Moments, Solver
 from pyspar.core.roots import root_sum_squares
 from pyspar.estimators.base import MomentsRegressor
+from pyspar.estimators.groups import sums_without_each
 from pyspar.estimators.validation import Attributes, Source, is_number, linear_weights
 
 
@@ -21,8 +23,9 @@ class PCRRegressor(MomentsRegressor):
     Parameters
     ----------
     n_components : "gcv", int or float, default "gcv"
-        The number of components. "gcv" chooses it by generalised cross-validation on the source, an int sets it, and a
-        float is the share of the features' variance to retain.
+        The number of components. "gcv" chooses it by generalised cross-validation on the source, or, with ``groups``
+        in ``fit``, by cross-validation that leaves groups out. An int sets it, and a float is the share of the
+        features' variance to retain.
     fit_intercept : bool, default True
         Whether y is centred. The components are always those of the centred features, as in scikit-learn's PCA, so
         ``PCRRegressor(k, fit_intercept=b)`` makes the same predictions as ``PCA(k)`` followed by
@@ -63,7 +66,8 @@ class PCRRegressor(MomentsRegressor):
         check_components(self.n_components, source.moments.n_features)
         fit = least_squares(source.moments, fit_intercept=True)
         if isinstance(self.n_components, str):
-            k = count_by_gcv(fit)
+            folds = source.folds
+            k = count_by_gcv(fit) if len(folds) < 2 else count_by_folds(fit, folds, self.fit_intercept)
         elif isinstance(self.n_components, Integral):
             k = int(self.n_components)
         else:
@@ -111,3 +115,19 @@ def count_by_gcv(fit: LeastSquares) -> int:
     share = fit.x.lam[:, None] * (fit.x.V.T @ fit.w_hat) / np.where(length > 0, length, 1.0)
     rss = np.maximum(1.0 - np.cumsum(share**2, axis=0)[: k.size], 0.0).sum(axis=1)
     return int(k[np.argmin(rss / (1.0 - (k + 1) / fit.weight) ** 2)])
+
+
+def count_by_folds(fit: LeastSquares, folds: Sequence[Moments], fit_intercept: bool) -> int:
+    """Return the k with the smallest squared error on folds left out of the fit; all outputs have the same weight."""
+    d, n_outputs = fit.x.n_features, fit.outputs.shape[1]
+    length, squares = root_sum_squares(fit.outputs), np.zeros(d)
+    for fold, others in zip(folds, sums_without_each(folds), strict=True):
+        rest = least_squares(others, fit_intercept=True)
+        y_mean = rest.y_mean if fit_intercept else np.zeros_like(rest.y_mean)
+        root, slopes = fold.root_about(np.concatenate([rest.x_mean, y_mean])), rest.x.V.T @ rest.w_hat
+        steps = np.zeros((len(root), d))  # by how much each component changes the prediction
+        for output in range(n_outputs):
+            steps[:, : rest.x.rank] = root[:, :d] @ rest.x.V * slopes[:, output]
+            errors = root_sum_squares(root[:, d + output, None] - np.cumsum(steps, axis=1))
+            squares += (errors / (length[output] if length[output] > 0.0 else 1.0)) ** 2
+    return 1 + int(np.argmin(squares))

@@ -204,6 +204,7 @@ def find_regressor(model: Any, Z: Any) -> InnerRegressor:
             "other regressors use pyspar.inspect(model, Z, source=(X, y))"
         )
     check_is_fitted(regressor)
+    warn_of_lost_groups(layers)
     refuse_unread_tables(Z)
     transformers = tuple(layer.transformer_ for layer in layers if isinstance(layer, TransformedTargetRegressor))
     pipes = [layer for layer in layers if isinstance(layer, Pipeline)]
@@ -275,6 +276,25 @@ def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
     """Warn about target rows with categories that the preprocessing did not see."""
     if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
         warn(text)
+
+
+def warn_of_lost_groups(layers: list[Any]) -> None:
+    """Warn if a search split its rows by groups, but the regressor inside was fitted without these groups."""
+    splitters = [layer.cv for layer in layers if isinstance(layer, BaseSearchCV)]
+    if any(map(_needs_groups, splitters)) and getattr(layers[-1], "_folds", None) is None:
+        warn(
+            "the search split the source rows by groups, but scikit-learn did not pass the groups to the regressor, so "
+            "the error at home and the forecasts are not those of new groups; pass them with "
+            "pyspar.inspect(search, Z, source=(X, y), groups=groups), or fit the search with metadata routing and "
+            "set_fit_request(groups=True) on the regressor",
+        )
+
+
+def _needs_groups(splitter: Any) -> bool:
+    """Return whether a splitter of scikit-learn, such as GroupKFold, requires groups."""
+    if not hasattr(splitter, "get_metadata_routing"):
+        return False
+    return bool(splitter.get_metadata_routing().split.requests.get("groups"))
 
 
 def _warn_of_searches(layers: list[Any]) -> None:

@@ -14,7 +14,7 @@ from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
-from pyspar.errors import warn
+from pyspar.errors import collect_warnings, warn
 from pyspar.estimators.validation import is_missing, refuse_other_than_rows
 from pyspar.sources import refuse_dates, refuse_extreme_weights
 from pyspar.wording import format_interval, format_number, list_some
@@ -270,6 +270,22 @@ def _fit_output(
     root = None if root is None else root[known]
     test = run_shift_test(rows, q, (labels - reference)[known], counts[known], root)
     return drift, _describe(drift, test), known
+
+
+def forecast_correction(features: Matrix, prediction: Vector, labels: Vector, name: str) -> LabelForecast | None:
+    """Return the expected error of a model on its target after a correction with the known labels.
+
+    None if there are too few labels, or their distances from the predictions cannot be squared. A label that is far
+    from all others is not used.
+    """
+    known, counts = np.isfinite(labels), np.ones(len(labels))
+    if int(known.sum()) > MIN_LABELS:
+        with collect_warnings():
+            known = _drop_outlier(labels, prediction, counts, known)
+    if int(known.sum()) < MIN_LABELS or not MIN_RESIDUAL <= np.abs(labels - prediction)[known].max() <= MAX_RESIDUAL:
+        return None
+    rows = features[known], prediction[known], labels[known]
+    return forecast_error(fit_drift(*rows, target_features=features, target_prediction=prediction), name)
 
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:

@@ -40,8 +40,8 @@ MIN_COUNT = 0.5
 class Source:
     """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
 
-    ``label_names`` is a list of names, and ``label_range`` has the smallest and the largest label of each output, of
-    shape (2, K). Both are None if they are unknown.
+    ``label_names`` (a list) and ``label_range`` (the smallest and largest label of each output, of shape (2, K)) are
+    None if they are unknown. ``folds`` are the moments of parts without common groups, if any.
     """
 
     moments: Moments
@@ -49,13 +49,13 @@ class Source:
     names: Any = None
     label_names: Any = None
     label_range: Any = None
+    folds: tuple[Moments, ...] = ()
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
-        before, new, label_range = getattr(fitted, "label_range_", None), self.label_range, None
-        if before is not None and new is not None:
-            label_range = np.stack([np.minimum(before, new)[0], np.maximum(before, new)[1]])
-        names = getattr(fitted, "feature_names_in_", None)
+        names, before = (getattr(fitted, name, None) for name in ("feature_names_in_", "label_range_"))
+        both = None if before is None or self.label_range is None else np.stack([before, self.label_range])
+        label_range = None if both is None else np.stack([both[:, 0].min(axis=0), both[:, 1].max(axis=0)])
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
 
 

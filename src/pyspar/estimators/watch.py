@@ -36,6 +36,7 @@ from pyspar.estimators.pipelines import (
     list_layers,
     refuse_corrected,
     replace_regressor,
+    warn_of_lost_groups,
     warn_of_unseen,
 )
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
@@ -247,6 +248,7 @@ def find_last_regressor(model: Any) -> AdaptableRegressor:
             f"{type(layers[-1]).__name__}"
         )
     check_is_fitted(layers[-1])
+    warn_of_lost_groups(layers)
     return layers[-1]
 
 

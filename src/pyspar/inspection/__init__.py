@@ -7,17 +7,19 @@ any_regressor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pyspar.core.arrays import Matrix
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
-from pyspar.estimators.target_labels import check_index
+from pyspar.estimators.target_labels import LabelForecast, check_index, forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
@@ -29,7 +31,7 @@ from pyspar.inspection.compare import (
     list_removed_columns,
 )
 from pyspar.inspection.findings import describe_unseen, find_leading_columns, list_feature_findings
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -38,7 +40,13 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import compute_group_moments, predict_rows, read_target_labels, summarise_labels
+from pyspar.inspection.target_rows import (
+    compute_group_moments,
+    predict_rows,
+    read_target_labels,
+    summarise_labels,
+    weigh_evidence,
+)
 
 __all__ = ["Inspection", "OutputInspection", "build_inspection", "inspect"]
 
@@ -147,7 +155,8 @@ def inspect(
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
-        errors=None if y is None else _measure_errors(comparison, part, y, sample_weight),
+        labels=None if y is None else _read_labels(comparison, part, y, sample_weight),
+        is_transformed=bool(part.transformers),
     )
 
 
@@ -161,11 +170,15 @@ def build_inspection(
     groups: Mapping[str, Moments] | None = None,
     unseen: UnseenRows = NO_UNSEEN_ROWS,
     errors: TargetErrors | None = None,
+    labels: Matrix | None = None,
+    is_transformed: bool = False,
 ) -> Inspection:
     """Return the inspection of checked input.
 
     ``Z`` are the rows behind ``comparison.target``, ``description`` is the estimator as text, ``groups`` holds the
-    moments of each group of rows, and ``errors`` those on labelled target rows.
+    moments of each group of rows, ``labels`` the labels of target rows (m, K), NaN where unknown, and ``errors`` those
+    of the candidates on labelled rows, if they are measured already. ``is_transformed`` is whether the labels of the
+    estimator are transformed.
     """
     estimator, candidates = comparison.estimator, comparison.candidates
     on_target: Forecaster = estimator._model.forecaster(comparison.target)
@@ -174,37 +187,23 @@ def build_inspection(
     used = (comparison.before, comparison.adapted, *comparison.alternatives)
     predicted = {name: predict_rows(Z, candidates[name]) for name in used}
     leaders = find_leading_columns(comparison)
-    homes = np.atleast_1d(estimator.home_rmse()).tolist()
-
-    def forecast_all(forecaster: Forecaster, k: int) -> tuple[Forecast, ...]:
-        return tuple(forecaster.forecast(name, *pair, k) for name, pair in candidates.items())
-
+    if errors is None and labels is not None:
+        errors = _measure_errors(comparison, Z, labels)
     inspected = []
-    for k, name in enumerate(outputs):
-        judgement = Judgement(
-            forecasts=forecast_all(on_target, k),
-            home=homes[k],
-            before=comparison.before,
-            adapted=comparison.adapted,
-            separation=on_target.separation,
-            alternatives=comparison.alternatives,
-            n_target=comparison.target.rows,
-            outside=comparison.outside,
-            unseen=unseen,
-            evidence=weigh_evidence({weights: squares[k] for weights, squares in (errors or {}).items()}, homes[k]),
-        )
+    for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
         inspected.append(
             describe_output(
-                judgement,
-                name,
+                replace(judgement, is_transformed=is_transformed),
+                outputs[k],
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
                 has_rule=comparison.has_rule,
-                groups={group: forecast_all(forecaster, k) for group, forecaster in on_groups.items()},
+                groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
+                corrected=_forecast_correction(Z, predicted[judgement.recommended], labels, judgement.recommended, k),
             )
         )
     return join_outputs(
@@ -220,19 +219,66 @@ def build_inspection(
     )
 
 
-def _measure_errors(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> TargetErrors:
-    """Return the errors of all candidates on the labelled rows. Rows with weight zero are ignored."""
-    n_outputs, Z = comparison.estimator.moments_.n_outputs, part.Z
-    labels = read_target_labels(y, Z, n_outputs)
+@np.errstate(over="ignore", invalid="ignore")
+def judge_outputs(
+    comparison: Comparison,
+    on_target: Forecaster,
+    Z: Any,
+    *,
+    unseen: UnseenRows = NO_UNSEEN_ROWS,
+    errors: TargetErrors | None = None,
+) -> list[Judgement]:
+    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target Z."""
+    folds, n_target, judgements = comparison.estimator._folds, comparison.target.rows, []
+    for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
+        judgements.append(
+            Judgement(
+                forecasts=_forecast_all(comparison, on_target, k),
+                home=home,
+                before=comparison.before,
+                adapted=comparison.adapted,
+                separation=on_target.separation,
+                alternatives=comparison.alternatives,
+                home_is_of_groups=folds is not None and folds.rmse is not None,
+                in_memory=not isinstance(Z, Moments),
+                n_target=n_target,
+                outside=comparison.outside,
+                unseen=unseen,
+                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home, n_target),
+            )
+        )
+    return judgements
+
+
+def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -> tuple[Forecast, ...]:
+    return tuple(forecaster.forecast(name, *pair, output) for name, pair in comparison.candidates.items())
+
+
+def _read_labels(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> Matrix:
+    """Return the labels of target rows (m, K), NaN where unknown. Rows with weight zero are ignored."""
+    labels = read_target_labels(y, part.Z, comparison.estimator.moments_.n_outputs)
     labels = part.from_labels(labels) if part.transformers else labels
-    if sample_weight is not None:
-        labels = np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
+    return labels if sample_weight is None else np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
+
+
+def _forecast_correction(
+    Z: Any, predicted: Matrix | None, labels: Matrix | None, name: str, output: int
+) -> LabelForecast | None:
+    """Return the expected error after a correction with the labels of some rows, if there are rows in memory."""
+    if labels is None or predicted is None or hasattr(Z, "tocsr") or np.isfinite(labels[:, output]).all():
+        return None
+    rows = np.asarray(Z, dtype=np.float64)
+    return forecast_correction(rows, predicted[:, output], labels[:, output], name)
+
+
+def _measure_errors(comparison: Comparison, Z: Any, labels: Matrix) -> TargetErrors:
+    """Return the errors of all candidates on the labelled rows."""
     errors = {}
     for name, weights in comparison.candidates.items():
         predicted = predict_rows(Z, weights)
         if predicted is None:
             return {}
-        errors[name] = [SquaredErrors.of(labels[:, k] - predicted[:, k]) for k in range(n_outputs)]
+        errors[name] = [SquaredErrors.of(labels[:, k] - predicted[:, k]) for k in range(labels.shape[1])]
     return errors
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import LEVELS, Forecast, Interval
@@ -26,11 +26,12 @@ from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
+from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
-from pyspar.inspection.judgement import Judgement, weigh_evidence
+from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
     OutputInspection,
@@ -39,7 +40,7 @@ from pyspar.inspection.results import (
     name_outputs,
     read_names,
 )
-from pyspar.inspection.target_rows import SourceLabels, read_target_labels
+from pyspar.inspection.target_rows import SourceLabels, read_target_labels, weigh_evidence
 from pyspar.sources import moments_of, refuse_unread_tables
 
 ASSUMPTION = "if the target's error relative to the error at home is like that of earlier shifts"
@@ -74,7 +75,7 @@ def inspect_regressor(
     labels = source_y.reshape(n, -1)
     names = read_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
-    moments, target, columns, unseen = _encode(X, Z)
+    moments, target, columns, unseen, numbers = _encode(X, Z)
     separation = measure_separation(moments, target)
     squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
@@ -91,14 +92,18 @@ def inspect_regressor(
             adapted=method,
             separation=separation,
             kind="any",
+            home_is_of_groups=groups is not None,
             n_target=m,
             outside=float(lies_outside(moments, target)),
             unseen=unseen,
-            evidence=weigh_evidence(errors, forecast.rmse),
+            evidence=weigh_evidence(errors, forecast.rmse, m),
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
-        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
+        corrected = None
+        if target_labels is not None and numbers is not None and not np.isfinite(target_labels[:, k]).all():
+            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
+        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}, corrected=corrected))
     return join_outputs(
         inspected,
         [*describe_unseen(unseen), *describe_moved(find_moved_columns(moments, target, columns))],
@@ -133,6 +138,7 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
     rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
     names: list[str] | None = None
+    takes_groups = False
     if groups is None:
         splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
     else:
@@ -140,23 +146,25 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
         count = len(set(names))
         if count < 2:
             raise InputError(f"groups must contain at least 2 groups, got {count}")
+        takes_groups = hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2)
         splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
     for kept, left_out in splits:
-        # A search passes the groups to its splitter.
-        options = {"groups": np.array(names)[kept]} if names and hasattr(model, "best_estimator_") else {}
+        # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
+        options = {"groups": np.array(names)[kept]} if names and takes_groups else {}
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **options)
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
     return errors.reshape(len(y), -1)
 
 
-def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
+def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Matrix | None]:
     """Return the moments of source and target rows as numbers, the column of each, and rows in unseen categories.
 
-    Missing numbers are replaced by the source mean and marked by a further column. Text has a column per category.
+    The last result are the target rows as numbers, or None if they are sparse. Missing numbers are replaced by the
+    source mean and marked by a further column. Text has a column per category.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS
+        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS, None
     X, Z = (rows if hasattr(rows, "columns") else np.asarray(rows) for rows in (X, Z))
     if np.ndim(X) != 2 or np.ndim(Z) != 2 or X.shape[1] != Z.shape[1]:
         raise InputError(f"source and target must have the same columns, got shapes {np.shape(X)} and {np.shape(Z)}")
@@ -176,9 +184,9 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
         kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
         kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
         parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
-    source, target = (Moments.of(np.column_stack([part[i] for part in parts])) for i in (0, 1))
+    source, target = (np.column_stack([part[i] for part in parts]) for i in (0, 1))
     columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return source, target, columns, summarise_unseen(found)
+    return Moments.of(source), Moments.of(target), columns, summarise_unseen(found), target
 
 
 def _as_numbers(values: Any) -> Vector | None:

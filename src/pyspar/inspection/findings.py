@@ -18,12 +18,13 @@ from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.estimators.spar import BayesSpARRegressor
+from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
 from pyspar.estimators.validation import weights_of
 from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
-from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious, name_weights
-from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, summarise_labels
-from pyspar.wording import format_factor, format_number, format_percent, list_some
+from pyspar.inspection.judgement import SEVERITIES, SLIGHT_GAIN_RATIO, Judgement, Severity, is_serious
+from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
+from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
@@ -213,7 +214,8 @@ def derive_label_findings(
     directions by the paper's rule.
     """
     code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
-    text = " ".join(filter(None, (judgement.headline, judgement.comparison, judgement.experience)))
+    missed = judgement.not_covered if judgement.outcome == "no-shift" else ""
+    text = " ".join(filter(None, (judgement.headline, missed, judgement.comparison, judgement.experience)))
     yield Finding(code, judgement.severity, text, judgement.next_step)
     if absurd is not None:
         yield describe_absurd(absurd, name_weights(judgement.recommended))
@@ -297,6 +299,21 @@ def describe_label_unit(reason: str) -> Finding:
         f"The labels of the target may be in a different unit from those of the source: {reason}.",
         "Compare the units of both label columns. If they agree, the relation between features and label has changed "
         "by this much.",
+    )
+
+
+def describe_correction(corrected: LabelForecast) -> Finding:
+    """Return the finding about the error before and after a correction with the target labels."""
+    helps = corrected.rmse < SLIGHT_GAIN_RATIO * corrected.rmse_uncorrected
+    return Finding(
+        "SPAR020",
+        "info",
+        f"Corrected with {corrected.n_labels:g} target labels, the expected RMSE of {name_weights(corrected.name)} on "
+        f"the target is {format_number(corrected.rmse, 3)} (95 %: {format_interval(corrected.interval95, 3)}). Without "
+        f"a correction it is {format_number(corrected.rmse_uncorrected, 3)}, given the same labels.",
+        "Correct the model with these labels (pyspar.TargetCorrection or spar adapt --use-target-labels)."
+        if helps
+        else "These labels do not show a drift that a correction would reduce.",
     )
 
 

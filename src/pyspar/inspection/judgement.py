@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pyspar.core.drift import MIN_LABELS
 from pyspar.core.forecast import Forecast
-from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
 from pyspar.estimators.target_labels import ENOUGH_LABELS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
-from pyspar.wording import format_interval, format_number, format_percent
+from pyspar.inspection.target_rows import COMMAND_METHODS, LabelEvidence, name_weights
+from pyspar.wording import format_interval, format_number, format_p_value, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
 """The outcomes, from the mildest to the worst."""
@@ -35,33 +36,8 @@ ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
 _DIGITS = 3
-_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
-
-
-@dataclass(frozen=True)
-class LabelEvidence:
-    """What labels of target rows show about one set of weights.
-
-    ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
-    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
-    end of the interval is at most that large.
-    """
-
-    n: int
-    rmse: float
-    interval: tuple[float, float]
-    confirmed: bool
-
-
-def weigh_evidence(errors: Mapping[str, SquaredErrors], home: float) -> dict[str, LabelEvidence]:
-    """Return what the errors on labelled rows show about each set of weights, given the error at home."""
-    evidence = {}
-    for name, squares in errors.items():
-        if squares.n:
-            low, high = squares.interval()
-            is_confirmed = squares.n >= ENOUGH_LABELS and high <= EXCESS * home
-            evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
-    return evidence
+_ROUNDING = 1e-9
+"""Expected errors whose relative difference is smaller count as equal."""
 
 
 def is_serious(unseen: UnseenRows) -> bool:
@@ -74,16 +50,22 @@ class Judgement:
     """The numbers of one label, and all sentences about them.
 
     ``before`` and ``adapted`` are the weights in use (least squares if the caller has no model), and the weights after
-    adapting. They are equal for a model that cannot be adapted. ``evidence`` is empty without target labels.
+    adapting. They are equal for a model that cannot be adapted. ``used`` are the weights that made predictions, if a
+    command has made any. ``evidence`` is empty without target labels. If the source has groups, ``home`` is the error
+    on new groups, and ``home_is_of_groups`` is True.
     """
 
     forecasts: tuple[Forecast, ...]  # for each set of weights, on the whole target
     home: float  # the expected RMSE on rows like those of the source
     before: str
     adapted: str
+    used: str | None = None
     separation: Separation
     alternatives: tuple[str, ...] = ()  # further weights that may be recommended
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
+    home_is_of_groups: bool = False
+    is_transformed: bool = False  # whether all errors are in the unit of a transformed label
+    in_memory: bool = True  # whether the rows of the target can be labelled with the commands
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
@@ -121,11 +103,11 @@ class Judgement:
     def recommended(self) -> str:
         """The name of the weights to use.
 
-        These are the adapted weights, or the weights in use if adapting noticeably increases the expected error. An
-        alternative is recommended if its expected error is more than 5 % below that. Labels overrule the forecasts if
-        the interval of other weights lies below that of these weights.
+        These are the adapted weights, or the weights in use if adapting increases the expected error. An alternative is
+        recommended if its expected error is more than 5 % below that. Labels overrule the forecasts if the interval of
+        other weights lies below that of these weights.
         """
-        best = self.before if self.increases_error else self.adapted
+        best = self.before if self.adapted_ratio > 1.0 + _ROUNDING else self.adapted
         for name in self.alternatives:
             if self.forecast(name).rmse < WORTHWHILE_RATIO * self.forecast(best).rmse:
                 best = name
@@ -145,12 +127,22 @@ class Judgement:
         return self.evidence.get(self.recommended)
 
     @property
+    def used_others(self) -> bool:
+        """Whether other weights than the recommended ones made the predictions."""
+        return self.used not in (None, self.recommended)
+
+    @property
     def is_confirmed(self) -> bool:
-        """Whether target labels confirm that the error is not much above that at home, and are not unusually easy."""
-        if self.labels is None or not self.labels.confirmed:
+        """Whether target labels confirm the recommended weights."""
+        return self._confirms(self.recommended)
+
+    def _confirms(self, name: str) -> bool:
+        """Return whether target labels show an error not much above that at home, and are not unusually easy."""
+        labels = self.evidence.get(name)
+        if labels is None or not labels.confirmed:
             return False
-        low = self.expected.interval95[0]  # rows may be easy if the error is below, but the intervals overlap
-        return self.labels.n >= self.n_target or self.labels.rmse >= low or self.labels.interval[1] < low
+        low = self.forecast(name).interval95[0]  # rows may be easy if the error is below, but the intervals overlap
+        return labels.n >= self.n_target or labels.rmse >= low or labels.interval[1] < low
 
     @property
     def labels_show_harm(self) -> bool:
@@ -189,9 +181,9 @@ class Judgement:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the outcome. It is "good" only if labels confirm the forecast."""
+        """The severity of the outcome. It is "good" only if labels confirm the weights, and those that predicted."""
         if self.is_confirmed:
-            return "good"
+            return "good" if self._confirms(self.used or self.recommended) else "warning"
         if self.outcome == "hurts":
             ratio = self.shift_ratio if self.labels is None else self._compare_with_home(self.labels.rmse)
             return "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
@@ -207,20 +199,26 @@ class Judgement:
 
     @property
     def headline(self) -> str:
-        """One sentence: what is known about the error on the target."""
+        """What is known about the error on the target, and about the predictions if other weights made them."""
+        unit = " All errors are in the unit of the transformed label." if self.is_transformed else ""
+        return self._describe_error() + self._describe_used() + unit
+
+    def _describe_error(self) -> str:
         if self.labels is not None:
             return self._describe_labels(self.labels)
-        home, expected = f"{_show(self.home)} at home", f"{_show(self.expected.rmse)} on the target"
+        home, expected = f"{_show(self.home)} at home{self.on_groups}", f"{_show(self.expected.rmse)} on the target"
+        test = f"two-sample test of means and spreads, {format_p_value(self.separation.p_value)}"
         if self.outcome == "unknown":
             return f"The error on the target is unknown: {self._describe_gap()}."
         if self.outcome == "no-shift" and self.separation.matched:
             return (
-                "No covariate shift was found, but the source and target rows are matched: their means differ less "
-                "than those of two random samples, as in a balanced experiment. This carries no information about a "
-                f"change of the relation between features and label; the expected RMSE is {expected} ({home})."
+                f"No covariate shift was found ({test}), but the source and target rows are matched: their means "
+                "differ less than those of two random samples, as in a balanced experiment. This carries no "
+                "information about a change of the relation between features and label; the expected RMSE is "
+                f"{expected} ({home})."
             )
         if self.outcome == "no-shift":
-            found = "No covariate shift was found between the source and target rows"
+            found = f"No covariate shift was found between the source and target rows ({test})"
             return f"{found}; the expected RMSE is {expected} ({home})."
         if self.outcome == "unverified" and self.kind == "any":
             low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
@@ -237,11 +235,26 @@ class Judgement:
         before = _show(self.forecast(self.before).rmse)
         text = (
             f"The shift hurts {name_weights(self.before)}: its expected RMSE on the target is {before}, "
-            f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)})"
+            f"{_show(self.shift_ratio)} times the error at home ({_show(self.home)}{self.on_groups})"
         )
         if self.recommended != self.before:
             text += f"; with {name_weights(self.recommended)} it is {_show(self.expected.rmse)}"
         return f"{text}."
+
+    def _describe_used(self) -> str:
+        if self.used is None or not self.used_others:
+            return ""
+        kind, rmse = "expected", self.forecast(self.used).rmse
+        if self.evidence:
+            kind, rmse = "measured", self.evidence[self.used].rmse
+        return (
+            f" The predictions of this run are those of {name_weights(self.used)}; their {kind} RMSE is {_show(rmse)}."
+        )
+
+    @property
+    def on_groups(self) -> str:
+        """The words that follow the error at home: " on new groups", or "" if the source has no groups."""
+        return " on new groups" if self.home_is_of_groups else ""
 
     @property
     def comparison(self) -> str:
@@ -262,11 +275,15 @@ class Judgement:
 
     @property
     def not_covered(self) -> str:
-        """One sentence: the rows that the forecast does not cover; "" if there are none or the headline has them."""
-        if not self.unseen.rows or (is_serious(self.unseen) and self.labels is None):
-            return ""
-        columns = describe_columns(self.unseen.columns)
-        return f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns})."
+        """What the test may have missed and which rows the forecast does not cover; "" if the headline says it."""
+        texts, limit = [], self.separation.spread_limit
+        if self.labels is None and self.outcome == "no-shift":
+            size = f"grew by less than a factor of {_show(limit)}" if limit < math.inf else "changed"
+            texts.append(f"The test may miss a column whose spread {size}.")
+        if self.unseen.rows and not (is_serious(self.unseen) and self.labels is None):
+            columns = describe_columns(self.unseen.columns)
+            texts.append(f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns}).")
+        return " ".join(texts)
 
     @property
     def experience(self) -> str:
@@ -287,6 +304,8 @@ class Judgement:
     @property
     def advice(self) -> str:
         """The weights to use, as an instruction."""
+        if self.used_others:
+            return f"Use {name_weights(self.recommended)} (spar adapt --method {COMMAND_METHODS[self.recommended]})"
         verb = "Keep" if self.recommended == self.before else "Use"
         return f"{verb} {name_weights(self.recommended)}"
 
@@ -297,16 +316,18 @@ class Judgement:
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
         choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
-        if self.kind == "linear":  # the commands fit their own model
+        if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
-            correct += " or spar adapt --use-target-labels"
+            method = COMMAND_METHODS.get(self.recommended)
+            if method in ("bayes", "spar"):
+                correct += f" or spar adapt --method {method} --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
             return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
             return f"{self.advice}; no further action is needed unless the target changes."
-        if self.labels_show_harm:
+        if self.labels_show_harm and known >= MIN_LABELS:
             return f"{self.advice}, and correct it with these labels ({correct})."
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
@@ -349,22 +370,23 @@ class Judgement:
         measured = (
             f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
             f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home ({_show(self.home)})"
+            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home "
+            f"({_show(self.home)}{self.on_groups})"
         )
         if self.is_confirmed:
-            return f"The labels confirm the model: {measured}."
+            return (
+                f"The labels confirm {name_weights(self.recommended) if self.used_others else 'the model'}: {measured}."
+            )
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."
-        return f"The labels are inconclusive: {measured}."
-
-
-def name_weights(name: str) -> str:
-    """Return the name of weights in a sentence.
-
-    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
-    ('least squares', 'Bayes-SpAR')
-    """
-    return _NAMES.get(name, name)
+        if labels.n >= self.n_target:
+            return f"All target rows are labelled: {measured}."
+        if labels.n < ENOUGH_LABELS:
+            return f"The labels are too few to decide: {measured}."
+        if labels.confirmed:
+            return f"The labels are inconclusive, because the labelled rows may be unusually easy: {measured}."
+        low, high = (_show(self._compare_with_home(end)) for end in labels.interval)
+        return f"The labels show that the error is {low} to {high} times that at home (95 %): {measured}."
 
 
 def _show(value: float) -> str:

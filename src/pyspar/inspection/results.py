@@ -15,17 +15,25 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import Outcome
+from pyspar.estimators.target_labels import LabelForecast
 from pyspar.inspection.compare import Direction
-from pyspar.inspection.findings import Finding, LeadingColumn, derive_label_findings, sort_by_severity
+from pyspar.inspection.findings import (
+    Finding,
+    LeadingColumn,
+    derive_label_findings,
+    describe_correction,
+    sort_by_severity,
+)
 from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels, find_absurd_rows, sample_predictions
 
 ASSUMPTION = "if the labels are linear in the features with noise of constant variance, in both source and target"
 _COLOURS = {"good": "#176b30", "info": "#57606a", "warning": "#b07d00", "serious": "#b0221a"}
 _SHOWN = (
-    "name", "outcome", "severity", "home", "recommended", "headline", "comparison", "not_covered", "experience",
-    "next_step", "verdict", "base_rate", "labels", "forecasts", "worth", "findings", "label_mean", "label_std",
-    "groups", "directions", "columns", "predictions", "absurd",
+    "name", "outcome", "severity", "home", "home_is_of_groups", "is_transformed", "recommended", "headline",
+    "comparison", "not_covered", "experience", "next_step", "verdict", "base_rate", "labels", "corrected", "forecasts",
+    "worth",
+    "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
 
@@ -50,6 +58,9 @@ class OutputInspection(Judgement):
         For a sample of rows; None if the target has no rows in memory.
     absurd : AbsurdRows or None
         The rows whose predictions no source label resembles.
+    corrected : LabelForecast or None
+        The expected error of the recommended weights after a correction with the target labels
+        (``rmse_uncorrected``: before it). None without at least 3 labels, and if all rows are labelled.
     """
 
     name: str
@@ -61,6 +72,7 @@ class OutputInspection(Judgement):
     columns: tuple[tuple[str, float], ...] = ()
     predictions: Predictions | None = None
     absurd: AbsurdRows | None = None
+    corrected: LabelForecast | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""
@@ -130,6 +142,7 @@ def describe_output(
     limit: str = "interior",
     leader: LeadingColumn | None = None,
     has_rule: bool = False,
+    corrected: LabelForecast | None = None,
     **details: Any,
 ) -> OutputInspection:
     """Return the inspection of one output: the judgement, its findings and further details.
@@ -139,9 +152,10 @@ def describe_output(
     """
     recommended = predicted[judgement.recommended]
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
-    findings = derive_label_findings(
-        judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule
-    )
+    findings = [
+        *derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule),
+        *([] if corrected is None else [describe_correction(corrected)]),
+    ]
     return OutputInspection(
         **vars(judgement),
         name=name,
@@ -151,6 +165,7 @@ def describe_output(
         directions=directions,
         predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
         absurd=absurd,
+        corrected=corrected,
         **details,
     )
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.calibrated_forecasts import EXCESS
 from pyspar.estimators.correction import count_rows
 from pyspar.estimators.groups import name_groups
-from pyspar.estimators.target_labels import read_labels
+from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
 from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of
 
@@ -23,6 +27,9 @@ FAR_DEVIATIONS = 6.0
 """Without the range of the labels: the distance from their mean in standard deviations from which a prediction is far
 outside. Samples of common distributions rarely contain such a value."""
 MAX_LISTED_ROWS = 5
+COMMAND_METHODS = {"OLS": "ols", "SpAR": "spar", "Bayes-SpAR": "bayes"}
+"""The ``--method`` of ``spar adapt`` for the weights that a command may recommend."""
+_NAMES = {"OLS": "least squares", "not adapted": "the model before adapting", "centre": "the given model"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,44 @@ class AbsurdRows:
     limits: tuple[float, float]  # predictions outside these limits are far outside the source labels
     extremes: tuple[float, float]  # the smallest and the largest prediction
     rows: tuple[int, ...]  # the row numbers of the worst predictions, from 0
+
+
+@dataclass(frozen=True)
+class LabelEvidence:
+    """What labels of target rows show about one set of weights.
+
+    ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
+    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
+    end of the interval is at most that large, or the RMSE is, if all rows are labelled.
+    """
+
+    n: int
+    rmse: float
+    interval: tuple[float, float]
+    confirmed: bool
+
+
+def weigh_evidence(
+    errors: Mapping[str, SquaredErrors], home: float, n_target: float = math.inf
+) -> dict[str, LabelEvidence]:
+    """Return what the errors on labelled rows show about each set of weights, given the error at home."""
+    evidence = {}
+    for name, squares in errors.items():
+        if squares.n:
+            low, high = squares.interval()
+            largest = squares.rmse if squares.n >= n_target else high
+            is_confirmed = squares.n >= ENOUGH_LABELS and largest <= EXCESS * home
+            evidence[name] = LabelEvidence(squares.n, squares.rmse, (low, high), is_confirmed)
+    return evidence
+
+
+def name_weights(name: str) -> str:
+    """Return the name of weights in a sentence.
+
+    >>> name_weights("OLS"), name_weights("Bayes-SpAR")
+    ('least squares', 'Bayes-SpAR')
+    """
+    return _NAMES.get(name, name)
 
 
 def predict_rows(Z: Any, weights: Pair) -> Matrix | None:

@@ -52,11 +52,12 @@ class FeatureReader:
         ndim: int | None = None,
         allow_padding: bool = False,
         keep: TargetRows | None = None,
+        errors: ErrorSums | None = None,
     ) -> tuple[Moments, int]:
         """Return the moments of the features, for a source also of the labels, and the dimensions of an input.
 
         ``total`` is the number of batches, 0 if it is unknown. ``ndim`` is the number of dimensions that each input
-        must have, None for that of the first batch. ``keep`` receives the rows.
+        must have, None for that of the first batch. ``keep`` and ``errors`` receive the rows.
         """
         layer = cast(nn.Linear, self.run.model.get_submodule(self.head))
         sums = TensorSums(read_once=True, eps=self.run.eps)
@@ -85,6 +86,8 @@ class FeatureReader:
                         _refuse_padding(labels, where)
                 rows = _select_rows(features, labels, weights, self.head, where)
                 sums.add(*rows)
+                if errors is not None:
+                    errors.add(*rows)
                 if keep is not None:
                     keep.add(rows[0])
                 self.progress.advance(role, number + 1)
@@ -158,6 +161,33 @@ def _reshape_labels(labels: Tensor, features: Tensor, outputs: int, head: str, w
         f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for inputs of {describe_layer(head)} "
         f"of shape {tuple(features.shape)}; {fix}"
     )
+
+
+class ErrorSums:
+    """Products of the inputs of a trained head, with each row weighted by its squared error, for each output."""
+
+    def __init__(self, head: nn.Linear, eps: float) -> None:
+        self._weights = [None if p is None else p.detach().double() for p in (head.weight, head.bias)]
+        self._sums = [TensorSums(read_once=True, eps=eps) for _ in range(head.out_features)]
+        self._n = 0.0
+        self._unit = 0.0  # of the errors, so that no square overflows
+
+    def add(self, features: Tensor, labels: Any, weights: Tensor | None) -> None:
+        """Add labelled rows."""
+        coef, bias = (None if p is None else p.to(features.device) for p in self._weights)
+        errors = labels.to(features.device).double() - nn.functional.linear(features.double(), coef, bias)
+        self._n += float(len(features) if weights is None else weights.sum())
+        self._unit = self._unit or float(errors.abs().max() if len(errors) else 0.0)
+        squares = (errors / (self._unit or 1.0)).square()
+        for sums, of_output in zip(self._sums, squares.T):
+            sums.add(features, None, of_output if weights is None else of_output * weights)
+
+    def roots(self) -> tuple[Matrix, ...]:
+        """Return the ``error_roots`` of :func:`pyspar.estimators.head_weights.fit_head`."""
+        return tuple(
+            sums.moments().root[:, 1:] * np.sqrt(self._n / sums.weight) if sums.weight else np.zeros((1, sums.d))
+            for sums in self._sums
+        )
 
 
 class TargetRows:

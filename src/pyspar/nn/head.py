@@ -26,7 +26,7 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import FeatureReader, TargetRows, check_order
+from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
 from pyspar.sources import use_device_of
@@ -165,10 +165,9 @@ def adapt_head(
     source_loader : iterable of labelled batches
         A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
         Pass the training rows to repair a well-trained network. In benchmarks, rows that were held out from training
-        changed the head less often, but the largest increase of the error was higher. Pass held-out rows, several times
-        as many as features, for a forecast of the error or for a network that was trained too long: the model fits its
-        training rows better than new ones, so they show less noise than there is. Remove outliers, because one row can
-        change the head.
+        changed the head less often. Pass held-out rows, several times as many as features, for a forecast of the error
+        or for a network that was trained too long: the model fits its training rows better than new ones, so they show
+        less noise than there is.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
@@ -181,9 +180,11 @@ def adapt_head(
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
         "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="refit"`` and the trained head,
-        including its bias, as the centre. "spar" is the paper's method: it replaces the head by least squares on the
-        source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
-        squares. "spar" and "ols" may harm a well-trained network.
+        including its bias, as the centre. Its test also uses the error of the trained head in each row, so it does not
+        assume that all rows have the same noise. This requires memory for ``K * D**2`` numbers, for K outputs and D
+        features. "spar" is the paper's method: it replaces the head by least squares on the source and removes the
+        directions that noise can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols" may
+        harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
@@ -261,10 +262,13 @@ def adapt_head(
         check_not_tied(original, name)
         features = FeatureReader(run, name, reader, reporter)
         allow_padding = labels_scale == "ignore"
-        x, ndim = features.read(batches, "source", length_hint(source_loader), allow_padding=allow_padding)
+        layer = cast(nn.Linear, adapted.get_submodule(name))
+        errors = ErrorSums(layer, run.eps) if method == "bayes" else None
+        x, ndim = features.read(
+            batches, "source", length_hint(source_loader), allow_padding=allow_padding, errors=errors
+        )
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
-        layer = cast(nn.Linear, adapted.get_submodule(name))
         coef, bias = _as_float64(layer.weight), None if layer.bias is None else _as_float64(layer.bias)
         trained = coef, np.zeros(len(coef)) if bias is None else bias
         if labels_scale == "check":
@@ -282,7 +286,9 @@ def adapt_head(
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
     with use_device_of(layer.weight):
-        new = fit_head(x, None if method == "ols" else z, method, coef=coef, intercept=bias, **numbers)
+        error_roots = () if errors is None else errors.roots()
+        target = None if method == "ols" else z
+        new = fit_head(x, target, method, coef=coef, intercept=bias, error_roots=error_roots, **numbers)
         account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
         account.warn()
         if selected is not None:

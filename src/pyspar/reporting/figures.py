@@ -67,7 +67,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
             )  # fmt: skip
         ax.set_ylim(-0.4, len(shown) - 0.3)
         _name_bars(ax, [row["label_narrow" if narrow else "label"] for row in shown])
-        ax.set_xlabel("RMSE" + ("" if narrow else " with 80 % (thick) and 95 % (thin) interval; dashed: error at home"))
+        ax.set_xlabel("RMSE")  # the caption below the figure has the key, because it wraps on a narrow screen
 
     label = "; ".join(
         f"{row['label']}: {format_number(row['value'])}"

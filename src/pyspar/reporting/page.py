@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 from scipy.special import chdtri
 
-from pyspar.inspection.judgement import name_weights
+from pyspar.inspection.target_rows import name_weights
 from pyspar.reporting import figures
 from pyspar.reporting.drawing import cut_middle
 from pyspar.wording import (
@@ -103,9 +103,12 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
 def _list_errors(
     report: dict[str, Any], output: dict[str, Any], by_name: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the errors of the first figure: at home, expected on the target, and true if labels are known."""
+    """Return the errors of the first figure: at home, expected on the target, and measured if labels are known.
+
+    With labels, the expected error after a correction with them is shown as well.
+    """
     recommended, labels = output["recommended"], output["labels"]
-    rows = [("home", "at home", output["home"], None, None)]
+    rows = [("home", f"at home{', new groups' if output['home_is_of_groups'] else ''}", output["home"], None, None)]
     for name in dict.fromkeys((report["before"], recommended)):
         kind, forecast = "expected" if name == recommended else "before", by_name[name]
         label = f"expected, {name_weights(name) if name == 'OLS' else name}"
@@ -113,8 +116,20 @@ def _list_errors(
     if labels is not None:
         label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
+    if (corrected := output["corrected"]) is not None:
+        label = f"corrected, {corrected['n_labels']:g} labels"
+        rows.append(("expected", label, *(corrected[key] for key in ("rmse", "interval80", "interval95"))))
     keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
-    return [dict(zip(keys, (*row, cut_middle(row[1].replace("expected, ", ""), 22)))) for row in rows]
+    return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]
+
+
+def _shorten_label(label: str, limit: int = 24) -> str:
+    """Return the label of a row for a narrow figure.
+
+    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
+    ('expected, least squares', 'model since spring')
+    """
+    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:

@@ -17,15 +17,14 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.label_units import describe_other_unit, measure_slopes
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_alpha, weights_of
 from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
-from pyspar.inspection.judgement import Judgement, weigh_evidence
-from pyspar.inspection.target_rows import summarise_labels
+from pyspar.inspection.judgement import Judgement
+from pyspar.inspection.target_rows import summarise_labels, weigh_evidence
 from pyspar.io.models import write_model
 from pyspar.sources.files.header import describe_file
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
@@ -76,7 +75,7 @@ class AdaptAccount:
 
     data: DataAccount
     judgement: Judgement
-    method: str
+    method: Method
     alpha: float
     rank: int
     directions: Directions
@@ -97,7 +96,7 @@ class AdaptAccount:
     @property
     def after(self) -> Forecast:
         """The forecast of the weights that predict, with the same posterior; without a correction by labels."""
-        return self.judgement.forecasts[1]
+        return self.judgement.forecast(METHOD_NAMES[self.method])
 
 
 def adapt_files(
@@ -125,39 +124,51 @@ def adapt_files(
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
-    judgement = _judge(METHOD_NAMES[method], target, inputs.data, plain, adapted.adaptation_, model)
-    corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
+    bayes = _fit_bayes(model, request, inputs, target)
+    fitted = {"OLS": plain, "SpAR": adapted, "Bayes-SpAR": bayes, METHOD_NAMES[method]: model}
+    judgement = _judge(fitted, target, inputs)
+    with collect_warnings() as correction_notes:
+        corrected = _correct_model(model, inputs.target, request) if use_target_labels else None
     progress.finish("fit")
 
     progress.start("write", "predicting and writing")
-    errors = _write_results(inputs, (plain, model), corrected, output, save, progress)
+    models = (*fitted.values(), model)
+    errors = _write_results(inputs, models, corrected, output, save, progress)
     progress.finish("write")
-    rows = inputs.target.features
-    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
-    name = METHOD_NAMES[method] if corrected is None else "the corrected model"
-    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
-    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, judgement.forecasts[1])
-    evidence = weigh_evidence(dict(zip((judgement.before, judgement.adapted), errors or ())), judgement.home)
+    name = METHOD_NAMES[method]
+    evidence = weigh_evidence(dict(zip(fitted, errors or ())), judgement.home, judgement.n_target)
     return AdaptAccount(
         data=inputs.data,
-        judgement=replace(judgement, evidence=evidence),
+        judgement=replace(judgement, evidence=evidence, used=name if corrected is None else None),
         method=method,
         alpha=alpha,
         rank=plain.rank_,
         directions=_count_directions(adapted.adaptation_, model),
         chosen=chosen,
-        scored=None if errors is None else Scored(*errors),
-        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes)),
+        scored=None if errors is None else Scored(errors[0], errors[-1]),
+        notes=(*inputs.notes, *(model_notes if method == "bayes" else plain_notes), *correction_notes),
         output=output.path,
         save=save,
-        findings=sort_by_severity(findings),
+        findings=_list_findings(inputs, target, plain, model, corrected, judgement.forecast(name)),
         has_rows=inputs.target.has_rows,
         correction=None if corrected is None else _describe_correction(corrected, inputs.target),
     )
 
 
+def _list_findings(
+    inputs: Inputs, target: Moments, plain: SpARRegressor, model: Any, corrected: Any, forecast: Forecast
+) -> tuple[Finding, ...]:
+    """Return the findings about the target, its predictions, and the labels that corrected the model."""
+    rows = inputs.target.features
+    predictions = None if isinstance(rows, Moments) else np.ravel((corrected or model).predict(rows))
+    name = forecast.name if corrected is None else "the corrected model"
+    findings = list(list_quick_findings(plain, target, inputs.columns, predictions, name))
+    findings += [] if corrected is None else _check_label_unit(model, inputs.target, plain, forecast)
+    return sort_by_severity(findings)
+
+
 def _write_results(
-    inputs: Inputs, models: tuple[Any, Any], corrected: Any, output: Output, save: Path | None, progress: Progress
+    inputs: Inputs, models: tuple[Any, ...], corrected: Any, output: Output, save: Path | None, progress: Progress
 ) -> tuple[SquaredErrors, ...] | None:
     """Write predictions and model, and return the errors of the models if the target has labels.
 
@@ -171,7 +182,7 @@ def _write_results(
             if corrected is not None:
                 target.predict_and_score((corrected,), temporary, progress)
         if model_file is not None:
-            pipeline = Pipeline([("columns", inputs.make_encoder()), ("regressor", corrected or models[-1])])
+            pipeline = Pipeline([("columns", inputs.encoder), ("regressor", corrected or models[-1])])
             with report_write_errors(save):
                 write_model(pipeline, model_file)
     return errors
@@ -192,7 +203,8 @@ def _fit_model(
         return ridge, f"penalty {ridge.alpha_:.3g} by {by} on the source"
     if method == "pcr":
         pcr = fit(PCRRegressor())
-        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by generalised cross-validation on the source"
+        by = "generalised cross-validation" if request.groups is None else "the error on left-out groups"
+        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by {by} on the source"
     return (adapted if method == "spar" else plain), None
 
 
@@ -211,22 +223,34 @@ def make_bayes(request: Request) -> BayesSpARRegressor:
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def _judge(
-    name: str, target: Moments, data: DataAccount, plain: SpARRegressor, adaptation: Adaptation, model: Any
-) -> Judgement:
-    """Judge the forecasts of least squares and of the weights that predict, as ``spar inspect`` does."""
+def _fit_bayes(model: Any, request: Request, inputs: Inputs, target: Moments) -> BayesSpARRegressor:
+    """Return the recommended regressor, adapted to the target: the model itself, or another fit."""
+    if isinstance(model, BayesSpARRegressor):
+        return model
+    with collect_warnings():  # they concern another model than the one that predicts
+        bayes: BayesSpARRegressor = inputs.fit(make_bayes(request)).adapt(target)
+    return bayes
+
+
+def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement:
+    """Judge the forecasts as ``spar inspect`` does, and forecast the error of the model if it is of another method.
+
+    The advice does not depend on the method, so both commands give the same advice for the same files.
+    """
+    bayes = fitted["Bayes-SpAR"]
     with np.errstate(over="ignore", invalid="ignore"):  # a number that exceeds float64 is reported as unknown
-        forecaster = (model if isinstance(model, AdaptableRegressor) else plain)._model.forecaster(target)
-        fitted = (("OLS", plain), (name, model))
+        forecaster = bayes._model.forecaster(target)
         return Judgement(
-            forecasts=tuple(forecaster.forecast(each, *weights_of(regressor)) for each, regressor in fitted),
-            home=float(model.home_rmse() if hasattr(model, "home_rmse") else plain.home_rmse()),
+            forecasts=tuple(forecaster.forecast(name, *weights_of(each)) for name, each in fitted.items()),
+            home=float(bayes.home_rmse()),
+            home_is_of_groups=bayes._folds is not None,
             before="OLS",
-            adapted=name,
+            adapted="Bayes-SpAR",
             separation=forecaster.separation,
+            in_memory=not isinstance(inputs.target.features, Moments),
             n_target=target.rows,
-            outside=getattr(model, "adaptation_", adaptation).outside_energy,
-            unseen=data.unseen,
+            outside=bayes.adaptation_.outside_energy,
+            unseen=inputs.data.unseen,
         )
 
 
@@ -282,4 +306,4 @@ def _check_label_unit(model: Any, target: Any, plain: SpARRegressor, forecast: F
 def _describe_correction(model: Any, target: Any) -> Correction:
     """Return what the labels of the target changed."""
     forecast = model.expected_rmse(target.features)
-    return Correction(int((~np.isnan(target.labels)).sum()), forecast, float(model.drift_.p_value))
+    return Correction(round(forecast.n_labels), forecast, float(model.drift_.p_value))

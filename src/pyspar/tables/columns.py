@@ -20,8 +20,8 @@ from pyspar.errors import InputError
 from pyspar.sources.files.header import describe_file, format_of, suggest_column, suggest_drop
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
-from pyspar.tables.encode import as_numbers, as_words
-from pyspar.tables.inputs import Ignored, Imputed, Request
+from pyspar.tables.encode import TableEncoder, as_numbers, as_words
+from pyspar.tables.inputs import Fit, Ignored, Imputed, Request
 from pyspar.wording import list_some
 
 ColumnKind = Literal["numeric", "categorical", "date"]
@@ -50,6 +50,21 @@ class Selection:
     @property
     def names(self) -> tuple[str, ...]:
         return self.numeric + self.categorical + self.date
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the rows of a source determine: features, their preprocessing, and a function that fits an estimator.
+
+    ``n_missing`` counts the missing values of each feature.
+    """
+
+    selection: Selection
+    encoder: TableEncoder
+    fit: Fit
+    n_rows: int
+    n_missing: Mapping[str, int]
+    notes: tuple[str, ...]
 
 
 def find_label(

@@ -20,18 +20,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
+from pyspar.estimators.correction import MAX_CATEGORIES, MISSING_CATEGORY
 from pyspar.sources.files.header import suggest_column
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import as_days, date_format, value_error
 from pyspar.tables.read import read_number_cells
 from pyspar.wording import list_some
-
-MISSING_CATEGORY = "(missing)"
-"""The category of rows without a value, if the source has such rows."""
-
-
-MAX_CATEGORIES = 50
-"""Per column. The rarest other categories share one feature, and so do categories that only the target has."""
 
 
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
@@ -86,7 +80,7 @@ def _as_word(value: Any) -> str:
 
 def build_encoder(
     source: pd.DataFrame, numeric: Sequence[str], categorical: Sequence[str] = (), date: Sequence[str] = ()
-) -> ColumnTransformer:
+) -> TableEncoder:
     """Return the unfitted preprocessing: impute and scale numbers, one-hot encode categories, split dates.
 
     Categories and dates have one transformer per column, so that each encoded feature has one raw column.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from sklearn.compose import ColumnTransformer
 
@@ -86,15 +86,22 @@ class DataAccount:
 
 
 class Target(Protocol):
-    """The encoded target: rows in memory, rows in a file, or Moments."""
+    """The encoded target: rows in memory, rows in a file, or Moments.
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether the target has rows to predict."""
+    ``features`` are the encoded rows if they are in memory, otherwise their Moments. ``labels`` are None unless rows
+    with labels are in memory. ``has_rows`` says whether there
+    are rows to predict, and ``n_missing`` counts the missing values of each column. ``alerts`` are notes that are
+    shown first.
+    """
 
-    @property
-    def features(self) -> Any:
-        """The encoded rows if they are in memory, otherwise the Moments."""
+    features: Any
+    labels: Any
+    has_rows: ClassVar[bool]
+    n_rows: int
+    n_missing: Mapping[str, int]
+    unseen: UnseenRows
+    alerts: tuple[str, ...]
+    notes: tuple[str, ...]
 
     def moments(self) -> Moments:
         """Return the Moments of the encoded features."""
@@ -111,11 +118,11 @@ class Target(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Both encoded files, the raw column of each feature, and a function that returns the fitted preprocessing."""
+    """Both encoded files, the raw column of each feature, and the fitted preprocessing."""
 
     fit: Fit
     target: Target
     columns: Sequence[str]
     data: DataAccount
     notes: tuple[str, ...]
-    make_encoder: Callable[[], ColumnTransformer]
+    encoder: ColumnTransformer

@@ -18,7 +18,7 @@ from pyspar.tables.columns import check_features
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.label_file import REASON, ROW, add_labels
-from pyspar.tables.load import is_streamed, load_tables, read_groups
+from pyspar.tables.load import is_streamed, load_files, read_groups
 from pyspar.tables.predict import find_formats_of, find_label_of, load_rows_for
 from pyspar.tables.read import read_cells
 from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, write_files, write_table
@@ -109,7 +109,7 @@ def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, outp
 
 def _load_and_fit(request: Request, progress: Progress) -> _Candidates:
     """Load both files, and adapt a fit on the source to the target."""
-    inputs = load_tables(request, progress, fit_groups=False)
+    inputs = load_files(request, progress, fit_groups=False)
     target: Any = inputs.target
     model = inputs.fit(BayesSpARRegressor()).adapt(target.features)
     return _Candidates(

@@ -1,18 +1,17 @@
-"""Load the two files of a command: read, checked, and encoded with the preprocessing of the source.
+"""Load the two files of a command in one sequence: open both, check them, learn the columns of the source, encode.
 
-This module loads tables in memory; ``load_streamed`` reads files in batches.
+The files are tables in memory, whose steps are here, or are reduced to Moments, whose steps are in ``streamed``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
@@ -21,9 +20,8 @@ from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.io.moments import is_moments_file
-from pyspar.sources.files import open_rows
 from pyspar.sources.files.header import (
     ARRAYS,
     check_column,
@@ -36,6 +34,7 @@ from pyspar.sources.files.header import (
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.columns import (
+    Learned,
     Selection,
     check_drop,
     check_features,
@@ -51,59 +50,55 @@ from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.label_file import add_labels
-from pyspar.tables.load_streamed import load_streamed
 from pyspar.tables.read import LoadedTable, check_input, load_table
-from pyspar.tables.write import Output, intervals_of, write_predictions
-from pyspar.terminal import Progress
+from pyspar.tables.streamed import has_column, open_source
+from pyspar.tables.write import Output, RowChunk, predict_chunks, whole_prediction_file
+from pyspar.terminal import SILENT, Progress
 
 _LATER = "all rows of the target are later than those of the source, so its weight is extrapolated"
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryTarget:
-    """The encoded features of the target, its labels and ids if it has any, and all of its columns."""
-
-    features: Any
-    labels: Any
-    ids: pd.Series[Any] | None
-    table: pd.DataFrame
-    has_rows: ClassVar[bool] = True
-
-    def moments(self) -> Moments:
-        return Moments.of(self.features)
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if output.path is None and self.labels is None:
-            return None
-        predictions = [model.predict(self.features) for model in models]
-        if output.path is not None:
-            is_array = output.path.suffix.lower() == ".npy"
-            ends = () if is_array else intervals_of(models[-1], self.features, output.level)
-            write_predictions((predictions[-1], *ends), self.ids, output.path, safe_csv=output.safe_csv)
-        if self.labels is None:
-            return None
-        return tuple(SquaredErrors.of(values - self.labels) for values in predictions)
-
-
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """The rows of the source, its labels and features, and the formats of its numbers."""
-
-    frame: pd.DataFrame
-    y: Any
-    label: str
-    selection: Selection
-    formats: dict[str, NumberFormat]
-    notes: tuple[str, ...]
-
-
-def load_files(request: Request, progress: Progress, *, method: Method = "bayes", output: Path | None = None) -> Inputs:
-    """Read and encode both files: in memory, or in batches if they are too large or are Moments."""
+def load_files(
+    request: Request,
+    progress: Progress,
+    *,
+    method: Method = "bayes",
+    output: Path | None = None,
+    fit_groups: bool = True,
+) -> Inputs:
+    """Read, check and encode both files. Without ``fit_groups`` the source needs no groups."""
+    source: Any  # a StreamedSource or a TableSource, which have the same methods
     if is_streamed(request):
-        return load_streamed(request, progress, method=method, output=output)
-    return load_tables(request, progress)
+        source = open_source(request, method)
+    else:
+        for path, role in ((request.source, "source"), (request.target, "target")):
+            check_input(path, role)
+        source = load_source(request, progress, fit_groups=fit_groups)
+    label = source.label
+    target = source.open_target(request, output, progress)
+    check_drop(request.drop, (*source.names, *target.names), label=label, identity=request.identity)
+    check_features(target.names, source.selection.names, target.where)
+    target_notes = source.check_target(target, request)
+    check_formats(source.formats, target.formats, [*source.selection.names, label], request.target, label=label)
+    learned = source.learn(request, progress)
+    encoded = source.encode_target(target, learned, request, progress)
+
+    selection, columns = learned.selection, list_raw_columns(learned.encoder)
+    known = {*source.names, label, request.identity, request.groups, request.cost, *request.drop}
+    account = DataAccount(
+        label=label,
+        n_source=learned.n_rows,
+        n_target=encoded.n_rows,
+        n_numeric=len(selection.numeric),
+        n_categorical=len(selection.categorical),
+        n_date=len(selection.date),
+        n_encoded=len(columns),
+        imputed=list_imputed(describe_fills(learned.encoder), learned.n_missing, encoded.n_missing),
+        ignored=selection.ignored + list_extra_columns(target.names, known),
+        unseen=encoded.unseen,
+    )
+    notes = (*encoded.alerts, *learned.notes, *target_notes, *selection.notes, *encoded.notes)
+    return Inputs(learned.fit, encoded, columns, account, notes, learned.encoder)
 
 
 def is_streamed(request: Request) -> bool:
@@ -114,102 +109,140 @@ def is_streamed(request: Request) -> bool:
     return any(map(exceeds_memory, paths)) and all(format_of(path).opener for path in paths)
 
 
-def load_tables(request: Request, progress: Progress, *, fit_groups: bool = True) -> Inputs:
-    """Read, check and encode both files in memory. Without ``fit_groups`` the source needs no groups."""
-    for path, role in ((request.source, "source"), (request.target, "target")):
-        check_input(path, role)
-    progress.start("read", "reading the source")
-    source = _load_source(request)
-    progress.finish("read")
-    progress.start("read", "reading the target")
-    target, labels, target_notes, label_notes = _load_target(request, source)
-    progress.finish("read")
-
-    progress.start("encode", "encoding the columns")
-    used = list(source.selection.names)
-    encoder, X = _fit_encoder(source)
-    columns = list_raw_columns(encoder)
-    Z = encode(encoder, target[used], "target")
-    account = _describe_columns(request, source, target, encoder, X.shape[1])
-    progress.finish("encode")
-    empty = [
-        f"{name}: missing in every target row; all rows were imputed with the same value"
-        for name in used
-        if target[name].isna().all()
-    ]
-    later = [f"{name}: {_LATER}" for name in source.selection.date if _is_later(target[name], source.frame[name])]
-    ids = None if request.identity is None else target[request.identity]
-    groups = read_groups(source.frame, request.groups, request.source) if fit_groups else None
-    return Inputs(
-        _make_fit(X, source.y, groups),
-        MemoryTarget(Z, labels, ids, target),
-        columns,
-        account,
-        (*empty, *later, *source.notes, *target_notes, *source.selection.notes, *label_notes),
-        lambda: encoder,
-    )
-
-
 def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
     """Fit preprocessing and regressor to the source. The target is not read."""
-    check_input(request.source, "source")
-    source = _load_source(request)
-    check_drop(request.drop, source.frame.columns, label=source.label, identity=request.identity)
-    encoder, X = _fit_encoder(source)
-    groups = read_groups(source.frame, request.groups, request.source)
-    return Pipeline([("columns", encoder), ("regressor", _make_fit(X, source.y, groups)(regressor))])
+    source = load_source(request, SILENT)
+    check_drop(request.drop, source.names, label=source.label, identity=request.identity)
+    learned = source.learn(request, SILENT)
+    return Pipeline([("columns", learned.encoder), ("regressor", learned.fit(regressor))])
 
 
-def _load_source(request: Request) -> _Source:
-    """Read the source, and choose its label and features."""
+@dataclass(frozen=True, eq=False)
+class TableTarget:
+    """The encoded features of the target in memory, its labels and ids if it has any, and all of its columns."""
+
+    features: Any
+    labels: Any
+    ids: pd.Series[Any] | None
+    table: pd.DataFrame
+    n_missing: Mapping[str, int]
+    unseen: UnseenRows
+    alerts: tuple[str, ...]
+    notes: tuple[str, ...]
+    has_rows: ClassVar[bool] = True
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.table)
+
+    def moments(self) -> Moments:
+        return Moments.of(self.features)
+
+    def predict_and_score(
+        self, models: Sequence[Any], output: Output, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
+        if output.path is None and self.labels is None:
+            return None
+        chunk = RowChunk(self.features, self.labels, self.ids)
+        return predict_chunks([chunk], models, output, whole_prediction_file)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """The rows of the source in memory, its labels and features, and the formats of its numbers.
+
+    ``groups`` is the column with the groups of a fit, or None.
+    """
+
+    frame: pd.DataFrame
+    y: Any
+    label: str
+    selection: Selection
+    formats: dict[str, NumberFormat]
+    notes: tuple[str, ...]
+    groups: str | None
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.frame.columns)
+
+    def open_target(self, request: Request, output: Path | None, progress: Progress) -> LoadedTable:
+        """Read the target as the source was read."""
+        progress.start("read", "reading the target")
+        target = _load(request, request.target, "target", self.selection.categorical, self.formats)
+        if not (format_of(request.target).has_names or format_of(request.source).has_names):
+            names = name_array_columns(target.names, self.names, self.label)
+            target = replace(target, frame=target.frame.set_axis(names, axis=1))
+        progress.finish("read")
+        return target
+
+    def check_target(self, target: LoadedTable, request: Request) -> tuple[str, ...]:
+        """Raise InputError if a feature of the target has another kind than in the source; return notes."""
+        frame, selection = target.frame, self.selection
+        check_column(request.identity, "--id", frame.columns, target.where)
+        _check_numbers(frame, selection.numeric, target.path, "target")
+        for name in selection.date:
+            try:
+                layout = date_format(self.frame[name])
+                as_days(frame[name], layout, f"correct the values, or {suggest_drop([name])}")
+            except InputError as error:
+                raise InputError(f"{target.where}, {error}") from error
+        for name in selection.categorical:
+            _check_date_form(frame[name], self.frame[name], target.path)
+        used = {*selection.names, self.label}
+        return (*target.notes, *target.check_cells(used, request.bad_cells, label=self.label))
+
+    def learn(self, request: Request, progress: Progress) -> Learned:
+        """Fit the preprocessing."""
+        progress.start("encode", "encoding the source")
+        rows = self.frame[list(self.selection.names)]
+        encoder = build_encoder(self.frame, *self.selection.kinds).fit(rows)
+        encoder.formats_ = self.formats
+        fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
+        progress.finish("encode")
+        return Learned(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
+
+    def encode_target(self, target: LoadedTable, learned: Learned, request: Request, progress: Progress) -> TableTarget:
+        """Encode the target, and read its labels."""
+        progress.start("encode", "encoding the target")
+        frame, selection = target.frame, self.selection
+        rows = frame[list(selection.names)]
+        labels, notes = _target_labels(target, self.label)
+        if request.labels is not None:
+            labels = add_labels(labels, request.labels, self.label, frame, self.formats)
+        empty = [
+            f"{name}: missing in every target row; all rows were imputed with the same value"
+            for name in selection.names
+            if rows[name].isna().all()
+        ]
+        later = [f"{name}: {_LATER}" for name in selection.date if _is_later(rows[name], self.frame[name])]
+        encoded = TableTarget(
+            encode(learned.encoder, rows, "target"),
+            labels,
+            None if request.identity is None else frame[request.identity],
+            frame,
+            rows.isna().sum(),
+            find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS,
+            (*empty, *later),
+            notes,
+        )
+        progress.finish("encode")
+        return encoded
+
+
+def load_source(request: Request, progress: Progress, *, fit_groups: bool = True) -> TableSource:
+    """Read the source into memory, and choose its label and features."""
+    progress.start("read", "reading the source")
     read = _load(request, request.source, "source", request.categories)
-    label = find_label(
-        list(read.frame.columns), request.source, request.label, lambda: _has_column(request.target, request.label)
-    )
+    label = find_label(read.names, request.source, request.label, lambda: has_column(request.target, request.label))
     check_identity(request.identity, label)
     frame, y = _source_labels(read, label, request)
     selection = select_features(frame, label, request)
     notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
     _check_numbers(frame, selection.numeric, request.source, "source")
     formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
-    return _Source(frame, y, label, selection, formats, notes)
-
-
-def _load_target(request: Request, source: _Source) -> tuple[pd.DataFrame, Any, tuple[str, ...], tuple[str, ...]]:
-    """Read the target and compare it with the source; return its rows, its labels, and notes about each."""
-    path, label, selection, formats = request.target, source.label, source.selection, source.formats
-    read = _load(request, path, "target", selection.categorical, formats)
-    target = read.frame
-    if not (format_of(path).has_names or format_of(request.source).has_names):
-        target = target.set_axis(name_array_columns(list(target.columns), list(source.frame.columns), label), axis=1)
-    check_drop(request.drop, (*source.frame.columns, *target.columns), label=label, identity=request.identity)
-    _check_target(target, path, selection, source.frame, identity=request.identity)
-    notes = read.check_cells({*selection.names, label}, request.bad_cells, label=label)
-    check_formats(formats, read.formats, formats, path, label=label)
-    labels, label_notes = _target_labels(target, path, label)
-    if request.labels is not None:
-        labels = add_labels(labels, request.labels, label, target, formats)
-    return target, labels, (*read.notes, *notes), label_notes
-
-
-def _describe_columns(
-    request: Request, source: _Source, target: pd.DataFrame, encoder: ColumnTransformer, n_encoded: int
-) -> DataAccount:
-    selection = source.selection
-    used = list(selection.names)
-    known = {*source.frame.columns, source.label, request.identity, request.groups, request.cost, *request.drop}
-    return DataAccount(
-        label=source.label,
-        n_source=len(source.frame),
-        n_target=len(target),
-        n_numeric=len(selection.numeric),
-        n_categorical=len(selection.categorical),
-        n_date=len(selection.date),
-        n_encoded=n_encoded,
-        imputed=list_imputed(describe_fills(encoder), source.frame[used].isna().sum(), target[used].isna().sum()),
-        ignored=selection.ignored + list_extra_columns(target.columns, known),
-        unseen=find_unseen(encoder, target[used]) if selection.categorical else NO_UNSEEN_ROWS,
-    )
+    progress.finish("read")
+    return TableSource(frame, y, label, selection, formats, notes, request.groups if fit_groups else None)
 
 
 def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
@@ -251,13 +284,6 @@ def _load(
     return load_table(path, role, as_text=as_text, verbatim=request.identity, skip=skip, expected=expected)
 
 
-def _has_column(path: Path, name: str | None) -> bool:
-    try:
-        return name in open_rows(path).names
-    except InputError:
-        return False
-
-
 def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
     """Return the source and its labels, which must be numbers and not constant.
 
@@ -288,36 +314,20 @@ def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.
     return source, values
 
 
-def _target_labels(target: pd.DataFrame, path: Path, label: str) -> tuple[Any, tuple[str, ...]]:
+def _target_labels(target: LoadedTable, label: str) -> tuple[Any, tuple[str, ...]]:
     """Return the labels of the target with NaN for missing ones, or None without labels; and notes.
 
     They only score predictions, so text in their place ('to come') is not an error.
     """
-    if label not in target.columns or target[label].isna().all():
+    frame = target.frame
+    if label not in frame.columns or frame[label].isna().all():
         return None, ()
     try:
-        values = as_numbers(target[label], "correct the values to score the predictions").astype(np.float64)
+        values = as_numbers(frame[label], "correct the values to score the predictions").astype(np.float64)
     except InputError as error:
         return None, (f"the predictions are not scored: {error}",)
-    _check_magnitude(values, describe_file("target", path, label), path)
+    _check_magnitude(values, describe_file("target", target.path, label), target.path)
     return values, ()
-
-
-def _check_target(
-    target: pd.DataFrame, path: Path, selection: Selection, source: pd.DataFrame, *, identity: str | None
-) -> None:
-    """Raise InputError if the target lacks a feature, or if a feature has another kind than in the source."""
-    where = describe_file("target", path)
-    check_column(identity, "--id", target.columns, where)
-    check_features(list(target.columns), selection.names, where)
-    _check_numbers(target, selection.numeric, path, "target")
-    for name in selection.date:
-        try:
-            as_days(target[name], date_format(source[name]), f"correct the values, or {suggest_drop([name])}")
-        except InputError as error:
-            raise InputError(f"{where}, {error}") from error
-    for name in selection.categorical:
-        _check_date_form(target[name], source[name], path)
 
 
 def _is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
@@ -361,12 +371,3 @@ def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct th
             f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in "
             f"{describe_rows([row], path)}, {infinite.size} of {len(values)} values; {fix}"
         )
-
-
-def _fit_encoder(source: _Source) -> tuple[ColumnTransformer, Any]:
-    """Return the preprocessing of the source, and its encoded features."""
-    selection = source.selection
-    rows = source.frame[list(selection.names)]
-    encoder = build_encoder(source.frame, *selection.kinds).fit(rows)
-    encoder.formats_ = source.formats
-    return encoder, encode(encoder, rows, "source")

@@ -11,7 +11,7 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,6 @@ _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
 _CHUNK_ROWS = 10_000
 """The rows of text that are searched at once for the decimal mark."""
-_ONE_GROUP = r"\s*[-+]?[1-9]\d{0,2}\.\d{3}([eE].*)?\s*"
-"""Text that is a number with a decimal point, and another number with a decimal comma."""
 _MAX_EXACT = 1e9
 """Larger numbers have no reliable thousandths in float64, and are no groups of three digits after one point."""
 
@@ -92,6 +90,14 @@ class LoadedTable:
     notes: tuple[str, ...]
     text: dict[str, TextColumn]
     formats: dict[str, NumberFormat]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.frame.columns)
+
+    @property
+    def where(self) -> str:
+        return describe_file(self.role, self.path)
 
     def check_cells(
         self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
@@ -277,31 +283,53 @@ def convert_text_columns(
     the formats of the source. A decimal mark that no cell of a column proves is that of the source if it is proven
     there, otherwise that of the other columns, otherwise a comma if semicolons separate the columns.
     """
-    typed, delimited = not format_of(path).has_header, format_of(path) == TEXT
-    prefer_comma = delimited and separator_of(path) == ";"
-    types = pd.api.types
-    columns = {name: table[name] for name in table.columns if name not in skip}
-    formats = {
-        name: PLAIN for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()
-    }
-    floats = [name for name, column in columns.items() if types.is_float_dtype(column.dtype)]
-    formats |= _find_decimal_points(table[floats], path) if delimited else {}
-    text = [column for column in columns.values() if _has_text(column) and not (typed and _is_code(column))]
-    read = {str(column.name): _read_text_column(column, prefer_comma) for column in text}
-    converted = {name: cells for name, cells in read.items() if cells is not None}
+    formats = _find_number_formats(table, path, skip)
+    converted = _read_text_columns(table, path, skip)
     formats |= {name: cells.style for name, cells in converted.items() if cells.style is not None}
-    marks = {style.decimal_comma for style in formats.values() if style.proof}
-    for name, style in list(formats.items()):
-        source = (expected or {}).get(name, PLAIN)
-        comma = source.decimal_comma if source.proof else marks == {True} or style.decimal_comma
-        if comma != style.decimal_comma and style.is_unproven:
-            texts = table[name] if name in converted else read_cells(path, [name])[name].replace("", None)
-            converted[name] = read_number_cells(texts, decimal_comma=comma)
-            formats[name] = converted[name].style or PLAIN
+    for name, comma in _correct_decimal_marks(formats, expected or {}).items():
+        texts = table[name] if name in converted else read_cells(path, [name])[name].replace("", None)
+        converted[name] = read_number_cells(texts, decimal_comma=comma)
+        formats[name] = converted[name].style or PLAIN
     table = table.copy(deep=False)
     for name, cells in converted.items():
         table[name] = cells.values
     return table, converted, formats
+
+
+def _find_number_formats(table: pd.DataFrame, path: Path, skip: Collection[str]) -> dict[str, NumberFormat]:
+    """Return the formats of the columns that were read as numbers."""
+    types = pd.api.types
+    numeric = [name for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()]
+    floats = [name for name in table.columns if types.is_float_dtype(table[name].dtype) and name not in skip]
+    points = _find_decimal_points(table[floats], path) if format_of(path) == TEXT else {}
+    return dict.fromkeys(numeric, PLAIN) | points
+
+
+def _read_text_columns(table: pd.DataFrame, path: Path, skip: Collection[str]) -> dict[str, TextColumn]:
+    """Return the text columns of mostly numbers or dates as such."""
+    is_typed = not format_of(path).has_header
+    prefer_comma = format_of(path) == TEXT and separator_of(path) == ";"
+    read = {}
+    for name, column in table.items():
+        if name in skip or not _has_text(column) or (is_typed and _is_code(column)):
+            continue
+        if (cells := _read_text_column(column, prefer_comma)) is not None:
+            read[str(name)] = cells
+    return read
+
+
+def _correct_decimal_marks(
+    formats: Mapping[str, NumberFormat], expected: Mapping[str, NumberFormat]
+) -> dict[str, bool]:
+    """Return the columns whose decimal mark no cell proves and that need the other one; True is a comma."""
+    marks = {style.decimal_comma for style in formats.values() if style.proof}
+    commas = {}
+    for name, style in formats.items():
+        source = expected.get(name, PLAIN)
+        comma = source.decimal_comma if source.proof else marks == {True} or style.decimal_comma
+        if comma != style.decimal_comma and style.is_unproven:
+            commas[name] = comma
+    return commas
 
 
 def _read_text_column(column: pd.Series[Any], prefer_comma: bool) -> TextColumn | None:
@@ -334,10 +362,8 @@ def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberF
     with read_cells(path, unclear, chunksize=_CHUNK_ROWS) as chunks:
         for cells in chunks:
             for name in unclear:
-                marked = cells[name][cells[name].str.contains(r"\d\.|\.\d")]
-                is_group = marked.str.fullmatch(_ONE_GROUP)
-                ambiguous = formats[name].ambiguous or next(iter(marked[is_group]), "")
-                formats[name] = NumberFormat(proof=next(iter(marked[~is_group]), ""), ambiguous=ambiguous)
+                style = infer_format(Counter(cells[name]), decimal_comma=False)
+                formats[name] = replace(style, ambiguous=formats[name].ambiguous or style.ambiguous)
             unclear = {name for name in unclear if not formats[name].proof}
             if not unclear:
                 break

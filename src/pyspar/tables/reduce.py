@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import ARRAYS, INPUT_SUFFIXES, WORKBOOK, check_file, describe_file, format_of
+from pyspar.sources.files.header import INPUT_SUFFIXES, check_file, describe_file, format_of
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.encode import as_numbers, build_encoder
+from pyspar.tables.encode import TableEncoder, as_numbers, build_encoder
 from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import LoadedTable, load_table
 from pyspar.terminal import Progress
@@ -88,7 +87,7 @@ class InputFile:
         total, count = np.zeros(len(features)), np.zeros(len(features))
         options = {"label": label, "missing_labels": True} if drop_unlabelled else {}
         for batch in read_batches(self.content, self._title, progress, features, missing_features=True, **options):
-            X = batch.X if batch.y is None else batch.X[~np.isnan(batch.y)]
+            X = _drop_unlabelled(batch).X
             known = ~np.isnan(X)
             total += np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)
             count += known.sum(axis=0)
@@ -111,33 +110,24 @@ class InputFile:
         Missing values and bad cells are replaced by ``means``; without it they are an error. Rows without a label are
         left out with ``drop_unlabelled``, otherwise they are an error too.
         """
-        n_missing, n_bad, n_dropped = np.zeros(len(features), dtype=np.int64), 0, 0
+        n_missing, n_bad, n_read = np.zeros(len(features), dtype=np.int64), 0, 0
         if isinstance(self.content, Moments):
             moments = select_moments(self.content, features)
             return Reduced(moments if label is not None else moments.without_outputs(), n_missing)
-        rows = self.content
 
-        def clean_batches() -> Generator[Any]:
-            nonlocal n_missing, n_bad, n_dropped
-            for batch in read_batches(
-                rows, self._title, progress, features,
-                label=label, missing_features=means is not None, missing_labels=drop_unlabelled,
-            ):  # fmt: skip
-                X, y = batch.X, batch.y
-                if means is not None:
-                    X, missing = fill_missing(X, means)
-                    n_missing += missing
-                    n_bad += batch.n_bad
-                if drop_unlabelled and y is not None and np.isnan(y).any():
-                    known = ~np.isnan(y)
-                    X, y = X[known], y[known]
-                    n_dropped += int((~known).sum())
-                if len(X):
-                    yield X if label is None else (X, y)
+        def clean(batch: RowBatch) -> Any:
+            nonlocal n_missing, n_bad, n_read
+            n_bad, n_read = n_bad + batch.n_bad, batch.rows
+            batch = _drop_unlabelled(batch)
+            X, missing = (batch.X, 0) if means is None else fill_missing(batch.X, means)
+            n_missing += missing
+            return X if label is None else (X, batch.y)
 
-        with closing(clean_batches()) as batches:
-            moments = moments_of_batches(batches, labelled=label is not None)
-        eps = np.array([rows.column(name).eps for name in features])
+        options = {"label": label, "missing_features": means is not None, "missing_labels": drop_unlabelled}
+        with closing(read_batches(self.content, self._title, progress, features, **options)) as batches:
+            moments = moments_of_batches(map(clean, batches), labelled=label is not None)
+        eps = np.array([self.content.column(name).eps for name in features])
+        n_dropped = n_read - moments.rows
         notes = [f"{self.role}: {n_bad:,} bad cells are treated as missing"] if n_bad else []
         notes += [f"{self.role}: {n_dropped:,} rows without a label are ignored"] if n_dropped else []
         return Reduced(replace(moments, names=tuple(features), eps=eps), n_missing, tuple(notes))
@@ -156,13 +146,13 @@ class LoadedFile(RowFile):
         n_bad = sum(len(text[name].bad) for name in plan.names if name in text)
         X = frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
         y = None if plan.label is None else as_numbers(frame[plan.label]).astype(np.float64)
-        ids = None if plan.identity is None else frame[plan.identity].to_numpy()
+        ids = None if plan.identity is None else frame[plan.identity]
         yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, n_bad=n_bad)
 
 
-def load_rows(path: Path, role: str) -> LoadedFile:
+def load_rows(path: Path, role: str, identity: str | None = None) -> LoadedFile:
     """Read a whole file into memory, as rows that are reduced like those of a stream."""
-    table = load_table(path, role)
+    table = load_table(path, role, verbatim=identity)
     frame, text = table.frame, table.text
     columns = []
     for name in frame.columns:
@@ -173,15 +163,15 @@ def load_rows(path: Path, role: str) -> LoadedFile:
     return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, table)
 
 
-def open_input(path: Path, role: str) -> InputFile:
-    """Open a file of rows or of Moments."""
+def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:
+    """Open a file of rows or of Moments. The column ``identity`` has the ids of the rows."""
     if is_moments_file(path):
         return InputFile(path, role, *read_moments_file(path))
     if not path.is_dir():
         check_file(path, role, INPUT_SUFFIXES)
-    if format_of(path) in (ARRAYS, WORKBOOK):
-        return InputFile(path, role, load_rows(path, role))
-    return InputFile(path, role, open_rows(path, role=role))
+    if format_of(path).opener:
+        return InputFile(path, role, open_rows(path, role=role))
+    return InputFile(path, role, load_rows(path, role, identity))
 
 
 def store_formats(file: InputFile, names: Sequence[str]) -> list[ColumnFormat]:
@@ -211,6 +201,13 @@ def _restore_format(column: ColumnFormat) -> NumberFormat:
     )
 
 
+def _drop_unlabelled(batch: RowBatch) -> RowBatch:
+    """Return a batch without the rows whose label is missing."""
+    if batch.y is None or not (missing := np.isnan(batch.y)).any():
+        return batch
+    return replace(batch, X=batch.X[~missing], y=batch.y[~missing])
+
+
 def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
     """Return rows with means instead of NaN, and the number of NaN in each column."""
     missing = np.isnan(X)
@@ -236,13 +233,26 @@ class Scale:
     mean: Vector
     spread: Vector
 
+    @classmethod
+    def of(cls, encoder: TableEncoder) -> Scale:
+        """Return the scale of the preprocessing of numeric features."""
+        scaler = encoder.named_transformers_["numeric"]["scale"]
+        return cls(tuple(encoder.feature_names_in_), scaler.mean_, scaler.scale_)
+
     def standardise(self, X: Matrix) -> Matrix:
         """Return raw rows in units of the standard deviation about the mean."""
         return np.asarray(np.subtract(X, self.mean, dtype=np.float64) / self.spread)
 
-    def predict(self, X: Matrix, weights: Vector, intercept: float) -> Vector:
-        """Predict raw rows with weights of standardised features."""
-        return np.asarray(np.subtract(X, self.mean, dtype=np.float64) @ (weights / self.spread) + intercept)
+    def standardise_moments(self, moments: Moments) -> Moments:
+        r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
+
+        If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
+        first row of ``R`` has an entry in the first column, so only this row is shifted.
+        """
+        root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
+        root[:, features] -= np.outer(root[:, 0], self.mean)
+        root[:, features] /= self.spread
+        return replace(moments, root=root, names=())
 
 
 def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
@@ -260,51 +270,26 @@ def feature_names(moments: Moments) -> tuple[str, ...]:
     return moments.names or tuple(f"x{j}" for j in range(moments.n_features))
 
 
-def measure_spread(moments: Moments) -> tuple[Vector, Mask]:
-    """Return the standard deviations of features and outputs, and which of them are constant."""
-    lengths = np.linalg.norm(moments.root_about(None), axis=0)
-    return lengths / np.sqrt(moments.weight), lengths <= _ROUNDING * moments.column_lengths()
+def find_constant(moments: Moments) -> Mask:
+    """Return which features and outputs are constant up to rounding errors."""
+    return np.asarray(moments.spread * np.sqrt(moments.weight) <= _ROUNDING * moments.column_lengths())
 
 
-def measure_scale(source: Moments) -> Scale:
-    """Return the mean and the standard deviation of each feature. No feature may be constant."""
-    d = source.n_features
-    return Scale(feature_names(source), source.mean[:d], measure_spread(source)[0][:d])
-
-
-def standardise(moments: Moments, scale: Scale) -> Moments:
-    r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
-
-    If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
-    first row of ``R`` has an entry in the first column, so only this row is shifted.
-    """
-    root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
-    root[:, features] -= np.outer(root[:, 0], scale.mean)
-    root[:, features] /= scale.spread
-    return replace(moments, root=root, names=())
-
-
-def root_mean_square_error(moments: Moments, weights: Vector, intercept: float) -> float:
-    """Return the root mean squared error of a linear prediction from the Moments of labelled rows."""
-    residual = moments.root @ np.concatenate([[-intercept], -weights, [1.0]])
-    return float(np.linalg.norm(residual) / np.sqrt(moments.weight))
-
-
-def build_fitted_encoder(
-    scale: Scale, rows: int, *, single: bool, formats: dict[str, NumberFormat] | None = None
-) -> ColumnTransformer:
-    """Return the preprocessing that a fit to the rows of the source would give.
+def build_fitted_encoder(source: Moments, formats: dict[str, NumberFormat]) -> TableEncoder:
+    """Return the preprocessing that a fit to the rows of the source would give. No feature may be constant.
 
     It is fitted to two rows, mean - spread and mean + spread, and then gets the exact numbers.
     """
-    dtype = np.float32 if single else np.float64
-    two = np.vstack([scale.mean - scale.spread, scale.mean + scale.spread])
-    frame = pd.DataFrame(two.astype(dtype), columns=list(scale.names))
-    encoder = build_encoder(frame, scale.names).fit(frame)
+    names, d = feature_names(source), source.n_features
+    mean, spread = source.mean[:d], source.spread[:d]
+    dtype = np.float32 if (source.eps > EPS64).all() else np.float64
+    frame = pd.DataFrame(np.vstack([mean - spread, mean + spread]).astype(dtype), columns=list(names))
+    encoder = build_encoder(frame, names)
+    encoder.fit(frame)
     steps = encoder.named_transformers_["numeric"]
-    steps["fill"].statistics_ = scale.mean.astype(dtype)
+    steps["fill"].statistics_ = mean.astype(dtype)
     scaler = steps["scale"]
-    scaler.mean_, scaler.scale_, scaler.var_ = scale.mean.copy(), scale.spread.copy(), scale.spread**2
-    scaler.n_samples_seen_ = rows
-    encoder.formats_ = formats or {}
+    scaler.mean_, scaler.scale_, scaler.var_ = mean.copy(), spread.copy(), spread**2
+    scaler.n_samples_seen_ = source.rows
+    encoder.formats_ = formats
     return encoder

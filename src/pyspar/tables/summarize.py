@@ -12,8 +12,8 @@ from pyspar.sources.files.header import check_unique, suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.inputs import BadCells, Ignored
-from pyspar.tables.load_streamed import choose_features, describe_number_text
 from pyspar.tables.reduce import open_input, store_formats
+from pyspar.tables.streamed import choose_features, describe_number_text
 from pyspar.tables.write import check_path, report_write_errors
 from pyspar.terminal import SILENT, Progress
 
@@ -54,9 +54,8 @@ def summarize_file(
     rows = source.rows
     label = None if label is None else find_label(rows.names, path, label)
     check_drop(drop, rows.names, label=label or "", identity=None)
-    names, ignored = choose_features(source, label=label, drop=drop)
-    if features:
-        names, ignored = _split_names(features, rows, label), []
+    selection = choose_features(source, label, drop=drop)
+    names = _split_names(features, rows, label) if features else selection.names
     impute = bad_cells == "impute"
     read = source.reduce_source(names, label, progress, impute=impute, drop_unlabelled=drop_unlabelled)
     moments, outputs = read.moments, () if label is None else (label,)
@@ -69,7 +68,7 @@ def summarize_file(
         label=label,
         n_bytes_in=rows.n_bytes,
         n_bytes_out=output.stat().st_size,
-        ignored=(*ignored, *read.empty),
+        ignored=(*(() if features else selection.ignored), *read.empty),
         notes=(*describe_number_text(source, columns), *read.notes),
         output=output,
     )

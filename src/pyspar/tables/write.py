@@ -9,19 +9,22 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_files
 from pyspar.sources.files.number_text import is_plain
 
+WriteBatch = Callable[..., None]
+"""Writes the ids of some rows (None numbers the rows), their predictions, and the two ends of intervals, if any."""
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
 
@@ -122,6 +125,40 @@ def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
     if level is None or not hasattr(model, "predict_interval"):
         return ()
     return tuple(model.predict_interval(rows, level))
+
+
+class RowChunk(NamedTuple):
+    """Some encoded rows, their labels, and their ids; None without labels or ids."""
+
+    features: Any
+    labels: Any
+    ids: Any
+
+
+def predict_chunks(
+    chunks: Iterable[RowChunk], models: Sequence[Any], output: Output, open_file: Callable[..., Any]
+) -> tuple[SquaredErrors, ...] | None:
+    """Predict rows with linear models, write the predictions of the last one, and return the errors of each.
+
+    ``open_file`` is ``prediction_file`` or ``whole_prediction_file``. Without labels the result is None.
+    """
+    errors = [SquaredErrors() for _ in models]
+    has_ends = output.path is not None and output.path.suffix.lower() != ".npy"
+    with nullcontext() if output.path is None else open_file(output.path, safe_csv=output.safe_csv) as write:
+        for rows, labels, ids in chunks:
+            predictions = [model.predict(rows) for model in (models[-1:] if labels is None else models)]
+            if write is not None:
+                ends = intervals_of(models[-1], rows, output.level) if has_ends else ()
+                write(ids, predictions[-1], *ends)
+            if labels is not None:
+                errors = [sums + SquaredErrors.of(values - labels) for sums, values in zip(errors, predictions)]
+    return tuple(errors) if errors[0].n else None
+
+
+@contextmanager
+def whole_prediction_file(path: Path, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
+    """Open a file for the predictions of all rows at once. Their ids are a column of a data frame, or None."""
+    yield lambda ids, *columns: write_predictions(columns, ids, path, safe_csv=safe_csv)
 
 
 def write_predictions(
@@ -231,10 +268,6 @@ def name_columns(key: str) -> list[str]:
     """
     other = {"prediction": "predicted", "low": "interval_low", "high": "interval_high"}
     return [other[name] if name == key else name for name in other]
-
-
-WriteBatch = Callable[..., None]
-"""Writes the ids of some rows (None numbers the rows), their predictions, and the two ends of intervals, if any."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pyspar.paper.runs.run import run_one
 from pyspar.paper.runs.store import Features
 from pyspar.paper.runs.summary import FILE, main, read_summaries, rescore_records, summarise, write_summaries
 
-HEAD = Head("Bayes-SpAR")
+HEAD = Head("Bayes-SpAR, equal noise")
 CHAIRS = Path(__file__).parents[3] / "results" / "chair-angles"
 
 

@@ -3,8 +3,9 @@
 The features of an image network take gigabytes, and training it takes a GPU. A rule that depends on the features only
 through their moments along directions that are not faint needs neither. A summary stores these moments and the labels
 for the source and for the test rows, and the trained head. Every run writes one per seed. After a change of a rule,
-``python -m pyspar.paper.runs.summary results/chair-angles`` scores the heads ``OLS`` and ``Bayes-SpAR`` of a suite
-again. SpAR needs the target's other directions too; its rule is that of the paper and does not change.
+``python -m pyspar.paper.runs.summary results/chair-angles`` scores the heads ``OLS`` and ``Bayes-SpAR, equal noise`` of
+a suite again. ``Bayes-SpAR`` also needs the errors of single rows. SpAR needs the target's other directions too; its
+rule is that of the paper and does not change.
 
 The coordinates are the right singular vectors of the source features, so the source moments are a few vectors. The root
 of the test moments is a triangle. Its columns are stored as 24-bit integers in units of their largest entry. This costs
@@ -35,9 +36,10 @@ from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head
 from pyspar.paper.runs.metrics import round_to_float32
 from pyspar.paper.runs.records import Record, read_records, write_records
+from pyspar.paper.runs.registry import EQUAL_NOISE
 from pyspar.paper.runs.store import DamagedError, Features, RunFolder
 
-HEADS = (Head("OLS"), Head("Bayes-SpAR"))
+HEADS = (Head("OLS"), Head(EQUAL_NOISE))
 """The heads that a summary scores."""
 METRIC = "rmse"
 FILE = "summaries.npz"
@@ -64,7 +66,7 @@ class Summary:
     trained_rmse: float
 
     def rmse(self, method: HeadMethod = "bayes") -> float:
-        """Return the test error of the head that ``adapt_head`` computes with a method, "bayes" or "ols"."""
+        """Return the test error of the head that ``fit_head`` computes with a method, "bayes" or "ols"."""
         with collect_warnings():
             new = fit_head(self.source, self.test.without_outputs(), method, coef=self.head, cutoff=0.0)
         if method == "bayes" and not new.changed.directions:
@@ -200,7 +202,7 @@ def rescore_records(records: Iterable[Record], summaries: dict[tuple[str, int], 
         summary = summaries.get((record.run, record.seed))
         head = by_name.get(record.method.partition(" + ")[2])
         if summary is not None and head is not None and record.metric == METRIC and record.recipe != head.recipe:
-            value = round_to_float32(summary.rmse(METHODS[head.name]))
+            value = round_to_float32(summary.rmse(METHODS[head.name.partition(", ")[0]]))
             record = replace(record, value=value, recipe=head.recipe)
         rescored.append(record)
     return rescored

@@ -13,7 +13,7 @@ import shlex
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -25,34 +25,6 @@ MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-
 MISSING_MARKS += ["na", "n.a.", "N.A.", "Null", "-", "--", "?", "."]
 """Text that is read as a missing value, except in the id column. ``number_text`` adds some in columns of numbers."""
 
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A format of files of rows.
-
-    ``opener`` is the module of ``pyspar.sources.files`` whose ``open_file`` reads it in batches; it is empty for a
-    format that can only be read as a whole. ``package`` is the package that reads it into memory, if it is optional.
-    ``has_names`` says whether it stores column names, and ``has_header`` whether these are its first row.
-    """
-
-    suffixes: tuple[str, ...]
-    opener: str = ""
-    package: str = ""
-    has_names: bool = True
-    has_header: bool = False
-
-
-TEXT = FileFormat((".csv", ".tsv", ".csv.gz", ".tsv.gz"), "text", has_header=True)
-PARQUET = FileFormat((".parquet",), "parquet", "pyarrow")
-WORKBOOK = FileFormat((".xlsx",), package="openpyxl", has_header=True)
-ARRAY = FileFormat((".npy",), "npy", has_names=False)
-ARRAYS = FileFormat((".npz",), has_names=False)
-_OTHER = FileFormat((), has_header=True)
-"""The format of a file with an unknown suffix, which is refused before it is read."""
-FORMATS = (TEXT, PARQUET, WORKBOOK, ARRAY, ARRAYS)
-"""All formats. ``pyspar.tables.read`` has a reader into memory for each of them."""
-INPUT_SUFFIXES = tuple(suffix for file_format in FORMATS for suffix in file_format.suffixes)
-STREAM_SUFFIXES = tuple(suffix for file_format in FORMATS if file_format.opener for suffix in file_format.suffixes)
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SEPARATORS = (",", ";", "\t")
@@ -260,20 +232,21 @@ def decoded_size(path: Path) -> int:
 
     For a file that cannot be read, return the size on disk. Reading it later raises an error with the reason.
     """
-    suffix, size = suffix_of(path), path.stat().st_size
     try:
-        if suffix == ".parquet":
-            return _parquet_size(path)
-        if suffix.endswith(".gz"):
-            return int(size * _compression_ratio(path))
-        if suffix in (".npz", ".xlsx"):
-            with zipfile.ZipFile(path) as archive:
-                return sum(entry.file_size for entry in archive.infolist())
+        return format_of(path).estimate_size(path)
     except MissingExtraError:
         raise
     except Exception:  # noqa: BLE001 - damaged files raise errors of many types; the reader reports them
-        return size
-    return size
+        return _file_size(path)
+
+
+def _file_size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _archive_size(path: Path) -> int:
+    with zipfile.ZipFile(path) as archive:
+        return sum(entry.file_size for entry in archive.infolist())
 
 
 def _parquet_size(path: Path) -> int:
@@ -291,7 +264,10 @@ def _parquet_size(path: Path) -> int:
         return max(rows * widths, encoded)
 
 
-def _compression_ratio(path: Path) -> float:
+def _text_size(path: Path) -> int:
+    """Return the size of text. If it is compressed, its ratio is estimated from a sample."""
+    if path.suffix.lower() != ".gz":
+        return _file_size(path)
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
     decoder = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -302,7 +278,7 @@ def _compression_ratio(path: Path) -> float:
     while data:  # in pieces, so that an extreme ratio does not fill the memory
         n_bytes += len(decoder.decompress(data, _SAMPLE_BYTES))
         data = decoder.unconsumed_tail
-    return n_bytes / len(sample)
+    return int(_file_size(path) * n_bytes / len(sample))
 
 
 def free_memory() -> int | None:
@@ -347,3 +323,34 @@ def _container_memory() -> int | None:
         return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
     except (OSError, ValueError):
         return None
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files of rows.
+
+    ``estimate_size`` returns the size of a file in memory in bytes. ``opener`` is the module of
+    ``pyspar.sources.files`` whose ``open_file`` reads it in batches; it is empty for a format that can only be read as
+    a whole. ``package`` is the package that reads it into memory, if it is optional. ``has_names`` says whether it
+    stores column names, and ``has_header`` whether these are its first row.
+    """
+
+    suffixes: tuple[str, ...]
+    estimate_size: Callable[[Path], int]
+    opener: str = ""
+    package: str = ""
+    has_names: bool = True
+    has_header: bool = False
+
+
+TEXT = FileFormat((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _text_size, "text", has_header=True)
+PARQUET = FileFormat((".parquet",), _parquet_size, "parquet", "pyarrow")
+WORKBOOK = FileFormat((".xlsx",), _archive_size, package="openpyxl", has_header=True)
+ARRAY = FileFormat((".npy",), _file_size, "npy", has_names=False)
+ARRAYS = FileFormat((".npz",), _archive_size, has_names=False)
+_OTHER = FileFormat((), _file_size, has_header=True)
+"""The format of a file with an unknown suffix, which is refused before it is read."""
+FORMATS = (TEXT, PARQUET, WORKBOOK, ARRAY, ARRAYS)
+"""All formats. ``pyspar.tables.read`` has a reader into memory for each of them."""
+INPUT_SUFFIXES = tuple(suffix for file_format in FORMATS for suffix in file_format.suffixes)
+STREAM_SUFFIXES = tuple(suffix for file_format in FORMATS if file_format.opener for suffix in file_format.suffixes)

@@ -339,3 +339,31 @@ def test_moments_of_other_columns_are_refused(files, source, target, tmp_path):
         inspect_files(Request(tmp_path / "s.npz", tmp_path / "t.npz", None))
     with pytest.raises(InputError, match=r"t\.npz': .*one output, got 0"):
         inspect_files(Request(tmp_path / "t.npz", tmp_path / "s.npz", None))
+
+
+def test_the_account_of_a_stream_is_that_of_memory(adapt, source, target, small_batches):
+    rng = np.random.default_rng(0)
+    tables = [table[NUMBERS].assign(floors=2.0) for table in (source, target)]
+    for table in tables:
+        for name in ("area", "garden"):
+            table.loc[rng.random(len(table)) < 0.2, name] = np.nan
+    tables[0].loc[::7, "price"] = np.nan
+    tables[1]["agent"] = 1.0
+    options = {"bad_cells": "impute", "drop_unlabelled": True, "drop": ("lift",)}
+    memory, stream = (adapt(*tables, stream=stream, **options) for stream in (False, True))
+    assert [column.column for column in memory.data.imputed] == ["area", "garden"]
+    assert [column.column for column in memory.data.ignored] == ["lift", "floors", "agent"]
+    assert stream.data == memory.data
+    assert stream.after.rmse == pytest.approx(memory.after.rmse, rel=1e-9)
+
+
+def test_ids_of_a_streamed_workbook_are_those_of_the_file(source, target, tmp_path):
+    ids = [f"{row:03d}" for row in range(len(target))]
+    ids[4] = None
+    source[NUMBERS].to_csv(tmp_path / "s.csv", index=False)
+    target[NUMBERS].assign(home=ids).to_excel(tmp_path / "t.xlsx", index=False)
+    request = Request(tmp_path / "s.csv", tmp_path / "t.xlsx", "price", identity="home", stream=True)
+    adapt_files(request, output=Output(tmp_path / "p.parquet"))
+    written = pd.read_parquet(tmp_path / "p.parquet")["home"]
+    assert written[:4].tolist() == ids[:4]
+    assert written[4] in (None, "")

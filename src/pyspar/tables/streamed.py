@@ -1,0 +1,292 @@
+"""The steps of ``load`` for files that are reduced to Moments: rows that are read in batches, and files of Moments.
+
+Rows are read once to compute the Moments and, for the target, once to predict. Only numeric columns are used. A missing
+value or a bad cell raises an error; if they are imputed, the source is read once more to compute its means. The Moments
+are standardised, as tables in memory are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pyspar.core.mean_square import SquaredErrors
+from pyspar.core.moments import Moments
+from pyspar.errors import InputError
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows
+from pyspar.sources.files.header import describe_file
+from pyspar.sources.files.npy import ArrayFile
+from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.rows import RowFile
+from pyspar.tables.columns import (
+    DROPPED,
+    Learned,
+    Selection,
+    check_identity,
+    find_label,
+    is_named_like_id,
+    name_array_columns,
+    no_features_error,
+    suggest_id,
+)
+from pyspar.tables.inputs import Ignored, Method, Request
+from pyspar.tables.read import describe_separator
+from pyspar.tables.reduce import (
+    InputFile,
+    Scale,
+    build_fitted_encoder,
+    feature_names,
+    fill_missing,
+    find_constant,
+    open_input,
+    read_batches,
+    select_moments,
+)
+from pyspar.tables.write import Output, RowChunk, predict_chunks, prediction_file
+from pyspar.terminal import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsTarget:
+    """The standardised Moments of a target without rows, with the label as output if it has one."""
+
+    z: Moments
+    n_missing: Mapping[str, int]
+    alerts: tuple[str, ...]
+    notes: tuple[str, ...]
+    unseen: ClassVar[UnseenRows] = NO_UNSEEN_ROWS
+    labels: ClassVar[None] = None
+    has_rows: ClassVar[bool] = False
+
+    @property
+    def features(self) -> Moments:
+        return self.moments()
+
+    @property
+    def n_rows(self) -> int:
+        return self.z.rows
+
+    def moments(self) -> Moments:
+        return self.z.without_outputs()
+
+    def predict_and_score(
+        self, models: Sequence[Any], output: Output, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
+        if self.z.n_outputs == 0:
+            return None
+        residuals = [self.z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
+        errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
+        return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedTarget(MomentsTarget):
+    """The standardised Moments of a target, and its file of rows, which is read again to predict."""
+
+    rows: RowFile
+    scale: Scale
+    label: str | None
+    identity: str | None
+    impute: bool
+    has_rows: ClassVar[bool] = True
+
+    def predict_and_score(
+        self, models: Sequence[Any], output: Output, progress: Progress
+    ) -> tuple[SquaredErrors, ...] | None:
+        if output.path is None and self.label is None:
+            return None
+        chunks = self._read_chunks(None if output.path is None else self.identity, progress)
+        return predict_chunks(chunks, models, output, partial(prediction_file, identity=self.identity))
+
+    def _read_chunks(self, identity: str | None, progress: Progress) -> Iterator[RowChunk]:
+        for batch in read_batches(
+            self.rows, "predicting the target", progress, self.scale.names,
+            label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
+        ):  # fmt: skip
+            X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
+            yield RowChunk(self.scale.standardise(X), batch.y, batch.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSource:
+    """An open source, its label and its features; some of them may turn out to be constant."""
+
+    file: InputFile
+    label: str
+    selection: Selection
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.file.names
+
+    @property
+    def formats(self) -> dict[str, NumberFormat]:
+        return self.file.formats
+
+    def open_target(self, request: Request, output: Path | None, progress: Progress) -> InputFile:
+        """Open the target. No rows are read."""
+        target = open_input(request.target, "target", request.identity)
+        if target.moments is not None and output is not None:
+            raise InputError(
+                f"{target.where} contains Moments and has no rows to predict; remove -o, and use --save to predict "
+                "rows later"
+            )
+        if isinstance(target.content, ArrayFile) and isinstance(self.file.content, ArrayFile):
+            names = name_array_columns(target.names, self.names, self.label)
+            target = replace(target, content=target.content.rename(names))
+        return target
+
+    def check_target(self, target: InputFile, request: Request) -> tuple[str, ...]:
+        """Raise InputError if a feature of the target is not numeric. No rows are read."""
+        if target.rows is not None:
+            target.rows.read(self.selection.names, identity=request.identity)
+        return ()
+
+    def learn(self, request: Request, progress: Progress) -> Learned:
+        """Read the source, and return its standardised Moments as a fit, without constant features."""
+        file, impute = self.file, request.bad_cells == "impute"
+        read = file.reduce_source(
+            self.selection.numeric, self.label, progress, impute=impute, drop_unlabelled=request.drop_unlabelled
+        )
+        varying, constant = _split_constant(file, self.label, read.moments)
+        x = select_moments(read.moments, varying)
+        formats = {name: style for name, style in file.formats.items() if name in (*varying, self.label)}
+        encoder = build_fitted_encoder(x, formats)
+        standard = Scale.of(encoder).standardise_moments(x)
+        ids = tuple(f"{name}: named like an id; {suggest_id(name)}" for name in varying if is_named_like_id(name))
+        selection = Selection(tuple(varying), (), (), (*self.selection.ignored, *read.empty, *constant), ids)
+        notes = (*_describe_rows(file, varying), *read.notes)
+        n_missing = dict(zip(feature_names(read.moments), read.n_missing))
+        return Learned(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
+
+    def encode_target(self, target: InputFile, learned: Learned, request: Request, progress: Progress) -> MomentsTarget:
+        """Read the target, and return its standardised Moments, with its rows if it has rows."""
+        scale, impute = Scale.of(learned.encoder), request.bad_cells == "impute"
+        is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted
+        means = scale.mean if impute else None
+        read = target.reduce(scale.names, self.label if is_labelled else None, progress, means=means)
+        z, n_missing = scale.standardise_moments(read.moments), dict(zip(scale.names, read.n_missing))
+        notes = (*_describe_rows(target, scale.names), *read.notes)
+        alerts = () if request.stream or self.file.rows is target.rows is None else (_describe_stream(impute),)
+        if target.rows is None:
+            return MomentsTarget(z, n_missing, alerts, notes)
+        label = self.label if self.label in target.rows.numeric else None
+        if label is None and self.label in target.names:
+            notes += (f"the predictions are not scored: the target's column {self.label!r} is not numeric",)
+        return StreamedTarget(z, n_missing, alerts, notes, target.rows, scale, label, request.identity, impute)
+
+
+def open_source(request: Request, method: Method) -> StreamedSource:
+    """Open the source, and choose its label and features. No rows are read."""
+    _check_options(request, method)
+    file = open_input(request.source, "source")
+    label = _find_label(file, request)
+    check_identity(request.identity, label)
+    return StreamedSource(file, label, choose_features(file, label, identity=request.identity, drop=request.drop))
+
+
+def has_column(path: Path, name: str | None) -> bool:
+    """Return whether a file can be opened and has a column."""
+    try:
+        return name in open_input(path, "target").names
+    except InputError:
+        return False
+
+
+def choose_features(
+    source: InputFile, label: str | None, *, identity: str | None = None, drop: Collection[str] = ()
+) -> Selection:
+    """Return the features of a source, and the ignored columns with reasons."""
+    reasons = {name: _reason_to_ignore(source, name, drop) for name in source.names if name not in (label, identity)}
+    features = tuple(name for name, reason in reasons.items() if reason is None)
+    ignored = tuple(Ignored(name, reason) for name, reason in reasons.items() if reason is not None)
+    if not features:
+        raise no_features_error(source.where, ignored)
+    return Selection(features, (), (), ignored)
+
+
+def _find_label(source: InputFile, request: Request) -> str:
+    """Return the name of the label. A file of Moments has one output, and may contain its name."""
+    label = request.label
+    if source.moments is None:
+        return find_label(source.names, source.path, label, lambda: has_column(request.target, label))
+    if source.moments.n_outputs != 1:
+        raise InputError(
+            f"{source.where}: the Moments of a source must have one output, got {source.moments.n_outputs}; write them "
+            "with spar summarize --label"
+        )
+    if label is not None and source.outputs and label != source.outputs[0]:
+        raise InputError(f"{source.where}: the label of these Moments is {source.outputs[0]!r}, got --label {label}")
+    return label or (source.outputs[0] if source.outputs else "y")
+
+
+def _check_options(request: Request, method: Method) -> None:
+    """Raise InputError for options that need all rows in memory."""
+    options = {"--groups": request.groups, "--labels": request.labels, "--category": request.categories}
+    for option, value in options.items():
+        if value:
+            raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
+    if method == "ridge":
+        raise InputError(
+            "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar, ols "
+            "or pcr"
+        )
+
+
+def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str], list[Ignored]]:
+    """Return the features that vary in the source, and the constant ones as ignored columns."""
+    *constant, is_constant_label = find_constant(x)
+    if x.rows < 2:
+        raise InputError(f"{source.where}: a fit needs at least two rows, got one")
+    if is_constant_label:
+        where = describe_file(source.role, source.path, label)
+        raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
+    columns = list(zip(feature_names(x), x.mean, constant))
+    varying = [name for name, _, is_constant in columns if not is_constant]
+    ignored = [
+        Ignored(name, f"constant in the source ({mean:g})") for name, mean, is_constant in columns if is_constant
+    ]
+    if not varying:
+        raise no_features_error(source.where, ignored)
+    return varying, ignored
+
+
+def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> str | None:
+    if name in drop:
+        return DROPPED
+    if name == "" or re.fullmatch(r"__index_level_\d+__", name):
+        return "no name; assumed to be a row index"
+    if source.rows is None:
+        return None
+    column = source.rows.column(name)
+    if column.dtype is None:
+        return f"type {column.type_name}; streaming uses numeric columns only"
+    return "no values in the first rows" if column.type_name == "null" else None
+
+
+def describe_number_text(file: InputFile, names: Sequence[str]) -> list[str]:
+    """Return notes about the text columns of a file of rows that are read as numbers."""
+    styles = {name: file.rows.column(name).style for name in names} if file.rows is not None else {}
+    return [
+        f"{file.role}: {name}: text that is read as numbers" + (", 50% is read as 0.5" if style.percent else "")
+        for name, style in styles.items()
+        if style is not None
+    ]
+
+
+def _describe_stream(impute: bool) -> str:
+    missing = "" if impute else ", and missing values are not imputed"
+    return f"the rows were streamed: only numeric columns are used{missing}"
+
+
+def _describe_rows(file: InputFile, features: Sequence[str]) -> list[str]:
+    """Return notes about the separator of a text file, and about text that is read as numbers."""
+    separator = getattr(file.content, "separator", None)  # of delimited text
+    notes = describe_separator(file.path, file.role, separator) if separator else ()
+    return [*notes, *describe_number_text(file, features)]
