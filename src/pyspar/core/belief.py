@@ -348,8 +348,9 @@ def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
 
     Along direction i the weight is :math:`v_i^\top \hat w`, with an error of about :math:`\epsilon |\hat w|`, and also
     :math:`v_i^\top X^\top Y / \lambda_i^2`, with an error of about :math:`\epsilon \lambda_1 |Y| / \lambda_i^2`.
-    The one with the smaller error is used for each direction. Faint directions, whose singular values are rounding
-    errors, tell nothing about the weights; what the labels have along them belongs to the residual.
+    The one with the smaller error is used for each direction. Faint directions, whose singular values have fewer than
+    three correct digits, carry no information about the weights. The part of the labels along them is added to the
+    residual.
     """
     n, length = fit.weight - fit.centred, root_sum_squares(fit.outputs)
     unit = np.where(length > 0.0, length, 1.0)
