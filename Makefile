@@ -110,6 +110,7 @@ trust: $(VENV)/.dev  ## learn intervals and base rates from real shifts; writes 
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check reserve
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.trust --check check
 
 faults: $(VENV)/.dev  ## kill, fill, damage and restart everything; writes the table of docs/reliability.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.faults

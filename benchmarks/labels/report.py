@@ -82,9 +82,11 @@ def group(records: Iterable[Record]) -> Groups:
     return found
 
 
-def of_part(records: dict[Key, Record], part: str) -> Groups:
-    """Return the records of a part that was held out, or of all other parts for ``design``."""
-    return group(r for r in records.values() if (r["part"] if r["part"] in HELD_OUT else "design") == part)
+def split_records(records: dict[Key, Record]) -> tuple[Groups, Groups]:
+    """Return the records of the parts that were held out, and of all other parts."""
+    return tuple(
+        group(r for r in records.values() if (r["part"] in HELD_OUT) == is_held_out) for is_held_out in (True, False)
+    )
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
@@ -162,7 +164,7 @@ def compare_coverage(records: Groups) -> str:
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
-    held_out, design = of_part(records, RESERVE), of_part(records, "design")
+    held_out, design = split_records(records)
     found: dict[str, str] = {}
     for n in (10, 30):
         found[f"methods-{n}"] = compare_methods(held_out, n)
@@ -199,7 +201,7 @@ def write_page() -> None:
         if not count:
             raise SystemExit(f"no place for the table {name!r} in {PAGE}; add <!-- table: {name} --> and <!-- end -->")
     PAGE.write_text(text, encoding="utf-8")
-    draw_figure(of_part(records, RESERVE), FIGURE)
+    draw_figure(split_records(records)[0], FIGURE)
     print(f"wrote {PAGE} and {FIGURE}")
 
 

@@ -58,7 +58,8 @@ FORMER_TEST = (
     f"**Independent check of the former method.** The test for equal noise was run once on the {{sets}} sets of "
     f"`{RESERVE}` after it was fixed. The result led to the current test."
 )
-CAUSE = """The failure is due to one validation row of `cities-1950`: Phnom Penh, whose population falls from 900,000 to 100,000 in
+CAUSE = """\
+The failure is due to one validation row of `cities-1950`: Phnom Penh, whose population falls from 900,000 to 100,000 in
 five years ([decision 22](decisions/0022-refit-the-kept-directions.md)).
 """
 

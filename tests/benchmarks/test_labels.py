@@ -17,7 +17,7 @@ from benchmarks.labels import priors, report, run, settings, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
-from benchmarks.shifts.sets import NEW, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, NEW, REGISTER, RESERVE
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
@@ -198,8 +198,10 @@ def test_design_data_and_final_data_are_not_mixed():
     records = {1: make_record("a", [1.0], part=RESERVE), 2: make_record("b", [1.0], part="sealed")}
     records[3] = make_record("c", [1.0], part=NEW)
     key = ("RidgeCV", CORRECTION, 10)
-    assert [r["set"] for r in report.of_part(records, RESERVE)[key]] == ["a"]
-    assert [r["set"] for r in report.of_part(records, "design")[key]] == ["b", "c"]
+    records[4] = make_record("d", [1.0], part=CHECK)
+    held_out, design = report.split_records(records)
+    assert [r["set"] for r in held_out[key]] == ["a", "d"]
+    assert [r["set"] for r in design[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
 
@@ -215,7 +217,7 @@ def test_the_page_in_the_repository_agrees_with_the_records():
 def test_the_figures_in_the_text_agree_with_the_records():
     if not run.RECORDS.exists() or not report.PAGE.exists():
         pytest.skip("no records here")
-    held_out = report.of_part(read(run.RECORDS, run.PEER_RECORDS), RESERVE)
+    held_out, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
     ten, thirty = (report.summarise(held_out, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
 
     def percent(ratio: float) -> str:

@@ -15,6 +15,7 @@ from pyspar import BayesSpARRegressor, Moments, SpARRegressor, inspect
 from pyspar.core.evidence import Limit
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
+from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import UnseenColumn, UnseenRows
 from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import (
@@ -22,6 +23,7 @@ from pyspar.inspection.findings import (
     LeadingColumn,
     derive_feature_findings,
     derive_label_findings,
+    describe_correction,
     describe_label_unit,
     describe_unseen,
 )
@@ -261,6 +263,14 @@ def make_direction(energy, *, goes, removed=1.0):
     return Direction(energy, 1.0, 0.5, -0.5, 2.0, goes, 0.9, 0.1, 0.0, removed, loads)
 
 
+def make_label_forecast(rmse):
+    nan = np.nan
+    parts = {"rmse_uncorrected": 3.0, "n_labels": 12.0}
+    return LabelForecast(
+        "Bayes-SpAR", rmse, (1.0, 1.5), (0.9, 2.5), nan, (nan, nan), (nan, nan), nan, nan, nan, **parts
+    )
+
+
 def test_the_text_of_every_finding(golden):
     # The findings of the judgement are in the golden file of the verdicts.
     judgement = make_judgement("OLS", "SpAR")
@@ -277,6 +287,7 @@ def test_the_text_of_every_finding(golden):
         *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
         *describe_unseen(UnseenRows(30, 100, (UnseenColumn("kind", 30, ("farm", "barn")),))),
         describe_label_unit("the slope of 20 labels on the predictions is 1,000 times that of source labels"),
+        *(describe_correction(make_label_forecast(rmse)) for rmse in (1.2, 2.99)),
         *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}, scale_ratio=1),
     ]
     elsewhere = {"SPAR002", "SPAR012", "SPAR015", "SPAR016", "SPAR017"}

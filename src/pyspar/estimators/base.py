@@ -22,7 +22,8 @@ from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
-from pyspar.estimators.target_labels import LinearCorrection, TargetDrift, check_labelled_rows, fit_linear_correction
+from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
+from pyspar.estimators.target_labels import TargetDrift, check_labelled_rows
 from pyspar.estimators.validation import (
     SPARSE_FORMATS,
     Attributes,

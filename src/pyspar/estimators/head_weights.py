@@ -18,8 +18,9 @@ from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise, Prior, units_of_features
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
+from pyspar.estimators.linear_correction import fit_linear_correction
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-from pyspar.estimators.target_labels import LabelForecast, TargetDrift, fit_linear_correction
+from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
 HeadMethod = Literal["bayes", "spar", "ols"]

@@ -45,7 +45,7 @@ TRUSTED = frozenset(
         "pyspar.core.spectrum.Spectrum",
         "pyspar.estimators.groups.GroupFolds",
         "pyspar.estimators.correction.TargetCorrection",
-        "pyspar.estimators.target_labels.LinearCorrection",
+        "pyspar.estimators.linear_correction.LinearCorrection",
         "pyspar.estimators.pcr.PCRRegressor",
         "pyspar.estimators.correction.TextColumns",
         "pyspar.estimators.spar.SpARRegressor",
