@@ -77,7 +77,7 @@ class HeadAccount:
                 text = (
                     f"the new head has a larger error on the source than the trained one{name}: RMSE "
                     f"{format_number(self.adapted[output])} instead of {format_number(self.trained[output])}; "
-                    "method='bayes' changes a trained head least"
+                    "use the trained model, or method='bayes' with cutoff=0, which changes it least"
                 )
             warn(text)
 
