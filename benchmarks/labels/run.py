@@ -22,7 +22,7 @@ from benchmarks.shifts.sets import CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
 TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK)
 """Parts on which all methods are run; on the others only the fast ones."""
 
-LATEST = (RESERVE, CHECK)
+LATEST_PARTS = (RESERVE, CHECK)
 """Parts on which the slowest method of another library is run."""
 
 PARTS = ("design", *TESTS)
@@ -86,7 +86,7 @@ def peer_stages(part: str) -> list[Stage]:
         Stage(part, ("RidgeCV",), ("ADAPT TrAdaBoostR2",), (10, 30), 2),
         Stage(part, ("HistGradientBoosting",), ("ADAPT PRED", "ADAPT FA"), (10, 30), 2),
         Stage(part, ("HistGradientBoosting",), ("ADAPT TrAdaBoostR2",), (10, 30), 1),
-        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), (10, 30), 1)] if part in LATEST else []),
+        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), (10, 30), 1)] if part in LATEST_PARTS else []),
     ]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.shifts.sets import CHECK, REGISTER, RESERVE, Task
 
 DESIGN_PARTS = ("last", "final")
-"""The parts whose results led to the current rule."""
+"""The parts whose results led to the rule "refit". The results on ``reserve`` led to the current test."""
 PARTS = (*DESIGN_PARTS, RESERVE, CHECK)
 FEWEST_SOURCE_ROWS = 1000
 FEWEST_TARGET_ROWS = 300

@@ -46,8 +46,8 @@ No result influenced the choice of the data sets.
 - **`final`:** all 40 sets were run once with the projection. It did not meet the requirement, and this result led to
   the rule "refit".
 - **`reserve`:** all 41 sets were run once with "refit" and the test for equal noise, after they were fixed. This result
-  and the row of `cities-1950` led to the current test, which was compared with others on all three parts. The advice
-  which rows to pass was also written after this result.
+  and the row of `cities-1950` led to the current test, which was compared with other tests on `last`, `final` and
+  `reserve`. The advice about which rows to pass was also written after this result.
 - **`check`:** all 35 sets were run once with the current test, after it was fixed. No choice was based on them.
 """
 
@@ -67,15 +67,15 @@ FORMER = """## Former rules
 
 - **projection**: the former rule. It projects the posterior mean onto the directions that it corrects.
 - **equal noise**: the rule "refit", which takes the posterior mean given that the correction is zero along the other
-  directions, so that it cannot increase the error on the source rows that it is given ([decision
-  22](decisions/0022-refit-the-kept-directions.md)). Its test assumes that all rows have the same noise, as that of the
-  projection does, so that both correct the same directions.
+  directions, so that it cannot increase the error on the source rows that it is given, apart from dropped faint
+  directions ([decision 22](decisions/0022-refit-the-kept-directions.md)). Its test assumes that all rows have the same
+  noise, as that of the projection does, so that both correct the same directions.
 - **current**: the rule "refit" with the current test, which does not make this assumption ([decision
   24](decisions/0024-noise-of-single-rows.md)).
 
 "Source" and "source, worst" are errors on other source rows, which no repair has used. The records of the first two are
-in `benchmarks/results/networks-projected.jsonl` and `networks-equal-noise.jsonl`. Some networks were trained again on
-another machine for the current test, so single ratios may differ for this reason too.
+in `benchmarks/results/networks-projected.jsonl` and `networks-equal-noise.jsonl`. The records of "equal noise" and
+"current" are of the same trained networks.
 """
 
 SETTING = """## Method of measurement

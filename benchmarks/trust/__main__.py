@@ -1,8 +1,8 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-All parts except ``reserve`` and ``check`` are used to learn, and the check leaves out a tenth of the data sets at a
-time. ``--check PART`` leaves this part out as well, and checks the result on it. Missing records are measured first. An
-interrupted run can be resumed.
+The factors are learnt from all parts except ``reserve`` and ``check``. Cross-validation leaves out a tenth of the data
+sets at a time. ``--check PART`` leaves this part out as well, and checks the result on it. Missing records are measured
+first. An interrupted run can be resumed.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ The null hypothesis is that the labels are the predictions plus independent norm
 
 .. math:: r \sim N(0, \sigma^2 (I + L L^\top)),
 
-where L is the uncertainty of the model's own weights relative to the noise, estimated on the source, for our
-estimators, and zero for other models. All statistics depend on the direction of r alone, so the noise level cancels.
+where L is the uncertainty of the model's weights relative to the noise. It is estimated on the source for our
+estimators, and is zero for other models. All statistics depend on the direction of r alone, so the noise level cancels.
 With L = 0 the tests are exact for every number of labels if the noise is normal, up to the simulated draws. Otherwise
-their level is approximate, because L is estimated. The p-values are NaN if L is unknown: if the source has fewer than
-two rows more than directions. The test for any change compares the evidence of a drift (:mod:`pyspar.core.drift`)
-with that of residuals drawn without drift. Offset and slope have t-tests. The statistic of the weights is a ratio of
-quadratic forms, whose distribution ``ratio_tail`` computes by the inversion formula of Imhof (1961), "Computing the
-distribution of quadratic forms in normal variables".
+their level is approximate, because L is estimated. The p-values are NaN if L is unknown, which is the case if the
+source has fewer rows than directions plus two. The test for any change compares the evidence of a drift
+(:mod:`pyspar.core.drift`) with that of residuals drawn without drift. Offset and slope have t-tests. The statistic of
+the weights is a ratio of quadratic forms, whose distribution ``ratio_tail`` computes by the inversion formula of Imhof
+(1961), "Computing the distribution of quadratic forms in normal variables".
 
 ``log_bayes_factor`` is the evidence of a drift relative to none. Both have the prior 1 / sigma for the standard
 deviation of the noise. If L is known, this makes the factor a test martingale under the null, for any number of looks:

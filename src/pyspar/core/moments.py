@@ -20,7 +20,7 @@ WeightMeaning = Literal["counts", "importance"]
 
 ROUNDING_SLACK = 8.0
 """The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
-CONSTANT = ROUNDING_SLACK * EPS64
+CONSTANT_SHARE = ROUNDING_SLACK * EPS64
 """A feature whose spread is below this share of its root mean square is constant up to rounding."""
 
 
@@ -203,7 +203,7 @@ class Moments:
         """Return the distribution of each feature by itself; skewness and kurtosis must be known."""
         d = self.n_features
         length, spread = self.column_lengths()[:d], root_sum_squares(self.root[1:, 1 : d + 1])
-        spread = np.where(spread > CONSTANT * length, spread / np.sqrt(self.weight), 0.0)
+        spread = np.where(spread > CONSTANT_SHARE * length, spread / np.sqrt(self.weight), 0.0)
         return Marginals(self.weight, self.mean[:d], spread, np.zeros((2, d)) if self.tails is None else self.tails)
 
     def discounted(self, share: float) -> Moments:

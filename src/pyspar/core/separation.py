@@ -72,8 +72,8 @@ class Separation:
     matched : bool
         Whether no shift is found and the means are more alike than those of two random samples.
     spread_limit : float
-        The factor by which the spread of a normal column must grow from source to target to be found by itself; such a
-        change is found in about half of all cases. Infinity if no change is large enough.
+        If the spread of one normal column grows by this factor from source to target, the test of this column finds a
+        shift in about half of all cases. Infinity if no growth is large enough.
     """
 
     auc: float

@@ -97,7 +97,7 @@ class SourceModel:
         if self.folds.rmse is None:
             warn(
                 "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
-                "of other groups with partial_fit, or leave groups out"
+                "of other groups with partial_fit, or fit without groups"
             )
             return np.zeros(self.source.n_outputs)
         return np.asarray(np.maximum(self.folds.rmse**2 - self._home_mse, 0.0))
@@ -187,8 +187,8 @@ class BaseRate:
     Attributes
     ----------
     n_tasks, n_exceeded : int
-        The number of real shifts (data sets), and of those that exceeded. A data set that was measured with several
-        sets of features counts once, with the share of those that exceeded.
+        The number of real shifts (data sets), and of those whose error exceeded the threshold. A data set that was
+        measured with several sets of features counts once, with the share of these whose error exceeded it.
     threshold : float
     is_of_outcome : bool
         Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
@@ -287,7 +287,7 @@ def rmse_interval(
     """Return the interval of the RMSE on a target, given the error at home and the spread of the source labels.
 
     In the class "none" this is the interval ``narrow`` (of the model or of cross-validation), stretched on the log
-    scale by what random splits of real data need. Otherwise it is the expected RMSE times ``rmse_factors``.
+    scale by a factor learnt from random splits of real data. Otherwise it is the expected RMSE times ``rmse_factors``.
     """
     low, high = narrow
     if separation_class(separation) != "none" or not (0.0 < low <= rmse <= high < np.inf):

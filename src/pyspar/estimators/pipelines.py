@@ -284,7 +284,7 @@ def warn_of_lost_groups(layers: list[Any]) -> None:
     if any(map(_needs_groups, splitters)) and getattr(layers[-1], "_folds", None) is None:
         warn(
             "the search split the source rows by groups, but scikit-learn did not pass the groups to the regressor, so "
-            "the error at home and the forecasts are not those of new groups; pass them with "
+            "the error at home and the forecasts are not those of new groups; pass the groups to "
             "pyspar.inspect(search, Z, source=(X, y), groups=groups), or fit the search with metadata routing and "
             "set_fit_request(groups=True) on the regressor",
         )

@@ -83,9 +83,9 @@ class WatchState:
         For the hypothesis that features and labels have the same linear relation as in the source, from all labels
         since the start of the watch; it does not follow ``window`` or ``decay``. It is valid at any time: without a
         change it falls below 0.05 in at most 5 % of all watches, regardless of how often it is checked. It assumes
-        normal noise, independent outputs, and that the uncertainty of the weights relative to the noise is known. It is
-        estimated on the source, so the 5 % are approximate. The p-value never increases. After a correction of the
-        model, create a new watch.
+        normal noise, independent outputs, and that the uncertainty of the weights relative to the noise is known. This
+        uncertainty is estimated on the source, so the rate of 5 % is approximate. The p-value never increases. After a
+        correction of the model, create a new watch.
     relation_changed : bool
         Whether ``relation_p_value`` is at most 0.05.
     """

@@ -302,18 +302,19 @@ def describe_label_unit(reason: str) -> Finding:
     )
 
 
-def describe_correction(corrected: LabelForecast) -> Finding:
-    """Return the finding about the error before and after a correction with the target labels."""
+def describe_correction(corrected: LabelForecast, ways: str) -> Finding:
+    """Return the finding about the error before and after a correction with the target labels, in the given ways."""
     helps = corrected.rmse < SLIGHT_GAIN_RATIO * corrected.rmse_uncorrected
     return Finding(
         "SPAR020",
         "info",
-        f"Corrected with {corrected.n_labels:g} target labels, the expected RMSE of {name_weights(corrected.name)} on "
-        f"the target is {format_number(corrected.rmse, 3)} (95 %: {format_interval(corrected.interval95, 3)}). Without "
-        f"a correction it is {format_number(corrected.rmse_uncorrected, 3)}, given the same labels.",
-        "Correct the model with these labels (pyspar.TargetCorrection or spar adapt --use-target-labels)."
+        f"After a correction with {corrected.n_labels:g} target labels, the expected RMSE of "
+        f"{name_weights(corrected.name)} on the target is {format_number(corrected.rmse, 3)} (95 %: "
+        f"{format_interval(corrected.interval95, 3)}). Without a correction it is "
+        f"{format_number(corrected.rmse_uncorrected, 3)}, given the same labels.",
+        f"Correct the model with these labels ({ways})."
         if helps
-        else "These labels do not show a drift that a correction would reduce.",
+        else "A correction with these labels is not expected to reduce the error by more than 2 %.",
     )
 
 

@@ -50,9 +50,9 @@ class Judgement:
     """The numbers of one label, and all sentences about them.
 
     ``before`` and ``adapted`` are the weights in use (least squares if the caller has no model), and the weights after
-    adapting. They are equal for a model that cannot be adapted. ``used`` are the weights that made predictions, if a
-    command has made any. ``evidence`` is empty without target labels. If the source has groups, ``home`` is the error
-    on new groups, and ``home_is_of_groups`` is True.
+    adapting. They are equal for a model that cannot be adapted. ``used`` are the weights that made the predictions of a
+    command, or None without a command. ``evidence`` is empty without target labels. If the source has groups, ``home``
+    is the error on new groups, and ``home_is_of_groups`` is True.
     """
 
     forecasts: tuple[Forecast, ...]  # for each set of weights, on the whole target
@@ -65,7 +65,7 @@ class Judgement:
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
     home_is_of_groups: bool = False
     is_transformed: bool = False  # whether all errors are in the unit of a transformed label
-    in_memory: bool = True  # whether the rows of the target can be labelled with the commands
+    in_memory: bool = True  # whether the target rows are in memory, which the commands for labels need
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
@@ -181,7 +181,7 @@ class Judgement:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the outcome. It is "good" only if labels confirm the weights, and those that predicted."""
+        """The severity. "good" requires that labels confirm the recommended weights and those that predicted."""
         if self.is_confirmed:
             return "good" if self._confirms(self.used or self.recommended) else "warning"
         if self.outcome == "hurts":
@@ -310,17 +310,22 @@ class Judgement:
         return f"{verb} {name_weights(self.recommended)}"
 
     @property
+    def ways_to_correct(self) -> str:
+        """The function, and the command if there is one, that correct the recommended weights with labels."""
+        method = COMMAND_METHODS.get(self.recommended)
+        if self.kind == "linear" and self.in_memory and method in ("bayes", "spar"):
+            return f"pyspar.TargetCorrection or spar adapt --method {method} --use-target-labels"
+        return "pyspar.TargetCorrection"
+
+    @property
     def next_step(self) -> str:
         """One sentence: what to do."""
         known = 0 if self.labels is None else self.labels.n
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
-        choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
+        choose, correct = "choose them with pyspar.rows_to_label", self.ways_to_correct
         if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
-            method = COMMAND_METHODS.get(self.recommended)
-            if method in ("bayes", "spar"):
-                correct += f" or spar adapt --method {method} --use-target-labels"
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
@@ -386,7 +391,7 @@ class Judgement:
         if labels.confirmed:
             return f"The labels are inconclusive, because the labelled rows may be unusually easy: {measured}."
         low, high = (_show(self._compare_with_home(end)) for end in labels.interval)
-        return f"The labels show that the error is {low} to {high} times that at home (95 %): {measured}."
+        return f"According to the labels, the error is {low} to {high} times that at home (95 %): {measured}."
 
 
 def _show(value: float) -> str:

@@ -154,7 +154,7 @@ def describe_output(
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
     findings = [
         *derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule),
-        *([] if corrected is None else [describe_correction(corrected)]),
+        *([] if corrected is None else [describe_correction(corrected, judgement.ways_to_correct)]),
     ]
     return OutputInspection(
         **vars(judgement),

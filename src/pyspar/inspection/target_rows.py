@@ -70,8 +70,8 @@ class LabelEvidence:
     """What labels of target rows show about one set of weights.
 
     ``interval`` is a 95 % interval of the RMSE on all target rows, if the labelled rows were drawn at random.
-    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home: the upper
-    end of the interval is at most that large, or the RMSE is, if all rows are labelled.
+    ``confirmed`` is whether at least 10 labels show that the error is at most 1.3 times the error at home. The upper
+    end of the interval is compared with this limit, or the RMSE itself if all rows are labelled.
     """
 
     n: int

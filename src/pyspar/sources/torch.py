@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.moments import CONSTANT, Marginals, Moments, Solver, WeightlessRows
+from pyspar.core.moments import CONSTANT_SHARE, Marginals, Moments, Solver, WeightlessRows
 from pyspar.core.roots import GRAM_BLUR, OFFSET_LIMIT, root_of_product
 from pyspar.core.spectrum import Algebra
 from pyspar.sources import refuse_extreme_weights
@@ -217,7 +217,7 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
     mean = share @ X
     rows = X - mean
     spread = (share @ rows.square()).sqrt()
-    spread = torch.where(spread > CONSTANT * mean.abs(), spread, torch.zeros_like(spread))
+    spread = torch.where(spread > CONSTANT_SHARE * mean.abs(), spread, torch.zeros_like(spread))
     rows = rows * torch.where(spread > 0.0, 1.0 / spread, torch.zeros_like(spread))
     squares = rows.square()
     found = copy_to_numpy(torch.stack([mean, spread, share @ (squares * rows), share @ squares.square()]))

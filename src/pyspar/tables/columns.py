@@ -53,7 +53,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedColumns:
     """What the rows of a source determine: features, their preprocessing, and a function that fits an estimator.
 
     ``n_missing`` counts the missing values of each feature.

@@ -34,7 +34,7 @@ from pyspar.sources.files.header import (
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.columns import (
-    Learned,
+    LearnedColumns,
     Selection,
     check_drop,
     check_features,
@@ -192,7 +192,7 @@ class TableSource:
         used = {*selection.names, self.label}
         return (*target.notes, *target.check_cells(used, request.bad_cells, label=self.label))
 
-    def learn(self, request: Request, progress: Progress) -> Learned:
+    def learn(self, request: Request, progress: Progress) -> LearnedColumns:
         """Fit the preprocessing."""
         progress.start("encode", "encoding the source")
         rows = self.frame[list(self.selection.names)]
@@ -200,9 +200,11 @@ class TableSource:
         encoder.formats_ = self.formats
         fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
         progress.finish("encode")
-        return Learned(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
+        return LearnedColumns(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
 
-    def encode_target(self, target: LoadedTable, learned: Learned, request: Request, progress: Progress) -> TableTarget:
+    def encode_target(
+        self, target: LoadedTable, learned: LearnedColumns, request: Request, progress: Progress
+    ) -> TableTarget:
         """Encode the target, and read its labels."""
         progress.start("encode", "encoding the target")
         frame, selection = target.frame, self.selection

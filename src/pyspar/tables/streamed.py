@@ -26,7 +26,7 @@ from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.columns import (
     DROPPED,
-    Learned,
+    LearnedColumns,
     Selection,
     check_identity,
     find_label,
@@ -148,7 +148,7 @@ class StreamedSource:
             target.rows.read(self.selection.names, identity=request.identity)
         return ()
 
-    def learn(self, request: Request, progress: Progress) -> Learned:
+    def learn(self, request: Request, progress: Progress) -> LearnedColumns:
         """Read the source, and return its standardised Moments as a fit, without constant features."""
         file, impute = self.file, request.bad_cells == "impute"
         read = file.reduce_source(
@@ -163,9 +163,11 @@ class StreamedSource:
         selection = Selection(tuple(varying), (), (), (*self.selection.ignored, *read.empty, *constant), ids)
         notes = (*_describe_rows(file, varying), *read.notes)
         n_missing = dict(zip(feature_names(read.moments), read.n_missing))
-        return Learned(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
+        return LearnedColumns(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
 
-    def encode_target(self, target: InputFile, learned: Learned, request: Request, progress: Progress) -> MomentsTarget:
+    def encode_target(
+        self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress
+    ) -> MomentsTarget:
         """Read the target, and return its standardised Moments, with its rows if it has rows."""
         scale, impute = Scale.of(learned.encoder), request.bad_cells == "impute"
         is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted
