@@ -156,3 +156,16 @@ def test_spreads_of_equal_distributions_are_rarely_found(n, m, kind):
     }[kind]
     found = sum(separation(draw(n), draw(m)).found for _ in range(300))
     assert found <= 300 * LEVEL + 3.0 * np.sqrt(300 * LEVEL * (1.0 - LEVEL))
+
+
+@pytest.mark.parametrize(("n", "m"), [(1000, 10), (1000, 100), (50, 20)])
+def test_balanced_categories_of_the_same_distribution_are_rarely_found(n, m):
+    """Their kurtosis is 1, so the squares of their deviations do not vary."""
+    rng = np.random.default_rng(0)
+    found = sum(separation(*((rng.random((k, 10)) < 0.5) * 1.0 for k in (n, m))).found for _ in range(200))
+    assert found <= 200 * LEVEL + 3.0 * np.sqrt(200 * LEVEL * (1.0 - LEVEL))
+
+
+def test_a_balanced_experiment_is_matched():
+    rows = (np.arange(300) % 2)[:, None] * 1.0
+    assert separation(rows, rows[:200]).matched

@@ -120,7 +120,12 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     r2 = min(float(np.square(difference @ V) @ (1.0 / scatter)), 1.0)
     p_means = float(betainc((freedom - k + 1.0) / 2.0, k / 2.0, 1.0 - r2))
     p_column = _compare_columns(difference, freedom)
-    tails = None if source.tails is None or target.tails is None else (source.tails[1, varies], target.tails[1, varies])
+    tails: Kurtosis | None = None
+    if source.tails is not None and target.tails is not None:
+        # A kurtosis is at least 1. It is 0 if the squares of the column underflowed, and is then assumed.
+        assumed = KURTOSIS_GROWTH * np.sqrt(min(n, m))
+        first, second = (np.where(known > 0.0, known, assumed)[varies] for known in (source.tails[1], target.tails[1]))
+        tails = first, second
     p_spreads = _compare_spreads(columns, V, n, m, tails)
     p_value = min(1.0, 3.0 * min(p_means, p_column, p_spreads))
     found = p_value <= LEVEL
@@ -194,10 +199,13 @@ def _assumed_error(n: float, m: float, kurtosis: Kurtosis | None) -> float:
 def _spread_ratios(source: Any, target: Any, source_kurtosis: Any, target_kurtosis: Any, n: float, m: float) -> Vector:
     """Return the difference of two variances divided by its standard error, given the kurtosis of both samples."""
     source_squares, target_squares = source_kurtosis * source**2, target_kurtosis * target**2
-    separate = (source_squares - source**2) / n + (target_squares - target**2) / m
+    # The exact variance of a sample variance; for kurtosis 1, as of balanced categories, only the last terms are left.
+    separate = (source_squares - 3.0 * source**2) / n + (target_squares - 3.0 * target**2) / m
+    separate = separate + 2.0 * source**2 / (n - 1.0) + 2.0 * target**2 / (m - 1.0)
     mean = (n * source + m * target) / (n + m)
     pooled = (n * source_squares + m * target_squares) / (n + m) - mean**2
-    error2 = np.maximum(separate, pooled * (1.0 / n + 1.0 / m))
+    pooled = pooled * (1.0 / n + 1.0 / m) + 2.0 * mean**2 * (1.0 / n**2 + 1.0 / m**2)
+    error2 = np.maximum(separate, pooled)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(target == source, 0.0, np.abs(target - source) / np.sqrt(np.maximum(error2, 0.0)))
 

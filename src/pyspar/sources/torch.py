@@ -216,7 +216,9 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
     share = torch.full_like(X[:, 0], 1.0 / len(X)) if w is None else w / w.sum()
     mean = share @ X
     rows = X - mean
-    spread = (share @ rows.square()).sqrt()
+    largest = rows.abs().amax(dim=0)
+    unit = torch.where(largest > 0.0, largest, torch.ones_like(largest))
+    spread = (share @ (rows / unit).square()).sqrt() * unit
     spread = torch.where(spread > CONSTANT_SHARE * mean.abs(), spread, torch.zeros_like(spread))
     rows = rows * torch.where(spread > 0.0, 1.0 / spread, torch.zeros_like(spread))
     squares = rows.square()
