@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, TargetCorrection, inspect, report
+from pyspar import BayesSpARRegressor, InputError, TargetCorrection, inspect, report
 
 
 @pytest.fixture
@@ -42,12 +41,38 @@ def test_any_regressor(data):
     assert (corrected.rmse, *corrected.interval95) == pytest.approx((expected.rmse, *expected.interval95))
 
 
-def test_transformed_labels(data):
+def test_transformed_labels_have_no_corrected_forecast_and_no_green(data):
+    """Errors are in the unit of the transformed label, TargetCorrection corrects in that of y."""
+    X, y, Z, _ = data
+    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, np.exp(y))
+    truth = np.exp(BayesSpARRegressor().fit(X, y).adapt(Z).predict(Z) + 0.9 * np.random.default_rng(0).normal(size=120))
+    output = inspect(model, Z, y=truth).outputs[0]
+    assert output.is_confirmed
+    assert (output.corrected, output.severity) == (None, "info")
+    assert inspect(model, Z, y=np.where(np.arange(120) < 15, truth, np.nan)).outputs[0].corrected is None
+    with pytest.raises(InputError, match=r"2 labels.*row 3"):
+        inspect(model, Z, y={1: 1.0, 3: -1.0, 5: -2.0})
+
+
+def test_the_next_step_and_the_finding_agree(data, rng):
+    """If a correction would not reduce the error, no output advises it."""
     X, y, Z, labels = data
-    model = TransformedTargetRegressor(BayesSpARRegressor(), transformer=StandardScaler()).fit(X, 10.0 * y)
-    corrected = inspect(model, Z, y=10.0 * labels).outputs[0].corrected
-    plain = inspect(BayesSpARRegressor().fit(X, y), Z, y=labels).outputs[0].corrected
-    assert corrected.rmse == pytest.approx(plain.rmse / np.std(y), rel=1e-6)
+    noisy = np.where(np.isnan(labels), np.nan, BayesSpARRegressor().fit(X, y).predict(Z) + 8.0 * rng.normal(size=120))
+    inspection = inspect(BayesSpARRegressor().fit(X, y), Z, y=noisy)
+    (output,) = inspection.outputs
+    assert output.labels_show_harm
+    assert output.corrected.rmse > 0.98 * output.corrected.rmse_uncorrected
+    (finding,) = (f for f in inspection.findings if f.code == "SPAR020")
+    assert finding.advice == output.next_step
+    assert "TargetCorrection" not in output.next_step
+
+
+def test_an_outlying_label_is_named(data):
+    X, y, Z, labels = data
+    labels[4] = 1e9
+    (finding,) = (f for f in inspect(BayesSpARRegressor().fit(X, y), Z, y=labels).findings if f.code == "SPAR020")
+    assert "14 target labels" in finding.text
+    assert "not used" in finding.text
 
 
 @pytest.mark.parametrize("n", [0, 2, 120])

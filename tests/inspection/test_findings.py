@@ -287,7 +287,7 @@ def test_the_text_of_every_finding(golden):
         *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
         *describe_unseen(UnseenRows(30, 100, (UnseenColumn("kind", 30, ("farm", "barn")),))),
         describe_label_unit("the slope of 20 labels on the predictions is 1,000 times that of source labels"),
-        *(describe_correction(make_label_forecast(rmse), "pyspar.TargetCorrection") for rmse in (1.2, 2.99)),
+        *(describe_correction(make_label_forecast(1.2), n, "Correct it.") for n in (12, 13)),
         *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}, scale_ratio=1),
     ]
     elsewhere = {"SPAR002", "SPAR012", "SPAR015", "SPAR016", "SPAR017"}

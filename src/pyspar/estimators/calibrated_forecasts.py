@@ -310,23 +310,29 @@ def row_factor(level: float, separation: Separation | None) -> float:
     return float(np.interp(wanted, known, [rows[value][name] for value in levels]))
 
 
+MIN_BASE_RATE_SETS = 5
+"""A rate of fewer data sets is not printed."""
+
+
 def base_rate(outcome: Outcome, separation: Separation, kind: Kind = "linear") -> BaseRate:
     """Return how often real shifts with an outcome, and with a similar separation, had an excessive error.
 
-    If no data set had this outcome with this separation, those with other separations are counted. If none had this
-    outcome at all, such as "unknown" for other regressors, those with this separation and any outcome are counted.
+    If fewer than five data sets had this outcome with this separation, those with other separations are counted too. If
+    none had this outcome at all, such as "unknown" for other regressors, those with this separation and any outcome are
+    counted.
     """
     rates: dict[str, dict[str, list[int]]] = _experience()[kind]["base_rates"]
     name, counts = separation_class(separation), rates.get(outcome, {})
+    is_known = counts.get(name, [0])[0] >= MIN_BASE_RATE_SETS
     if counts:
-        found = [counts[name]] if name in counts else list(counts.values())
+        found = [counts[name]] if is_known else list(counts.values())
     else:
         found = [of_outcome[name] for of_outcome in rates.values() if name in of_outcome]
     return BaseRate(
         sum(n for n, _ in found),
         sum(k for _, k in found),
         is_of_outcome=bool(counts),
-        is_of_separation=not counts or name in counts,
+        is_of_separation=not counts or is_known,
     )
 
 

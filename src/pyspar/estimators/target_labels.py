@@ -93,6 +93,8 @@ class LabelForecast(Forecast):
 
 ENOUGH_LABELS = 10
 """With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
+MAX_FORECAST_LABELS = 200
+"""With more labels an inspection does not forecast a correction: it would take longer than all other forecasts."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""
 
@@ -275,10 +277,13 @@ def _fit_output(
 def forecast_correction(features: Matrix, prediction: Vector, labels: Vector, name: str) -> LabelForecast | None:
     """Return the expected error of a model on its target after a correction with the known labels.
 
-    None if there are too few labels, or their distances from the predictions cannot be squared. A label that is far
-    from all others is not used.
+    None if there are too few or more than ``MAX_FORECAST_LABELS`` labels, if all rows have a label, if all labels are
+    equal, or if their distances from the predictions cannot be squared. A label that is far from all others is not
+    used.
     """
     known, counts = np.isfinite(labels), np.ones(len(labels))
+    if known.all() or not known.any() or known.sum() > MAX_FORECAST_LABELS or np.ptp(labels[known]) == 0.0:
+        return None
     if int(known.sum()) > MIN_LABELS:
         with collect_warnings():
             known = _drop_outlier(labels, prediction, counts, known)

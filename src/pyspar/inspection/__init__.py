@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.forecast import Forecast, Forecaster
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
-from pyspar.estimators.target_labels import LabelForecast, check_index, forecast_correction
+from pyspar.estimators.target_labels import check_index, forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
     Comparison,
     NamedWeights,
+    Pair,
     add_weights,
     compare_weights,
     describe_directions,
@@ -191,9 +192,12 @@ def build_inspection(
         errors = _measure_errors(comparison, Z, labels)
     inspected = []
     for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
+        judgement = replace(judgement, is_transformed=is_transformed)
+        if labels is not None and not is_transformed:  # TargetCorrection corrects in the unit of y
+            judgement = add_correction(judgement, Z, candidates, labels[:, k], k)
         inspected.append(
             describe_output(
-                replace(judgement, is_transformed=is_transformed),
+                judgement,
                 outputs[k],
                 summarise_labels(estimator, k),
                 {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
@@ -203,7 +207,6 @@ def build_inspection(
                 has_rule=comparison.has_rule,
                 groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
-                corrected=_forecast_correction(Z, predicted[judgement.recommended], labels, judgement.recommended, k),
             )
         )
     return join_outputs(
@@ -257,18 +260,28 @@ def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -
 def _read_labels(comparison: Comparison, part: InnerRegressor, y: Any, sample_weight: Any) -> Matrix:
     """Return the labels of target rows (m, K), NaN where unknown. Rows with weight zero are ignored."""
     labels = read_target_labels(y, part.Z, comparison.estimator.moments_.n_outputs)
-    labels = part.from_labels(labels) if part.transformers else labels
+    if part.transformers:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            transformed = part.from_labels(labels)
+        if bad := np.flatnonzero((np.isfinite(labels) & ~np.isfinite(transformed)).any(axis=1)).tolist():
+            raise InputError(
+                f"y has {len(bad)} labels that cannot be transformed, the first in row {bad[0]} "
+                f"({labels[bad[0]].tolist()}); use NaN if they are unknown"
+            )
+        labels = transformed
     return labels if sample_weight is None else np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
 
 
-def _forecast_correction(
-    Z: Any, predicted: Matrix | None, labels: Matrix | None, name: str, output: int
-) -> LabelForecast | None:
-    """Return the expected error after a correction with the labels of some rows, if there are rows in memory."""
-    if labels is None or predicted is None or hasattr(Z, "tocsr") or np.isfinite(labels[:, output]).all():
-        return None
+def add_correction(
+    judgement: Judgement, Z: Any, candidates: Mapping[str, Pair], labels: Vector, output: int = 0
+) -> Judgement:
+    """Return a judgement that knows the expected error after a correction, if there are dense rows in memory."""
+    name = judgement.recommended
+    predicted = None if hasattr(Z, "tocsr") else predict_rows(Z, candidates[name])
+    if predicted is None:
+        return judgement
     rows = np.asarray(Z, dtype=np.float64)
-    return forecast_correction(rows, predicted[:, output], labels[:, output], name)
+    return replace(judgement, corrected=forecast_correction(rows, predicted[:, output], labels, name))
 
 
 def _measure_errors(comparison: Comparison, Z: Any, labels: Matrix) -> TargetErrors:

@@ -8,6 +8,7 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -100,10 +101,10 @@ def inspect_regressor(
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
-        corrected = None
-        if target_labels is not None and numbers is not None and not np.isfinite(target_labels[:, k]).all():
+        if target_labels is not None and numbers is not None:
             corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
-        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}, corrected=corrected))
+            judgement = replace(judgement, corrected=corrected)
+        inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
     return join_outputs(
         inspected,
         [*describe_unseen(unseen), *describe_moved(find_moved_columns(moments, target, columns))],

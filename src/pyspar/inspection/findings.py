@@ -22,7 +22,7 @@ from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
 from pyspar.estimators.validation import weights_of
 from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
-from pyspar.inspection.judgement import SEVERITIES, SLIGHT_GAIN_RATIO, Judgement, Severity, is_serious
+from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
 from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
 
@@ -302,19 +302,17 @@ def describe_label_unit(reason: str) -> Finding:
     )
 
 
-def describe_correction(corrected: LabelForecast, ways: str) -> Finding:
-    """Return the finding about the error before and after a correction with the target labels, in the given ways."""
-    helps = corrected.rmse < SLIGHT_GAIN_RATIO * corrected.rmse_uncorrected
+def describe_correction(corrected: LabelForecast, n_labels: int, next_step: str) -> Finding:
+    """Return the finding about the error before and after a correction with the target labels."""
+    ignored = " One label is far from all others and is not used." if corrected.n_labels < n_labels else ""
     return Finding(
         "SPAR020",
         "info",
         f"After a correction with {corrected.n_labels:g} target labels, the expected RMSE of "
         f"{name_weights(corrected.name)} on the target is {format_number(corrected.rmse, 3)} (95 %: "
         f"{format_interval(corrected.interval95, 3)}). Without a correction it is "
-        f"{format_number(corrected.rmse_uncorrected, 3)}, given the same labels.",
-        f"Correct the model with these labels ({ways})."
-        if helps
-        else "A correction with these labels is not expected to reduce the error by more than 2 %.",
+        f"{format_number(corrected.rmse_uncorrected, 3)}, given the same labels.{ignored}",
+        next_step,
     )
 
 

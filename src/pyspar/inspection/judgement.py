@@ -14,7 +14,7 @@ from pyspar.core.drift import MIN_LABELS
 from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outcome, base_rate, judge_outcome
-from pyspar.estimators.target_labels import ENOUGH_LABELS
+from pyspar.estimators.target_labels import ENOUGH_LABELS, LabelForecast
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.inspection.target_rows import COMMAND_METHODS, LabelEvidence, name_weights
 from pyspar.wording import format_interval, format_number, format_p_value, format_percent
@@ -70,6 +70,7 @@ class Judgement:
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
     evidence: Mapping[str, LabelEvidence] = field(default_factory=dict)
+    corrected: LabelForecast | None = None  # of the recommended weights after a correction with the target labels
 
     def forecast(self, name: str) -> Forecast:
         """Return the forecast of one set of weights."""
@@ -183,7 +184,9 @@ class Judgement:
     def severity(self) -> Severity:
         """The severity. "good" requires that labels confirm the recommended weights and those that predicted."""
         if self.is_confirmed:
-            return "good" if self._confirms(self.used or self.recommended) else "warning"
+            if not self._confirms(self.used or self.recommended):
+                return "warning"
+            return "info" if self.is_transformed else "good"  # a small error may be a large one in the label's unit
         if self.outcome == "hurts":
             ratio = self.shift_ratio if self.labels is None else self._compare_with_home(self.labels.rmse)
             return "serious" if ratio >= SERIOUS_HARM_RATIO else "warning"
@@ -222,7 +225,7 @@ class Judgement:
             return f"{found}; the expected RMSE is {expected} ({home})."
         if self.outcome == "unverified" and self.kind == "any":
             low, high = (_show(self._compare_with_home(end)) for end in self.expected.interval95)
-            past = f", and on similar shifts it was {low} to {high} times that (95 %)" if self.home > 0.0 else ""
+            past = f"; from similar shifts, expect {low} to {high} times that (95 %)" if self.home > 0.0 else ""
             return (
                 f"A shift was found, and its effect on {name_weights(self.recommended)} is unknown without target "
                 f"labels: the RMSE is {home}{past}."
@@ -278,8 +281,8 @@ class Judgement:
         """What the test may have missed and which rows the forecast does not cover; "" if the headline says it."""
         texts, limit = [], self.separation.spread_limit
         if self.labels is None and self.outcome == "no-shift":
-            size = f"grew by less than a factor of {_show(limit)}" if limit < math.inf else "changed"
-            texts.append(f"The test may miss a column whose spread {size}.")
+            found = f"finds a column whose spread grew {_show(limit)} times in about half of all cases"
+            texts.append(f"The test {found if limit < math.inf else 'may miss a column whose spread changed'}.")
         if self.unseen.rows and not (is_serious(self.unseen) and self.labels is None):
             columns = describe_columns(self.unseen.columns)
             texts.append(f"The forecast does not cover {count_unseen(self.unseen)} with unseen categories ({columns}).")
@@ -310,42 +313,42 @@ class Judgement:
         return f"{verb} {name_weights(self.recommended)}"
 
     @property
-    def ways_to_correct(self) -> str:
-        """The function, and the command if there is one, that correct the recommended weights with labels."""
-        method = COMMAND_METHODS.get(self.recommended)
-        if self.kind == "linear" and self.in_memory and method in ("bayes", "spar"):
-            return f"pyspar.TargetCorrection or spar adapt --method {method} --use-target-labels"
-        return "pyspar.TargetCorrection"
-
-    @property
     def next_step(self) -> str:
         """One sentence: what to do."""
         known = 0 if self.labels is None else self.labels.n
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
-        choose, correct = "choose them with pyspar.rows_to_label", self.ways_to_correct
+        choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
         if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
+            method = COMMAND_METHODS.get(self.recommended)
+            if method in ("bayes", "spar"):
+                correct += f" or spar adapt --method {method} --use-target-labels"
+        after = self.corrected
+        helps = after is None or after.rmse < SLIGHT_GAIN_RATIO * after.rmse_uncorrected
         if not known and n_rows > ENOUGH_LABELS:
             choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
         if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
             return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
-            return f"{self.advice}; no further action is needed unless the target changes."
+            done = "; no further action is needed unless the target changes."
+            return self.advice + (", and compare the errors in the unit of y as well." if self.is_transformed else done)
+        if self.labels_show_harm and known >= MIN_LABELS and not helps:
+            return f"{self.advice} and expect this error: a correction with these labels would hardly reduce it."
         if self.labels_show_harm and known >= MIN_LABELS:
-            return f"{self.advice}, and correct it with these labels ({correct})."
+            further = " before you predict further rows" if known >= self.n_target else ""
+            return f"{self.advice}, and correct it with these labels{further} ({correct})."
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
         if known:
             text = f"{self.advice}, and label more target rows, {n_rows:,} in total, to verify it ({choose})"
-            return f"{text}{'' if known < ENOUGH_LABELS else f', or correct it now with these labels ({correct})'}."
+            can_correct = known >= ENOUGH_LABELS and helps
+            return text + (f", or correct it now with these labels ({correct})." if can_correct else ".")
         if self.outcome == "unknown":
             return f"Label {rows} first ({choose}). Add rows that the source does not cover, if it chooses none."
         if self.outcome == "no-shift":
-            return (
-                f"{self.advice}, and label {rows} to check whether the relation between features and label has changed "
-                f"({choose})."
-            )
+            question = "check whether the relation between features and label has changed"
+            return f"{self.advice}, and label {rows} to {question} ({choose})."
         purpose = "measure the error" if self.kind == "any" else "verify the forecast"
         return f"{self.advice}, and label {rows} to {purpose} ({choose})."
 
@@ -365,10 +368,9 @@ class Judgement:
         return f"{share} of the target's variation is in directions that do not occur in the source"
 
     def _compare_with_home(self, rmse: float) -> float:
-        if not math.isfinite(rmse):
-            return math.nan
         if_zero = 1.0 if rmse == 0.0 else math.inf
-        return rmse / self.home if self.home > 0.0 else if_zero
+        ratio = rmse / self.home if self.home > 0.0 else if_zero
+        return ratio if math.isfinite(rmse) else math.nan
 
     def _describe_labels(self, labels: LabelEvidence) -> str:
         times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"
@@ -379,9 +381,8 @@ class Judgement:
             f"({_show(self.home)}{self.on_groups})"
         )
         if self.is_confirmed:
-            return (
-                f"The labels confirm {name_weights(self.recommended) if self.used_others else 'the model'}: {measured}."
-            )
+            name = name_weights(self.recommended) if self.used_others else "the model"
+            return f"The labels confirm {name}: {measured}."
         if self.labels_show_harm:
             return f"The labels show that the shift hurts: {measured}."
         if labels.n >= self.n_target:

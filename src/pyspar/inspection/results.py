@@ -15,7 +15,6 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.separation import Separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import Outcome
-from pyspar.estimators.target_labels import LabelForecast
 from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import (
     Finding,
@@ -58,9 +57,6 @@ class OutputInspection(Judgement):
         For a sample of rows; None if the target has no rows in memory.
     absurd : AbsurdRows or None
         The rows whose predictions no source label resembles.
-    corrected : LabelForecast or None
-        The expected error of the recommended weights after a correction with the target labels
-        (``rmse_uncorrected``: before it). None without at least 3 labels, and if all rows are labelled.
     """
 
     name: str
@@ -72,7 +68,6 @@ class OutputInspection(Judgement):
     columns: tuple[tuple[str, float], ...] = ()
     predictions: Predictions | None = None
     absurd: AbsurdRows | None = None
-    corrected: LabelForecast | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""
@@ -142,7 +137,6 @@ def describe_output(
     limit: str = "interior",
     leader: LeadingColumn | None = None,
     has_rule: bool = False,
-    corrected: LabelForecast | None = None,
     **details: Any,
 ) -> OutputInspection:
     """Return the inspection of one output: the judgement, its findings and further details.
@@ -154,8 +148,9 @@ def describe_output(
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
     findings = [
         *derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule),
-        *([] if corrected is None else [describe_correction(corrected, judgement.ways_to_correct)]),
     ]
+    if judgement.corrected is not None and judgement.labels is not None:
+        findings.append(describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step))
     return OutputInspection(
         **vars(judgement),
         name=name,
@@ -165,7 +160,6 @@ def describe_output(
         directions=directions,
         predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
         absurd=absurd,
-        corrected=corrected,
         **details,
     )
 

@@ -22,6 +22,7 @@ from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.validation import check_alpha, weights_of
+from pyspar.inspection import add_correction
 from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.target_rows import summarise_labels, weigh_evidence
@@ -137,9 +138,13 @@ def adapt_files(
     progress.finish("write")
     name = METHOD_NAMES[method]
     evidence = weigh_evidence(dict(zip(fitted, errors or ())), judgement.home, judgement.n_target)
+    judgement = replace(judgement, evidence=evidence, used=name if corrected is None else None)
+    if inputs.target.labels is not None:
+        weights = {judgement.recommended: weights_of(fitted[judgement.recommended])}
+        judgement = add_correction(judgement, inputs.target.features, weights, inputs.target.labels)
     return AdaptAccount(
         data=inputs.data,
-        judgement=replace(judgement, evidence=evidence, used=name if corrected is None else None),
+        judgement=judgement,
         method=method,
         alpha=alpha,
         rank=plain.rank_,
