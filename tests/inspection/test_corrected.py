@@ -75,6 +75,16 @@ def test_an_outlying_label_is_named(data):
     assert "not used" in finding.text
 
 
+def test_no_finding_advises_to_label_rows_if_all_are_labelled(data):
+    X, y, Z, _ = data
+    Z = 40.0 * Z  # many predictions are far outside the source labels
+    est = BayesSpARRegressor().fit(X, y)
+    some, every = (inspect(est, Z, y=np.where(np.arange(120) < n, 0.0 * y[:120], np.nan)) for n in (50, 120))
+    for inspection, advises in ((some, True), (every, False)):
+        (finding,) = (f for f in inspection.findings if f.code == "SPAR018")
+        assert ("label some" in finding.advice) == advises
+
+
 @pytest.mark.parametrize("n", [0, 2, 120])
 def test_there_is_none_with_too_few_labels_or_all_of_them(data, n):
     X, y, Z, labels = data

@@ -93,7 +93,7 @@ class LabelForecast(Forecast):
 
 ENOUGH_LABELS = 10
 """With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
-MAX_FORECAST_LABELS = 200
+MAX_FORECAST_LABELS = 100
 """With more labels an inspection does not forecast a correction: it would take longer than all other forecasts."""
 MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
 """The range of the largest residual, whose square must not overflow or underflow."""

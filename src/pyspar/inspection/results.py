@@ -35,6 +35,8 @@ _SHOWN = (
     "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
+LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR013", "SPAR014", "SPAR018")
+"""The findings whose advice is to label rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,21 +148,31 @@ def describe_output(
     """
     recommended = predicted[judgement.recommended]
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
-    findings = [
-        *derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule),
-    ]
+    findings = list(
+        derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule)
+    )
     if judgement.corrected is not None and judgement.labels is not None:
         findings.append(describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step))
     return OutputInspection(
         **vars(judgement),
         name=name,
-        findings=tuple(replace(finding, output=name) for finding in findings),
+        findings=tuple(replace(_advise_all_labelled(finding, judgement), output=name) for finding in findings),
         label_mean=labels.mean,
         label_std=labels.std,
         directions=directions,
         predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
         absurd=absurd,
         **details,
+    )
+
+
+def _advise_all_labelled(finding: Finding, judgement: Judgement) -> Finding:
+    """Return a finding that does not advise to label rows if all rows are labelled."""
+    labels = judgement.labels
+    if labels is None or labels.n < judgement.n_target or finding.code not in LABELLING_CODES:
+        return finding
+    return replace(
+        finding, advice="All target rows are labelled: compare the labels of these rows with their predictions."
     )
 
 
@@ -175,7 +187,12 @@ def join_outputs(
         before=first.before,
         adapted=first.adapted,
         outside_energy=first.outside,
-        findings=sort_by_severity([*(f for output in outputs for f in output.findings), *feature_findings]),
+        findings=sort_by_severity(
+            [
+                *(f for output in outputs for f in output.findings),
+                *(_advise_all_labelled(f, first) for f in feature_findings),
+            ]
+        ),
         outputs=tuple(outputs),
         **details,
     )
