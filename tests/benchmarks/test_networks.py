@@ -189,11 +189,11 @@ def test_the_independent_test_lists_what_is_not_met_first():
     for network in training.REQUIRED:
         for rows, ratio in zip(scoring.ROWS, (1.0, 1.2), strict=True):
             records["s", network, rows, "bayes"] = make_record("s", network, rows, "bayes", ratio)
-    _, _, items, *_ = report.independent_test(records, ["s"])
+    _, _, items, *_ = report.independent_test(records, ["s"], "{sets} sets")
     unmet, met = items.split("- ")[1:]
     assert re.search(r"validation rows.*not met.* 1\.2000, worst 1\.200, 0 of\s+3", unmet, re.DOTALL)
     assert re.search(r"training rows.* met.* 1\.0000, worst 1\.000, 3 of\s+3", met, re.DOTALL)
-    assert report.independent_test(records, []) == []
+    assert report.independent_test(records, [], "") == []
 
 
 @pytest.mark.parametrize("outlying", [False, True])

@@ -395,6 +395,5 @@ class AdaptableRegressor(MomentsRegressor):
         self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target), "_adapted_to": target})
 
     def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
-        self._correction = correction
-        self.drift_ = reports[0] if self._y_ndim == 1 else reports
+        self._correction, self.drift_ = correction, reports[0] if self._y_ndim == 1 else reports
         self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
