@@ -93,7 +93,7 @@ for seed in range(3):
 # What happened
 # -------------
 # After one epoch the head is poor, and the correction reduces the error, of two networks by a large part. After ten
-# epochs with a large learning rate it reduces the error of two networks, and that of the third is almost the same. With
+# epochs with a large learning rate it reduces the error of two networks, and that of the third by less. With
 # early stopping the source labels do not show any error of the head, and ``adapt_head`` returns the network unchanged.
 # This is the intended behaviour: the method repairs a poor head and leaves a good head unchanged. On other data the
 # correction can also increase the error, as the :doc:`benchmarks of networks </networks-evidence>` show.

@@ -73,8 +73,8 @@ def head(names):
     changes = {name: [after - before for before, after, _ in runs] for name, runs in names["results"].items()}
     assert max(changes["one epoch"]) < 0
     first, second, third = sorted(changes["ten epochs"])
-    assert first < second < -0.005  # two are clearly better, and the third is almost the same
-    assert abs(third) < 0.001
+    assert first < second < -0.005  # two are clearly better, and the third is slightly better
+    assert -0.005 < third < 0.0
     assert changes["early stopping"].count(0.0) >= 2  # of three; the last digits of training depend on the processor
 
 
