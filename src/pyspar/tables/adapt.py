@@ -32,6 +32,7 @@ from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.load import is_streamed, load_files
 from pyspar.tables.write import NO_OUTPUT, Output, check_outputs, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
+from pyspar.wording import format_number
 
 METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
 """The names of the methods in forecasts and sentences."""
@@ -200,7 +201,7 @@ def _fit_model(
     if method == "bayes":
         bayes = fit(make_bayes(request)).adapt(target)
         rule = f"the paper's rule at alpha {bayes.alpha:g}, " if bayes.rule == "chi2" else ""
-        noise = f"{np.sqrt(bayes.sigma2_):.3g}"
+        noise = format_number(float(np.sqrt(bayes.sigma2_)), 3)
         return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
     if method == "ridge":
         ridge = fit(RidgeCV(alphas=RIDGE_PENALTIES))
