@@ -16,7 +16,8 @@ the squared deviations of both samples together, and from each sample by itself,
 .. math:: s^2 = \max\Big( v \big(\tfrac{1}{N} + \tfrac{1}{M}\big),\; \frac{v_S}{N} + \frac{v_T}{M} \Big), \qquad
    v_S = (\kappa_S - 1)\, \sigma_S^4
 
-with the kurtosis :math:`\kappa` of the column (``Moments.tails``). The first one is too small if an outlier is in the
+with the kurtosis :math:`\kappa` of the column (``Moments.tails``), plus terms of the order 1 / N² and 1 / M² that are
+left if the kurtosis is 1, as of balanced categories. The first one is too small if an outlier is in the
 smaller sample, and the second one if a sample happens to have no outlier. The kurtosis along a component is unknown and
 assumed to be large (``KURTOSIS_GROWTH``). There the difference divided by the pooled variance has the standard error
 :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. It cannot exceed (N + M) / M, so half the logarithm of the ratio of the

@@ -334,7 +334,7 @@ class Judgement:
             done = "; no further action is needed unless the target changes."
             return self.advice + (", and compare the errors in the unit of y as well." if self.is_transformed else done)
         if self.labels_show_harm and known >= MIN_LABELS and not helps:
-            return f"{self.advice} and expect this error: a correction with these labels would hardly reduce it."
+            return f"{self.advice} and expect this error: a correction with these labels is not expected to reduce it."
         if self.labels_show_harm and known >= MIN_LABELS:
             further = " before you predict further rows" if known >= self.n_target else ""
             return f"{self.advice}, and correct it with these labels{further} ({correct})."
