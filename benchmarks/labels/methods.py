@@ -89,20 +89,27 @@ def line(case: Case) -> Answer:
 
 def correct(case: Case) -> Answer:
     """Correct the model with ``TargetCorrection``; the features are the columns of the set."""
-    return _correct(case, case.Z)
+    return _correct(case, case.Z, smooth=True)
+
+
+def correct_linearly(case: Case) -> Answer:
+    """Correct the model with ``TargetCorrection(model, smooth=False)``, as ``adapt(Z, y)`` of our estimators does."""
+    return _correct(case, case.Z, smooth=False)
 
 
 def correct_head(case: Case) -> Answer:
-    """Correct a network with ``TargetCorrection``; the features are the outputs of its last hidden layer."""
-    return _correct(case, case.problem.base(case.base)["hidden"])
+    """Correct a network as ``adapt_head`` does; the features are the outputs of its last hidden layer."""
+    return _correct(case, case.problem.base(case.base)["hidden"], smooth=False)
 
 
-def _correct(case: Case, features: np.ndarray) -> Answer:
+def _correct(case: Case, features: np.ndarray, *, smooth: bool) -> Answer:
     """Compute what ``TargetCorrection`` predicts, without its test for a changed relation, which takes longer."""
     before, rows, labels = case.prediction, case.rows, case.labels
     if (outlier := find_outlier(labels - before[rows])) is not None:
         rows, labels = np.delete(rows, outlier), np.delete(labels, outlier)
-    drift = fit_drift(features[rows], before[rows], labels, target_features=features, target_prediction=before)
+    drift = fit_drift(
+        features[rows], before[rows], labels, target_features=features, target_prediction=before, smooth=smooth
+    )
     after = drift.correct(features, before)
     half = drift.quantile(0.9) * drift.predictive_scale(features, before)
     return Answer(after, after - half, after + half)
@@ -150,10 +157,12 @@ def fine_tune_head(case: Case) -> Answer:
 
 
 CORRECTION = "TargetCorrection"
+LINEAR_CORRECTION = "TargetCorrection, smooth=False"
 HEAD_CORRECTION = "TargetCorrection, head's features"
 
 METHODS: dict[str, Method] = {
     CORRECTION: correct,
+    LINEAR_CORRECTION: correct_linearly,
     HEAD_CORRECTION: correct_head,
     "offset": offset,
     "line": line,

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.labels.bases import BASES, NETWORK, OURS, Problem, problems
-from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS, ONLY_AROUND, Case, Lookup
+from benchmarks.labels.methods import (
+    CORRECTION,
+    HEAD_CORRECTION,
+    LINEAR_CORRECTION,
+    METHODS,
+    ONLY_AROUND,
+    Case,
+    Lookup,
+)
 from benchmarks.labels.peers import PEERS
 from benchmarks.measure import run_in_processes
 from benchmarks.shifts.sets import CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
@@ -51,7 +59,7 @@ class Stage:
     draws: int = DRAWS
 
 
-CHEAP = (CORRECTION, "offset", "line", "target-only ridge", "ridge on the residual")
+CHEAP = (CORRECTION, LINEAR_CORRECTION, "offset", "line", "target-only ridge", "ridge on the residual")
 FAST_BASES = ("RidgeCV", OURS, "HistGradientBoosting")
 SLOW_BASES = ("RandomForest", NETWORK)
 NETWORK_METHODS = (HEAD_CORRECTION, "fine-tuned last layer")

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.labels.bases import OURS, Problem
 from pyspar import BayesSpARRegressor
-from pyspar.core.drift import TargetUnits
+from pyspar.core.drift_features import TargetUnits
 from pyspar.core.drift_models import RATIOS, information_share
 
 COARSE = (0.0, 0.3, 3.0, 100.0, 1e4)

@@ -1,5 +1,6 @@
 """The drift: a dense average over all models with plain numpy, invariances and limits."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from scipy.stats import kurtosis
 from sklearn.linear_model import Ridge
 
-from pyspar.core.drift import TargetUnits, find_outlier, fit_drift
+from pyspar.core.drift import find_outlier, fit_drift
+from pyspar.core.drift_features import MAX_CENTRES, TargetUnits
 from pyspar.core.drift_models import RATIOS
 
 
@@ -20,20 +22,26 @@ def make_rows(n=12, m=40, d=3, seed=0):
     return Z, f, y[:n]
 
 
-def fit(Z, f, y, **options):
+def fit_rows(Z, f, y, **options):
     n = len(y)
     return fit_drift(Z[:n], f[:n], y, target_features=Z, target_prediction=f, **options)
 
 
-def average_densely(Z, f, y):
+fit = fit_rows
+
+
+def average_densely(Z, f, y, smooth=False):
     """Return corrections and predictive scales, with one dense covariance matrix per model."""
     n = len(y)
     q = (f - f.mean()) / f.std()
     P = (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(Z.shape[1])
     r = y - f[:n]
+    kernel = P @ P.T
+    if smooth:
+        kernel = (kernel + np.exp(-0.5 * np.square(P[:, None] - P).sum(axis=2))) / 2.0
     prior, logs, means, variances = [], [], [], []
     for a, b, d in product(RATIOS, repeat=3):
-        K = a + b * np.outer(q, q) + d * P @ P.T
+        K = a + b * np.outer(q, q) + d * kernel
         C = K[:n, :n] + np.eye(n)
         solved = np.linalg.solve(C, np.column_stack([r, K[:n]]))
         s2 = r @ solved[:, 0] / n
@@ -50,18 +58,21 @@ def average_densely(Z, f, y):
     return mean, np.sqrt(p @ (np.array(variances) + (means - mean) ** 2))
 
 
+@pytest.mark.parametrize("smooth", [False, True])
 @pytest.mark.parametrize(("n", "d", "tail"), [(12, 3, 0.0), (4, 9, 0.0), (12, 3, 15.0)])
-def test_the_average_over_models_is_the_dense_one(n, d, tail):
+def test_the_average_over_models_is_the_dense_one(n, d, tail, smooth):
     Z, f, y = make_rows(n=n, d=d)
     y[0] += tail
-    drift = fit(Z, f, y)
-    mean, scale = average_densely(Z, f, y)
+    drift = fit(Z, f, y, smooth=smooth)
+    mean, scale = average_densely(Z, f, y, smooth)
     np.testing.assert_allclose(drift.correct(Z, f) - f, mean, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(drift.predictive_scale(Z, f), scale, rtol=1e-8)
     assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
 
 
-def test_the_correction_depends_on_no_order_unit_or_origin():
+@pytest.mark.parametrize("smooth", [False, True])
+def test_the_correction_depends_on_no_order_unit_or_origin(smooth):
+    fit = partial(fit_rows, smooth=smooth)
     Z, f, y = make_rows()
     base = fit(Z, f, y).correct(Z, f)
     order = np.random.default_rng(1).permutation(len(y))
@@ -73,15 +84,16 @@ def test_the_correction_depends_on_no_order_unit_or_origin():
     np.testing.assert_allclose((scaled - 3.0) / -1e-6, base, rtol=1e-6)
 
 
-def test_a_count_stands_for_copies_of_a_row():
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_count_stands_for_copies_of_a_row(smooth):
     Z, f, y = make_rows()
     twice = np.r_[0, np.arange(40)]
     copies = fit_drift(
-        Z[twice[:13]], f[twice[:13]], y[twice[:13]], target_features=Z[twice], target_prediction=f[twice]
+        Z[twice[:13]], f[twice[:13]], y[twice[:13]], target_features=Z[twice], target_prediction=f[twice], smooth=smooth
     )
     counts = np.ones(40)
     counts[0] = 2.0
-    counted = fit(Z, f, y, counts=counts[:12], target_counts=counts)
+    counted = fit(Z, f, y, counts=counts[:12], target_counts=counts, smooth=smooth)
     np.testing.assert_allclose(counted.correct(Z, f), copies.correct(Z, f), rtol=1e-9)
     np.testing.assert_allclose(counted.predictive_scale(Z, f), copies.predictive_scale(Z, f), rtol=1e-9)
     assert counted.expected_variance() == pytest.approx(copies.expected_variance())
@@ -193,3 +205,56 @@ def test_the_error_is_drawn_without_regard_to_order_and_unit():
     draws = fit(Z, f, y).draw_mse()[0]
     np.testing.assert_allclose(fit(Z[order], f[order], y).draw_mse()[0], draws, rtol=1e-6)
     np.testing.assert_allclose(fit(Z, 1e3 * f, 1e3 * y).draw_mse()[0], 1e6 * draws, rtol=1e-6)
+
+
+def test_a_smooth_drift_learns_a_nonlinear_function():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(2000, 2))
+    f, truth = Z[:, 0], Z[:, 0] + np.sin(2.0 * Z[:, 1]) + Z[:, 0] * Z[:, 1]
+    y = truth[:400] + 0.1 * rng.normal(size=400)
+    errors = {}
+    for smooth in (False, True):
+        left = fit(Z, f, y, smooth=smooth).correct(Z, f)[400:] - truth[400:]
+        errors[smooth] = np.sqrt(np.mean(left**2))
+    assert errors[False] > 0.8  # nothing of it is linear
+    assert errors[True] < 0.2
+
+
+def test_a_linear_drift_costs_little_if_it_may_be_smooth():
+    """The error on labels with noise 1; the least-squares fit of 7 numbers to 30 labels has about 1.15."""
+    rng = np.random.default_rng(0)
+    errors = {False: [], True: []}
+    for _ in range(30):
+        Z = rng.normal(size=(500, 5))
+        f = Z @ rng.normal(size=5)
+        truth = f + Z @ rng.normal(size=5) + 1.0
+        y = truth[:30] + rng.normal(size=30)
+        for smooth, found in errors.items():
+            found.append(np.mean((fit(Z, f, y, smooth=smooth).correct(Z, f)[30:] - truth[30:]) ** 2) + 1.0)
+    linear, smooth = (np.sqrt(np.mean(found)) for found in errors.values())
+    assert 1.1 < linear < smooth < 1.05 * linear
+
+
+def test_smooth_features_have_at_most_so_many_centres_and_know_what_they_miss():
+    """Far from all centres, the variance of the smooth part is that of the prior, for few and for many labels."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(900, 2))
+    f = Z[:, 0]
+    y = f[:800] + np.sin(3.0 * Z[:800, 1]) + 0.1 * rng.normal(size=800)
+    drift = fit(Z, f, y, smooth=True)
+    basis = drift.basis.features
+    assert len(basis.smooth.centres) == MAX_CENTRES
+    rows, _, length2 = basis.transform(Z, f)
+    captured = np.square(rows).sum(axis=1) / length2
+    assert np.median(captured) > 0.999
+    far = np.array([[0.0, 1e3]])
+    rows, _, length2 = basis.transform(far, np.zeros(1))
+    assert length2 - np.square(rows).sum(axis=1) == pytest.approx(0.5)
+
+
+def test_constant_features_have_no_smooth_function():
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=50)
+    y = f[:10] + 1.0 + 0.1 * rng.normal(size=10)
+    Z = np.ones((50, 2))
+    np.testing.assert_array_equal(fit(Z, f, y, smooth=True).correct(Z, f), fit(Z, f, y).correct(Z, f))

@@ -5,7 +5,9 @@ The residuals r = y - f(z) of n labelled target rows follow
 .. math:: r \sim N\Big(0,\; s^2 \big( \alpha\, 1 1^\top + \beta\, q q^\top + \delta\, \Phi \Phi^\top + I \big)\Big)
 
 with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
-divided by the root of the number of features, so that each component has the mean variance 1. Each of alpha, beta and
+divided by the root of the number of features, so that each component has the mean variance 1. For a smooth drift,
+:math:`\Phi\Phi^\top` is replaced by the mean of itself and of exp(-d^2 / 2), where d is the distance between two rows
+of :math:`\Phi`; the columns of a root of this matrix serve as features. Each of alpha, beta and
 delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except
 that no drift at all has the prior probability 1/2. The noise variance has the prior 1 / s^2 and is integrated out. The
 posterior is averaged over all models, each weighted by its prior and by its evidence
@@ -14,7 +16,8 @@ posterior is averaged over all models, each weighted by its prior and by its evi
 
 to the power 2 / (k - 1), where k is the kurtosis of the residuals: labels with heavy tails carry less information.
 
-One singular value decomposition of the features serves all models. The posterior mean is linear in (1, q, features).
+One singular value decomposition of the features serves all models. Unless the drift is smooth, the posterior mean is
+linear in (1, q, features).
 ``docs/derivations/labels.md`` derives the formulas.
 """
 
@@ -26,6 +29,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.drift_features import Basis, DriftFeatures, SmoothFeatures, TargetUnits
 from pyspar.core.drift_models import ModelGrid, information_share
 
 MIN_LABELS = 3
@@ -38,43 +42,6 @@ OUTLIER_LEVEL = 1e-5
 """The p-value below which a label that dominates all others is an outlier."""
 
 DRAWS = 2000
-_NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
-
-
-@dataclass(frozen=True, eq=False)
-class TargetUnits:
-    """Standardisation of features and predictions by the target, so that each drift component has mean variance 1.
-
-    Attributes
-    ----------
-    feature_mean : array of shape (D,)
-    feature_scale : array of shape (D,)
-        The factor of each centred feature: 1 / (spread * sqrt(features that vary)), 0 for a constant feature.
-    prediction_mean, prediction_scale : float
-    """
-
-    feature_mean: Vector
-    feature_scale: Vector
-    prediction_mean: float
-    prediction_scale: float
-
-    @classmethod
-    def of(cls, features: Matrix, prediction: Vector, counts: Vector | None = None) -> TargetUnits:
-        """Return the coordinates of target rows; a count of 2 stands for two equal rows."""
-        columns = np.column_stack([prediction, features])
-        mean = np.average(columns, axis=0, weights=counts)
-        size = np.abs(columns).max(axis=0)
-        unit = np.where(size > 0.0, size, 1.0)
-        spread = np.sqrt(np.average(np.square((columns - mean) / unit), axis=0, weights=counts)) * unit
-        varies = spread > _NO_SPREAD * size
-        scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
-        scale[1:] /= np.sqrt(max(int(varies[1:].sum()), 1))
-        return cls(mean[1:], scale[1:], float(mean[0]), float(scale[0]))
-
-    def standardise(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
-        """Return features and predictions in these coordinates."""
-        rows = (features - self.feature_mean) * self.feature_scale
-        return rows, (prediction - self.prediction_mean) * self.prediction_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +53,7 @@ class Drift:
 
     Attributes
     ----------
-    units : TargetUnits
-    directions : array of shape (D, r)
+    basis : Basis
     mean : array of shape (2 + r,)
         Offset, slope, and the weights along the directions.
     covariance : array of shape (2 + r, 2 + r)
@@ -109,8 +75,7 @@ class Drift:
         Of the labels about the corrected model, at least ``MIN_KURTOSIS``.
     """
 
-    units: TargetUnits
-    directions: Matrix
+    basis: Basis
     mean: Vector
     covariance: Matrix
     outside_variance: float
@@ -124,38 +89,44 @@ class Drift:
 
     def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
         """Return the same posterior for a target of other rows, for the expected error."""
-        moment, outside_moment, rows = _moment(*self._basis(features, prediction), counts)
+        moment, outside_moment, rows = self.basis.moment(features, prediction, counts)
         return replace(self, moment=moment, outside_moment=outside_moment, rows=rows)
 
     def correct(self, features: Matrix, prediction: Vector) -> Vector:
         """Return the corrected predictions of rows."""
-        return np.asarray(prediction + self._basis(features, prediction)[0] @ self.mean)
+        corrected = np.empty(len(prediction))
+        for at, basis, _ in self.basis.blocks(features, prediction):
+            corrected[at] = prediction[at] + basis @ self.mean
+        return corrected
 
     def predictive_scale(self, features: Matrix, prediction: Vector) -> Vector:
         """Return the scale of the Student t distribution of the labels of rows about their corrected predictions."""
+        error2 = np.empty(len(prediction))
         with np.errstate(over="ignore", invalid="ignore"):  # the scale of rows whose squares overflow is infinite
-            basis, outside = self._basis(features, prediction)
-            error2 = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
+            for at, basis, outside in self.basis.blocks(features, prediction):
+                known = np.einsum("ij,ij->i", basis @ self.covariance, basis)
+                error2[at] = known + self.outside_variance * outside
         return np.asarray(np.sqrt(np.nan_to_num(np.maximum(error2, 0.0), nan=np.inf, posinf=np.inf) + self.noise2))
 
     def quantile(self, level: float) -> float:
         """Return the half width of a central interval with this probability, in units of the predictive scale."""
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
-    def linear_correction(self) -> tuple[float, float, Vector]:
-        """Return offset, slope and weights of the correction, in the units of the data.
+    def correction(self) -> tuple[float, float, Vector, Vector | None]:
+        """Return offset, slope and weights of the correction in the units of the data, and the weights of the centres.
 
-        The correction is ``offset + slope * prediction + features @ weights``.
+        The correction is ``offset + slope * prediction + features @ weights``, plus a weighted sum of exp(-d^2 / 2)
+        over the centres of smooth features if there are any.
         """
-        at = self.units
+        at = self.basis.features.units
         slope = float(self.mean[1]) * at.prediction_scale
-        weights = (self.directions @ self.mean[2:]) * at.feature_scale
+        weights, smooth = self.basis.features.split_weights(self.basis.directions @ self.mean[2:])
         offset = float(self.mean[0]) - slope * at.prediction_mean - float(weights @ at.feature_mean)
-        return offset, slope, weights
+        return offset, slope, weights, smooth
 
     def linear_weights(self, coef: Vector, intercept: float) -> tuple[Vector, float]:
-        """Return weights and intercept of the corrected model, if the model is linear in the same features."""
-        offset, slope, weights = self.linear_correction()
+        """Return weights and intercept of the corrected model, if model and drift are linear in the same features."""
+        offset, slope, weights, _ = self.correction()
         return coef * (1.0 + slope) + weights, intercept * (1.0 + slope) + offset
 
     def expected_variance(self) -> float:
@@ -179,10 +150,6 @@ class Drift:
         noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
         return factor * (error2 + self.noise2 * noise), factor * error2
 
-    def _basis(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
-        """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
-        return _split(*self.units.standardise(features, prediction), self.directions)
-
 
 def fit_drift(
     features: Matrix,
@@ -193,6 +160,7 @@ def fit_drift(
     target_prediction: Vector,
     counts: Vector | None = None,
     target_counts: Vector | None = None,
+    smooth: bool = False,
 ) -> Drift:
     """Return the posterior of the drift, given labelled rows.
 
@@ -204,9 +172,12 @@ def fit_drift(
         All rows of the target, usually including the labelled rows.
     counts, target_counts : arrays of shape (n,) and (m,), optional
         A count of 2 stands for two equal rows.
+    smooth : bool, default False
+        Whether the drift may be any smooth function of the features. By default it is linear in them.
     """
     at = TargetUnits.of(target_features, target_prediction, target_counts)
-    rows, q = at.standardise(features, prediction)
+    drift_features = DriftFeatures(at, SmoothFeatures.of(at.standardise(features, prediction)[0]) if smooth else None)
+    rows, q, _ = drift_features.transform(features, prediction)
     residual = labels - prediction
     counts = np.ones(len(residual)) if counts is None else counts
     unit = float(np.abs(residual).max()) or 1.0
@@ -217,12 +188,11 @@ def fit_drift(
     kurtosis = _kurtosis(scaled - counts @ scaled / total, counts)
     grid = ModelGrid(rows * weight, line * weight, scaled * weight[:, 0], total, kurtosis)
     average = grid.average()
-    target_rows, target_q = at.standardise(target_features, target_prediction)
-    moment, outside_moment, target_total = _moment(*_split(target_rows, target_q, grid.directions), target_counts)
+    basis = Basis(drift_features, grid.directions)
+    moment, outside_moment, target_total = basis.moment(target_features, target_prediction, target_counts)
     left = scaled - np.column_stack([line, rows @ grid.directions]) @ average.mean
     return Drift(
-        units=at,
-        directions=grid.directions,
+        basis=basis,
         mean=average.mean * unit,
         covariance=average.covariance * unit**2,
         outside_variance=average.outside_variance * unit**2,
@@ -262,22 +232,6 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
         return None
     ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
     return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
-
-
-@np.errstate(over="ignore", invalid="ignore")  # the lengths of rows whose squares overflow are not numbers
-def _split(rows: Matrix, q: Vector, directions: Matrix) -> tuple[Matrix, Vector]:
-    """Return the rows (1, q, features along the directions), and the squared lengths outside the directions."""
-    along = rows @ directions
-    outside = np.maximum(np.square(rows).sum(axis=1) - np.square(along).sum(axis=1), 0.0)
-    return np.column_stack([np.ones(len(q)), q, along]), outside
-
-
-def _moment(basis: Matrix, outside: Vector, counts: Vector | None) -> tuple[Matrix, float, float]:
-    """Return the mean of h h', the mean squared length outside the directions, and the number of rows."""
-    counts = np.ones(len(basis)) if counts is None else counts
-    total = float(counts.sum())
-    share = counts / total
-    return (basis * share[:, None]).T @ basis, float(share @ outside), total
 
 
 def _kurtosis(residual: Vector, counts: Vector) -> float:

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    MultiOutputMixin,
-    OneToOneFeatureMixin,
-    RegressorMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection._search import BaseSearchCV
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -29,6 +15,14 @@ from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
+from pyspar.estimators.row_features import (
+    check_model,
+    compute_features,
+    fit_features,
+    is_frame,
+    name_regressor,
+    split_model,
+)
 from pyspar.estimators.target_labels import (
     LabelForecast,
     TargetDrift,
@@ -40,18 +34,18 @@ from pyspar.estimators.target_labels import (
     read_predictions,
 )
 from pyspar.estimators.unseen_categories import describe_unseen_rows
-from pyspar.estimators.validation import check_boolean, check_level, clone_without, is_missing, read_dense_rows
+from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
 from pyspar.sources import refuse_unread_tables
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
 
-    The residuals of the labelled rows are explained by an offset, a slope in the prediction, weights of the features,
-    and noise. The correction is averaged over all combinations of the sizes of these components, weighted by prior and
-    evidence, so no parameter has to be tuned. No drift has the prior probability 1/2, and larger drifts are rarer. If
-    the labels do not indicate a drift, the predictions change little. With many labels the result approaches a linear
-    model of the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
+    The residuals of the labelled rows are explained by an offset, a slope in the prediction, a smooth function of the
+    features, and noise. The correction is averaged over all combinations of the sizes of these components, weighted by
+    prior and evidence, so no parameter has to be tuned. No drift has the prior probability 1/2, and larger drifts are
+    rarer. If the labels do not indicate a drift, the predictions change little. With many labels the result approaches
+    a model of the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
 
     Parameters
     ----------
@@ -65,6 +59,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
         columns are one-hot encoded as text. In both cases, missing numbers are imputed by the mean of the target.
         Features are always standardised by the target.
+    smooth : bool, default True
+        Whether the function of the features may be any smooth function. False for a function that is linear in the
+        features; then the corrected model is linear if the model is, as after ``adapt(Z, y)`` of our estimators.
 
     Attributes
     ----------
@@ -112,9 +109,10 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     _drifts: list[Drift]
     _y_ndim: int
 
-    def __init__(self, model: Any, features: Any = None) -> None:
+    def __init__(self, model: Any, features: Any = None, smooth: bool = True) -> None:
         self.model = model
         self.features = features
+        self.smooth = smooth
 
     def __sklearn_clone__(self) -> Any:
         return clone_without(self, "model")
@@ -140,6 +138,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self
         """
         check_model(self.model)
+        check_boolean("smooth", self.smooth)
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         Z = new._read(Z, reset=True)
@@ -156,7 +155,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         new.features_ = fit_features(self.features, self.model, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
         known = _predict_if_known(self.model, blocks)
-        new._drifts, reports, used = fit_outputs(features, prediction, labels, counts, *known)
+        new._drifts, reports, used = fit_outputs(features, prediction, labels, counts, *known, smooth=self.smooth)
         new.drift_ = reports[0] if y_ndim == 1 else reports
         new.n_labels_ = int(used.sum())
         new._y_ndim = y_ndim
@@ -261,130 +260,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             is_pipeline = isinstance(self.model, Pipeline)  # its tag is always False; its predict refuses NaN
             tags.input_tags.allow_nan = is_pipeline or get_tags(self.model).input_tags.allow_nan
         return tags
-
-
-MAX_CATEGORIES = 50
-"""Per column of a data frame. The rarest other categories share one feature."""
-
-MISSING_CATEGORY = "(missing)"
-
-
-class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        self.n_features_in_ = X.shape[1]
-        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        text = np.empty(X.shape, dtype=object)
-        for j, name in enumerate(X.columns):
-            for i, value in enumerate(X[name]):
-                if isinstance(value, (list, dict, set, np.ndarray)):
-                    raise TypeError(
-                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
-                        "drop the column, or encode it with the parameter features"
-                    )
-                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
-        return text
-
-
-def check_model(model: Any) -> None:
-    """Raise an error for a model that has no ``predict`` or is not fitted."""
-    if not hasattr(model, "predict"):
-        raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
-    if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
-        check_is_fitted(model)
-
-
-def split_model(model: Any) -> tuple[Pipeline | None, Any]:
-    """Return the preprocessing of a fitted model as one Pipeline, None if it has no steps, and its regressor.
-
-    The steps of nested pipelines are joined, and a search is replaced by its best estimator.
-    """
-    steps: list[tuple[str, Any]] = []
-    while isinstance(model, (Pipeline, BaseSearchCV)):
-        if isinstance(model, BaseSearchCV):
-            model = model.best_estimator_
-        else:
-            steps += [(f"{len(steps)}.{name}", step) for name, step in model.steps[:-1]]
-            model = model.steps[-1][1]
-    return Pipeline(steps) if steps else None, model
-
-
-def name_regressor(model: Any) -> str:
-    """Return the class name of a model, or that of the regressor in a pipeline or a search."""
-    return type(split_model(model)[1]).__name__
-
-
-def count_rows(Z: Any) -> int:
-    """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
-    if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
-        raise TypeError(f"Z must contain target rows, as for the model's predict, got {type(Z).__name__}")
-    return int(Z.shape[0]) if len(getattr(Z, "shape", ())) > 1 else len(Z)
-
-
-def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
-    """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
-    steps, _ = split_model(model)
-    if features is None and steps is not None:
-        impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(_stack(blocks)))
-        return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
-    if features is not None and _is_fitted(features):
-        return features
-    return clone(_encode_columns(blocks[0]) if features is None else features).fit(_stack(blocks))
-
-
-def compute_features(transformer: Any, Z: Any) -> Matrix:
-    """Return the features of rows as finite numbers."""
-    features = transformer.transform(Z)
-    features = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)
-    if features.ndim != 2 or len(features) != count_rows(Z):
-        raise ValueError(f"features must be numbers of shape ({count_rows(Z)}, D), got shape {features.shape}")
-    if not np.isfinite(features).all():
-        raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
-    return features
-
-
-def _is_fitted(transformer: Any) -> bool:
-    try:
-        check_is_fitted(transformer)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _encode_columns(Z: Any) -> Any:
-    """Return the unfitted encoding of the rows' own columns."""
-    numbers = SimpleImputer(keep_empty_features=True)
-    if not is_frame(Z):
-        return numbers
-    if hasattr(Z, "select_dtypes"):
-        dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
-        numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
-    else:
-        select = import_module("polars.selectors")
-        numeric, dates = Z.select(select.numeric() | select.boolean()).columns, Z.select(select.temporal()).columns
-    words = [name for name in Z.columns if name not in numeric and name not in dates]
-    encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
-    text = Pipeline([("text", TextColumns()), ("encode", encode)])
-    return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
-
-
-def is_frame(Z: Any) -> bool:
-    """Return whether rows are a data frame of pandas or polars."""
-    return hasattr(Z, "columns") and hasattr(Z, "dtypes")
-
-
-def _stack(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    if hasattr(blocks[0], "select_dtypes"):
-        return import_module("pandas").concat(blocks, ignore_index=True)
-    if is_frame(blocks[0]):
-        return import_module("polars").concat(blocks)
-    return np.vstack(blocks)
 
 
 def _predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:

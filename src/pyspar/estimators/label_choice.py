@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.drift import TargetUnits
-from pyspar.estimators.correction import check_model, compute_features, count_rows, fit_features
+from pyspar.core.drift_features import TargetUnits
 from pyspar.estimators.groups import name_groups
+from pyspar.estimators.row_features import check_model, compute_features, count_rows, fit_features
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
 from pyspar.sources import refuse_unread_tables

@@ -49,8 +49,8 @@ class TargetDrift:
     slope : DriftPart
         The relative change of differences between predictions: 0.2 makes them 20 % larger.
     weights : DriftPart
-        The root mean square, over the target, of the part that is linear in the features; in the unit of the label.
-        The size is the posterior median, which is zero if no such part is more probable than not.
+        The root mean square, over the target, of the function of the features; in the unit of the label. The size is
+        the posterior median, which is zero if no such function is more probable than not.
     p_value : float
         Of the test that no component differs from zero: the relation between features and label is the model's.
     n_labels : float
@@ -209,6 +209,8 @@ def fit_outputs(
     counts: Vector,
     reference: Matrix | None = None,
     roots: list[Matrix] | None = None,
+    *,
+    smooth: bool = False,
 ) -> tuple[list[Drift], list[TargetDrift], Mask]:
     """Fit the drift of each output, with NaN for unknown labels.
 
@@ -220,6 +222,8 @@ def fit_outputs(
         The predictions that the test compares with the labels; by default the model's.
     roots : arrays of shape (m, r), one per output, optional
         The uncertainty of the reference relative to the noise, see :func:`pyspar.core.concept_shift.run_shift_test`.
+    smooth : bool, default False
+        Whether the drift may be any smooth function of the features. By default it is linear in them.
 
     Returns
     -------
@@ -229,7 +233,7 @@ def fit_outputs(
     """
     reference = prediction if reference is None else reference
     outputs = [
-        _fit_output(features, prediction[:, k], labels[:, k], counts, reference[:, k], root)
+        _fit_output(features, prediction[:, k], labels[:, k], counts, reference[:, k], root, smooth)
         for k, root in enumerate(roots or [None] * labels.shape[1])
     ]
     drifts, reports, used = zip(*outputs)
@@ -237,7 +241,13 @@ def fit_outputs(
 
 
 def _fit_output(
-    features: Matrix, prediction: Vector, labels: Vector, counts: Vector, reference: Vector, root: Matrix | None
+    features: Matrix,
+    prediction: Vector,
+    labels: Vector,
+    counts: Vector,
+    reference: Vector,
+    root: Matrix | None,
+    smooth: bool,
 ) -> tuple[Drift, TargetDrift, Mask]:
     known = np.isfinite(labels) & (counts > 0.0)
     if int(known.sum()) > MIN_LABELS:
@@ -266,15 +276,17 @@ def _fit_output(
         warn(f"all {n} labels are {value}; check whether it stands for a missing label")
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
-        target_features=features, target_prediction=prediction, target_counts=counts,
+        target_features=features, target_prediction=prediction, target_counts=counts, smooth=smooth,
     )  # fmt: skip
-    rows, q = drift.units.standardise(features[known], prediction[known])
+    rows, q = drift.basis.features.units.standardise(features[known], prediction[known])
     root = None if root is None else root[known]
     test = run_shift_test(rows, q, (labels - reference)[known], counts[known], root)
     return drift, _describe(drift, test), known
 
 
-def forecast_correction(features: Matrix, prediction: Vector, labels: Vector, name: str) -> LabelForecast | None:
+def forecast_correction(
+    features: Matrix, prediction: Vector, labels: Vector, name: str, *, smooth: bool
+) -> LabelForecast | None:
     """Return the expected error of a model on its target after a correction with the known labels.
 
     None if there are too few or more than ``MAX_FORECAST_LABELS`` labels, if all rows have a label, if all labels are
@@ -290,7 +302,8 @@ def forecast_correction(features: Matrix, prediction: Vector, labels: Vector, na
     if int(known.sum()) < MIN_LABELS or not MIN_RESIDUAL <= np.abs(labels - prediction)[known].max() <= MAX_RESIDUAL:
         return None
     rows = features[known], prediction[known], labels[known]
-    return forecast_error(fit_drift(*rows, target_features=features, target_prediction=prediction), name)
+    drift = fit_drift(*rows, target_features=features, target_prediction=prediction, smooth=smooth)
+    return forecast_error(drift, name)
 
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:
@@ -335,7 +348,7 @@ def _drop_outlier(labels: Vector, prediction: Vector, counts: Vector, known: Any
 
 
 def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:
-    units = 1.0, drift.units.prediction_scale, 1.0
+    units = 1.0, drift.basis.features.units.prediction_scale, 1.0
     middles = float(drift.mean[0]), float(drift.mean[1]), float(drift.sizes[2, 1])
     offset, slope, weights = (
         DriftPart(middle * unit, (float(low) * unit, float(high) * unit), p_value)

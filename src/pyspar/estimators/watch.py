@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.arrays import Matrix
 from pyspar.core.belief import inverse
 from pyspar.core.concept_shift import log_bayes_factor
-from pyspar.core.drift import TargetUnits
+from pyspar.core.drift_features import TargetUnits
 from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments

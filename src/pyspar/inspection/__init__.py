@@ -281,7 +281,7 @@ def add_correction(
     if predicted is None:
         return judgement
     rows = np.asarray(Z, dtype=np.float64)
-    return replace(judgement, corrected=forecast_correction(rows, predicted[:, output], labels, name))
+    return replace(judgement, corrected=forecast_correction(rows, predicted[:, output], labels, name, smooth=False))
 
 
 def _measure_errors(comparison: Comparison, Z: Any, labels: Matrix) -> TargetErrors:

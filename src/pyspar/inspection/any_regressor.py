@@ -25,8 +25,8 @@ from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
-from pyspar.estimators.correction import name_regressor
 from pyspar.estimators.groups import check_groups
+from pyspar.estimators.row_features import name_regressor
 from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
@@ -102,7 +102,7 @@ def inspect_regressor(
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
         if target_labels is not None and numbers is not None:
-            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
+            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method, smooth=True)
             judgement = replace(judgement, corrected=corrected)
         inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
     return join_outputs(

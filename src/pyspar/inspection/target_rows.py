@@ -14,8 +14,8 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import EXCESS
-from pyspar.estimators.correction import count_rows
 from pyspar.estimators.groups import name_groups
+from pyspar.estimators.row_features import count_rows
 from pyspar.estimators.target_labels import ENOUGH_LABELS, read_labels
 from pyspar.inspection.compare import Pair
 from pyspar.sources import kind_of

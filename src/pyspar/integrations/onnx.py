@@ -105,7 +105,7 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
-    """Convert ``prediction + offset + slope * prediction + features @ weights``, the posterior mean of the drift."""
+    """Convert the posterior mean of the drift, added to the prediction (``Drift.correction``)."""
     model: TargetCorrection = operator.raw_operator
     if len(operator.inputs) != 1:
         raise InputError(
@@ -114,9 +114,9 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
         )
     X, opset = operator.inputs[0], container.target_opset
     dtype = _types.guess_numpy_type(X.type)
-    parts = [drift.linear_correction() for drift in model._drifts]
-    offsets = np.array([[offset for offset, _, _ in parts]], dtype)
-    factors = np.array([[1.0 + slope for _, slope, _ in parts]], dtype)
+    parts = [drift.correction() for drift in model._drifts]
+    offsets = np.array([[part[0] for part in parts]], dtype)
+    factors = np.array([[1.0 + part[1] for part in parts]], dtype)
     weights = np.column_stack([part[2] for part in parts]).astype(dtype)
     add = _make_operators(container)
     before = _subgraphs.OnnxSubEstimator(model.model, X, op_version=opset)
@@ -132,4 +132,19 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
         elif step != "passthrough":
             rows = _subgraphs.OnnxSubEstimator(step, rows, op_version=opset)
     total = add("Add", add("Mul", before, factors), add("MatMul", rows, weights))
+    for k, (drift, part) in enumerate(zip(model._drifts, parts)):
+        if part[3] is not None:
+            column = np.eye(len(parts), dtype=dtype)[k : k + 1]
+            smooth = _add_smooth(add, rows, drift.basis.features, part[3].astype(dtype)[:, None])
+            total = add("Add", total, add("MatMul", smooth, column))
     add("Add", total, offsets, output_names=operator.outputs[:1]).add_to(scope, container)
+
+
+def _add_smooth(add: Callable[..., Any], rows: Any, features: Any, weights: Any) -> Any:
+    """Return the node of the weighted sum of exp(-d^2 / 2) over the centres of smooth features, of shape (m, 1)."""
+    at, centres, dtype = features.units, features.centres, weights.dtype
+    rows = add("Mul", add("Sub", rows, at.feature_mean.astype(dtype)[None]), at.feature_scale.astype(dtype)[None])
+    product = add("MatMul", rows, centres.T.astype(dtype))  # -d^2 / 2 = product - (|row|^2 + |centre|^2) / 2
+    square = add("MatMul", add("Mul", rows, rows), np.full((centres.shape[1], 1), 0.5, dtype))
+    constant = (0.5 * np.square(centres).sum(axis=1)).astype(dtype)[None]
+    return add("MatMul", add("Exp", add("Sub", add("Sub", product, square), constant)), weights)

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
-from pyspar.estimators.correction import MAX_CATEGORIES, MISSING_CATEGORY
+from pyspar.estimators.row_features import MAX_CATEGORIES, MISSING_CATEGORY
 from pyspar.sources.files.header import suggest_column
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import as_days, date_format, value_error

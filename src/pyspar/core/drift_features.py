@@ -1,0 +1,171 @@
+"""The coordinates in which a drift is described: features and predictions in units of the target, and smooth features.
+
+``pyspar.core.drift`` states the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from pyspar.core.arrays import Matrix, Vector
+
+MAX_CENTRES = 300
+"""The most labelled rows that smooth features use as centres; more would take longer than all other steps."""
+
+_NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
+_DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
+_BLOCK_ROWS = 4096
+_ROOT_HALF = np.sqrt(0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetUnits:
+    """Standardisation of features and predictions by the target, so that each drift component has mean variance 1.
+
+    Attributes
+    ----------
+    feature_mean : array of shape (D,)
+    feature_scale : array of shape (D,)
+        The factor of each centred feature: 1 / (spread * sqrt(features that vary)), 0 for a constant feature.
+    prediction_mean, prediction_scale : float
+    """
+
+    feature_mean: Vector
+    feature_scale: Vector
+    prediction_mean: float
+    prediction_scale: float
+
+    @classmethod
+    def of(cls, features: Matrix, prediction: Vector, counts: Vector | None = None) -> TargetUnits:
+        """Return the coordinates of target rows; a count of 2 stands for two equal rows."""
+        columns = np.column_stack([prediction, features])
+        mean = np.average(columns, axis=0, weights=counts)
+        size = np.abs(columns).max(axis=0)
+        unit = np.where(size > 0.0, size, 1.0)
+        spread = np.sqrt(np.average(np.square((columns - mean) / unit), axis=0, weights=counts)) * unit
+        varies = spread > _NO_SPREAD * size
+        scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+        scale[1:] /= np.sqrt(max(int(varies[1:].sum()), 1))
+        return cls(mean[1:], scale[1:], float(mean[0]), float(scale[0]))
+
+    def standardise(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector]:
+        """Return features and predictions in these coordinates."""
+        rows = (features - self.feature_mean) * self.feature_scale
+        return rows, (prediction - self.prediction_mean) * self.prediction_scale
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothFeatures:
+    """Features of standardised rows whose inner products are exp(-d^2 / 2), d the distance of two rows.
+
+    This is exact for the centres, which are the labelled rows, and the Nystroem approximation for others.
+
+    Attributes
+    ----------
+    centres : array of shape (c, D)
+    weights : array of shape (c, r)
+        The features of a row z are ``exp(-d(z, centres)^2 / 2) @ weights``.
+    """
+
+    centres: Matrix
+    weights: Matrix
+
+    @classmethod
+    def of(cls, rows: Matrix) -> SmoothFeatures | None:
+        """Return the features with distinct rows as centres, or None if no feature varies over the target.
+
+        More than ``MAX_CENTRES`` distinct rows are replaced by a random choice that does not depend on their order.
+        """
+        if not rows.any():
+            return None
+        centres = np.unique(rows, axis=0)
+        if len(centres) > MAX_CENTRES:
+            centres = centres[np.sort(np.random.default_rng(0).choice(len(centres), MAX_CENTRES, replace=False))]
+        values, vectors = np.linalg.eigh(_kernel(centres, centres))
+        kept = values > _DEPENDENT * values[-1]
+        return cls(centres, vectors[:, kept] / np.sqrt(values[kept]))
+
+    def transform(self, rows: Matrix) -> Matrix:
+        """Return the features of standardised rows, of shape (m, r)."""
+        return np.asarray(_kernel(rows, self.centres) @ self.weights)
+
+
+def _kernel(rows: Matrix, centres: Matrix) -> Matrix:
+    return np.asarray(np.exp(-0.5 * cdist(rows, centres, "sqeuclidean")))
+
+
+@dataclass(frozen=True, eq=False)
+class DriftFeatures:
+    """The features of a drift's weights: the standardised features, and as many smooth ones if there are any.
+
+    Features and smooth features are each divided by the root of 2, so that rows have mean squared length 1.
+    """
+
+    units: TargetUnits
+    smooth: SmoothFeatures | None
+
+    def transform(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector, Vector]:
+        """Return features (m, F), standardised predictions, and the squared lengths of the rows.
+
+        A squared length is larger than the sum of squares by what the Nystroem approximation misses.
+        """
+        rows, q = self.units.standardise(features, prediction)
+        length2 = np.square(rows).sum(axis=1)
+        if self.smooth is None:
+            return rows, q, length2
+        return np.hstack([rows, self.smooth.transform(rows)]) * _ROOT_HALF, q, 0.5 * (length2 + 1.0)
+
+    @property
+    def centres(self) -> Matrix:
+        """The centres of the smooth features, of shape (c, D)."""
+        return np.empty((0, len(self.units.feature_scale))) if self.smooth is None else self.smooth.centres
+
+    def split_weights(self, weights: Vector) -> tuple[Vector, Vector | None]:
+        """Return the weights of the features in their own units, and of ``exp(-d^2 / 2)`` for each centre, if any."""
+        if self.smooth is None:
+            return weights * self.units.feature_scale, None
+        plain, smooth = np.split(weights * _ROOT_HALF, [len(self.units.feature_scale)])
+        return plain * self.units.feature_scale, self.smooth.weights @ smooth
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The directions in which a drift is known, among its features.
+
+    Attributes
+    ----------
+    features : DriftFeatures
+    directions : array of shape (F, r)
+        Orthonormal directions in which the labelled rows vary.
+    """
+
+    features: DriftFeatures
+    directions: Matrix
+
+    def blocks(self, features: Matrix, prediction: Vector) -> Iterator[tuple[slice, Matrix, Vector]]:
+        """Yield blocks of rows: their positions, (1, q, features along the directions), and their squared lengths
+        outside the directions."""
+        for start in range(0, len(prediction), _BLOCK_ROWS):
+            at = slice(start, start + _BLOCK_ROWS)
+            with np.errstate(over="ignore", invalid="ignore"):  # the lengths of rows whose squares overflow are NaN
+                rows, q, length2 = self.features.transform(features[at], prediction[at])
+                along = rows @ self.directions
+                outside = np.maximum(length2 - np.square(along).sum(axis=1), 0.0)
+            yield at, np.column_stack([np.ones(len(q)), q, along]), outside
+
+    def moment(self, features: Matrix, prediction: Vector, counts: Vector | None) -> tuple[Matrix, float, float]:
+        """Return the mean over rows of h h' for h = (1, q, features along the directions), the mean squared length
+        outside the directions, and the number of rows."""
+        counts = np.ones(len(prediction)) if counts is None else counts
+        total = float(counts.sum())
+        size = 2 + self.directions.shape[1]
+        moment, outside_moment = np.zeros((size, size)), 0.0
+        for at, basis, outside in self.blocks(features, prediction):
+            share = counts[at] / total
+            moment += (basis * share[:, None]).T @ basis
+            outside_moment += float(share @ outside)
+        return moment, outside_moment, total
