@@ -13,6 +13,7 @@ from pyspar.paper.runs.store import Features
 from pyspar.paper.runs.summary import FILE, main, read_summaries, rescore_records, summarise, write_summaries
 
 HEAD = Head("Bayes-SpAR, equal noise")
+CURRENT = Head("Bayes-SpAR")
 CHAIRS = Path(__file__).parents[3] / "results" / "chair-angles"
 
 
@@ -49,6 +50,43 @@ def test_the_error_from_a_summary_is_the_error_from_the_features(tmp_path, head_
     assert (expected < trained) if head_error else (expected == pytest.approx(trained, rel=1e-12))
 
 
+@pytest.mark.parametrize("head_error", [0.5, 0.0])
+def test_a_summary_scores_the_current_test_which_depends_on_the_errors_of_single_rows(tmp_path, head_error):
+    # One row with a large error makes a correction significant if all rows have the same noise.
+    one = make_features(0, head_error)
+    one.y_train[0] += 30.0
+    one.train[0] *= 5.0
+    current, equal_noise = (rmse(predict_with_heads(one, [h])[h.key], one.y_test) for h in (CURRENT, HEAD))
+    assert current != pytest.approx(equal_noise, rel=1e-3)
+    assert summarise(one).rmse(equal_noise=False) == pytest.approx(current, rel=1e-9)
+    write_summaries(tmp_path / FILE, {("run", 3): summarise(one)})
+    again = read_summaries(tmp_path / FILE)["run", 3]
+    assert again.rmse(equal_noise=False) == pytest.approx(current, rel=1e-6)
+    assert again.rmse() == pytest.approx(equal_noise, rel=1e-6)
+
+
+def test_the_errors_of_single_rows_are_stored_with_four_digits(tmp_path):
+    summary = summarise(make_features(0))
+    write_summaries(tmp_path / FILE, {("run", 3): summary})
+    again = read_summaries(tmp_path / FILE)["run", 3]
+    # The coordinates are another basis, in which the head is stored too.
+    for root, head in ((summary.error_root, summary.head), (again.error_root, again.head)):
+        assert root.shape[1] == head.shape[1]
+    lengths = [np.linalg.norm(one.error_root @ one.head[0]) for one in (summary, again)]
+    assert lengths[1] == pytest.approx(lengths[0], rel=1e-4)
+    values = [np.linalg.svd(one.error_root, compute_uv=False) for one in (summary, again)]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-3)
+
+
+def test_a_summary_without_errors_leaves_the_records_of_the_current_test():
+    records = [Record("t", f"ERM + {head.name}", 0, "rmse", 9.0, run="r") for head in (CURRENT, HEAD)]
+    summary = summarise(make_features(0))
+    kept, rescored = rescore_records(records, {("r", 0): replace(summary, error_root=None)})
+    assert kept == records[0]
+    assert rescored.recipe == HEAD.recipe
+    assert all(r.value < 1.0 for r in rescore_records(records, {("r", 0): summary}))
+
+
 def test_only_records_of_an_older_recipe_are_scored_again():
     records = [Record("t", f"ERM + {name}", 0, "rmse", 9.0, run="r") for name in ("OLS", "SpAR", HEAD.name)]
     without_summary = replace(records[-1], run="another run")
@@ -73,7 +111,7 @@ def test_the_committed_scores_of_chairs_follow_from_the_summaries_to_the_printed
 
 def test_a_run_leaves_summaries_and_its_heads_are_scored_from_them_without_features(run, tmp_path):
     pytest.importorskip("torch")
-    heads = (Head("OLS"), HEAD)
+    heads = (Head("OLS"), CURRENT, HEAD)
     outcome = run_one(replace(run, heads=heads, metrics=("rmse",), keep_features=False), lambda done, total: None)
     assert not list(run.folder.path.glob("features-*.npz"))
     expected = [(f"ERM + {h.name}", seed, outcome.scores[h.key][str(seed)]["rmse"]) for h in heads for seed in (0, 1)]

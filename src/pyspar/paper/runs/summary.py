@@ -2,15 +2,18 @@
 
 The features of an image network take gigabytes, and training it takes a GPU. A rule that depends on the features only
 through their moments along directions that are not faint needs neither. A summary stores these moments and the labels
-for the source and for the test rows, and the trained head. Every run writes one per seed. After a change of a rule,
-``python -m pyspar.paper.runs.summary results/chair-angles`` scores the heads ``OLS`` and ``Bayes-SpAR, equal noise`` of
-a suite again. ``Bayes-SpAR`` also needs the errors of single rows. SpAR needs the target's other directions too; its
-rule is that of the paper and does not change.
+for the source and for the test rows, the trained head, and the source moments weighted by its squared errors. Every run
+writes one per seed. After a change of a rule, ``python -m pyspar.paper.runs.summary results/chair-angles`` scores the
+heads ``OLS``, ``Bayes-SpAR`` and ``Bayes-SpAR, equal noise`` of a suite again. Early summaries have no weighted
+moments, so they do not score ``Bayes-SpAR``. SpAR needs the target's other directions too; its rule is that of the
+paper and does not change.
 
 The coordinates are the right singular vectors of the source features, so the source moments are a few vectors. The root
 of the test moments is a triangle. Its columns are stored as 24-bit integers in units of their largest entry. This costs
 three bytes for each of ``d (d + 1) / 2`` numbers: 40 kB for the 170 directions of a ResNet-34, and 2.5 MB if none of
-1280 were faint. 16 bits would change the last printed digit of some scores.
+1280 were faint. 16 bits would change the last printed digit of some scores. The weighted moments only decide which
+directions are corrected, so 16 bits are enough for them: they are stored as correlations, which are small in these
+coordinates and compress well.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import InputError, collect_warnings
-from pyspar.estimators.head_weights import HeadMethod, fit_head
+from pyspar.estimators.head_weights import HeadMethod, error_roots_of, fit_head
 from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head
@@ -39,11 +42,12 @@ from pyspar.paper.runs.records import Record, read_records, write_records
 from pyspar.paper.runs.registry import EQUAL_NOISE
 from pyspar.paper.runs.store import DamagedError, Features, RunFolder
 
-HEADS = (Head("OLS"), Head(EQUAL_NOISE))
+HEADS = (Head("OLS"), Head("Bayes-SpAR"), Head(EQUAL_NOISE))
 """The heads that a summary scores."""
 METRIC = "rmse"
 FILE = "summaries.npz"
 _STEPS = 2**23 - 1
+_ERROR_STEPS = 2**15 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +62,22 @@ class Summary:
         The trained head along them.
     trained_rmse : float
         The test error of the trained head, including all of its directions.
+    error_root : array of shape (any, directions), or None
+        The ``error_roots`` of :func:`fit_head` for the one output; None in a summary of an early version.
     """
 
     source: Moments
     test: Moments
     head: Matrix
     trained_rmse: float
+    error_root: Matrix | None = None
 
-    def rmse(self, method: HeadMethod = "bayes") -> float:
+    def rmse(self, method: HeadMethod = "bayes", *, equal_noise: bool = True) -> float:
         """Return the test error of the head that ``fit_head`` computes with a method, "bayes" or "ols"."""
+        roots = () if equal_noise or self.error_root is None else (self.error_root,)
+        target = self.test.without_outputs()
         with collect_warnings():
-            new = fit_head(self.source, self.test.without_outputs(), method, coef=self.head, cutoff=0.0)
+            new = fit_head(self.source, target, method, coef=self.head, cutoff=0.0, error_roots=roots)
         if method == "bayes" and not new.changed.directions:
             return self.trained_rmse
         error = self.test.root @ np.concatenate([[0.0], -new.coef[0], [1.0]])
@@ -85,7 +94,8 @@ def summarise(features: Features) -> Summary:
         for rows, labels in ((features.train, features.y_train), (features.test, features.y_test))
     )
     error = features.test.astype(np.float64) @ features.head[0] - features.y_test
-    return Summary(source, test, features.head @ loud, float(np.sqrt(np.mean(error**2))))
+    (error_root,) = error_roots_of(features.train, features.y_train[:, None], features.head)
+    return Summary(source, test, features.head @ loud, float(np.sqrt(np.mean(error**2))), error_root @ loud)
 
 
 def pack_summary(summary: Summary) -> dict[str, Any]:
@@ -102,6 +112,7 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
     columns = test[: d + 1, 1 : d + 1]
     lengths = np.abs(columns).max(axis=0)
     lengths[lengths == 0.0] = 1.0
+    errors = {} if summary.error_root is None else _pack_errors(summary.error_root @ turn.T)
     return {
         "lam": lam,
         "ones": inner[:, 0] / lam,
@@ -113,6 +124,7 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
         "rows": np.array([summary.source.rows, summary.test.rows]),
         "head": summary.head @ turn.T,
         "trained_rmse": np.array(summary.trained_rmse),
+        **errors,
     }
 
 
@@ -138,6 +150,7 @@ def unpack_summary(arrays: dict[str, Any]) -> Summary:
         _moments(test, m),
         arrays["head"],
         float(arrays["trained_rmse"]),
+        _unpack_errors(arrays) if "error_lengths" in arrays else None,
     )
 
 
@@ -146,6 +159,22 @@ def _triangle(d: int) -> tuple[Any, Any]:
     columns = np.repeat(np.arange(d), np.arange(2, d + 2))
     rows = np.concatenate([np.arange(j + 2) for j in range(d)])
     return rows, columns
+
+
+def _pack_errors(root: Matrix) -> dict[str, Any]:
+    """Return the lengths of the columns of a root, and the correlations of the columns as 16-bit integers."""
+    lengths = np.linalg.norm(root, axis=0)
+    columns = root / np.where(lengths > 0.0, lengths, 1.0)
+    correlations = (columns.T @ columns)[np.tril_indices(len(lengths), -1)]
+    return {"error_lengths": lengths, "errors": np.round(correlations * _ERROR_STEPS).astype("<i2")}
+
+
+def _unpack_errors(arrays: dict[str, Any]) -> Matrix:
+    lengths = arrays["error_lengths"]
+    lower = np.zeros((len(lengths), len(lengths)))
+    lower[np.tril_indices(len(lengths), -1)] = arrays["errors"] / _ERROR_STEPS
+    values, vectors = np.linalg.eigh(lower + lower.T + np.eye(len(lengths)))
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * lengths)
 
 
 def _pack_integers(values: Vector) -> Any:
@@ -201,9 +230,15 @@ def rescore_records(records: Iterable[Record], summaries: dict[tuple[str, int], 
     for record in records:
         summary = summaries.get((record.run, record.seed))
         head = by_name.get(record.method.partition(" + ")[2])
-        if summary is not None and head is not None and record.metric == METRIC and record.recipe != head.recipe:
-            value = round_to_float32(summary.rmse(METHODS[head.name.partition(", ")[0]]))
-            record = replace(record, value=value, recipe=head.recipe)
+        if (
+            summary is not None
+            and head is not None
+            and record.metric == METRIC
+            and record.recipe != head.recipe
+            and (head.name != "Bayes-SpAR" or summary.error_root is not None)
+        ):
+            value = summary.rmse(METHODS[head.name.partition(", ")[0]], equal_noise=head.name == EQUAL_NOISE)
+            record = replace(record, value=round_to_float32(value), recipe=head.recipe)
         rescored.append(record)
     return rescored
 
