@@ -262,7 +262,8 @@ def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
         row = (ROOT / "docs" / "labels.md").read_text().split("<!-- table: numbers -->")[1]
         cells = re.search(rf"^\| {labels} \| (\d+) \|.*?\|.*?\| ([\d.]+), ([\d.]+) \(([\d.]+)\)", row, re.M).groups()
         sets, mean, median, worst = map(float, cells)
-        return round(sets), round(100 * (1 - mean)), round(100 * (1 - median)), round(100 * (worst - 1))
+        mean, median, worst = (int(100 * abs(1 - value) + 0.5 + 1e-9) for value in (mean, median, worst))
+        return round(sets), mean, median, worst
 
     sets, mean, median, worst = ten_or_thirty(10)
     assert f"card}} {mean} % lower " in text

@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.labels import priors, report, run, settings, variants
+from benchmarks.labels import priors, report, run, settings, smooth, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
-from benchmarks.labels.methods import CORRECTION, METHODS, Answer, Case, Lookup
+from benchmarks.labels.methods import CORRECTION, LINEAR_CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
 from benchmarks.shifts.sets import CHECK, NEW, REGISTER, RESERVE
 from benchmarks.shifts.sets.shift import Shift
@@ -60,9 +60,24 @@ def test_the_adopted_prior_is_that_of_the_library(problem):
     models = priors.average_models(at, rows)
     assert models.information < 1.0
     drift = priors.correct(models, at.q, priors.PRIORS[priors.ADOPTED])
-    expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
+    expected = METHODS[LINEAR_CORRECTION](Case(problem, "RidgeCV", rows)).prediction
     np.testing.assert_allclose(at.prediction + drift, expected, rtol=1e-9)
     np.testing.assert_allclose(variants.shipped(at, rows), models.correct(at.q, models.prior(2.0))[0], rtol=1e-9)
+
+
+def test_the_smooth_correction_is_that_of_the_library(problem):
+    rows = draw_rows(problem, 12, 0)
+    at = settings.Setting(problem, "RidgeCV")
+    distance2 = np.square(at.features[:, None] - at.features[rows]).sum(axis=2)
+    kernel = (at.features @ at.features[rows].T + np.exp(-0.5 * distance2)) / 2.0
+    drift = priors.correct(at.models(rows, (kernel[rows], kernel)), at.q, priors.PRIORS[priors.ADOPTED])
+    expected = METHODS[CORRECTION](Case(problem, "RidgeCV", rows)).prediction
+    np.testing.assert_allclose(at.prediction + drift, expected, rtol=1e-8)
+
+
+def test_a_linear_drift_costs_a_smooth_correction_something():
+    linear, smooth_error = smooth.simulate(30, targets=20)
+    assert 1.0 < linear < smooth_error < 1.1 * linear
 
 
 def test_variants_average_over_all_combinations_of_sizes(problem, monkeypatch):
