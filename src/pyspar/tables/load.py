@@ -5,22 +5,20 @@ The files are tables in memory, whose steps are here, or are reduced to Moments,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
-from pyspar.core.mean_square import SquaredErrors
-from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
 from pyspar.sources.files.header import (
     ARRAYS,
@@ -48,11 +46,11 @@ from pyspar.tables.columns import (
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
-from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
+from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request, Target
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.streamed import has_column, open_source
-from pyspar.tables.write import Output, RowChunk, predict_chunks, whole_prediction_file
+from pyspar.tables.write import Output, RowChunk, predict_chunks
 from pyspar.terminal import SILENT, Progress
 
 _LATER = "all rows of the target are later than those of the source, so its weight is extrapolated"
@@ -118,36 +116,6 @@ def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class TableTarget:
-    """The encoded features of the target in memory, its labels and ids if it has any, and all of its columns."""
-
-    features: Any
-    labels: Any
-    ids: pd.Series[Any] | None
-    table: pd.DataFrame
-    n_missing: Mapping[str, int]
-    unseen: UnseenRows
-    alerts: tuple[str, ...]
-    notes: tuple[str, ...]
-    has_rows: ClassVar[bool] = True
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.table)
-
-    def moments(self) -> Moments:
-        return Moments.of(self.features)
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if output.path is None and self.labels is None:
-            return None
-        chunk = RowChunk(self.features, self.labels, self.ids)
-        return predict_chunks([chunk], models, output, whole_prediction_file)
-
-
-@dataclass(frozen=True, eq=False)
 class TableSource:
     """The rows of the source in memory, its labels and features, and the formats of its numbers.
 
@@ -204,7 +172,7 @@ class TableSource:
 
     def encode_target(
         self, target: LoadedTable, learned: LearnedColumns, request: Request, progress: Progress
-    ) -> TableTarget:
+    ) -> Target:
         """Encode the target, and read its labels."""
         progress.start("encode", "encoding the target")
         frame, selection = target.frame, self.selection
@@ -218,18 +186,19 @@ class TableSource:
             if rows[name].isna().all()
         ]
         later = [f"{name}: {_LATER}" for name in selection.date if _is_later(rows[name], self.frame[name])]
-        encoded = TableTarget(
-            encode(learned.encoder, rows, "target"),
-            labels,
-            None if request.identity is None else frame[request.identity],
-            frame,
-            rows.isna().sum(),
-            find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS,
-            (*empty, *later),
-            notes,
-        )
+        features = encode(learned.encoder, rows, "target")
+        chunk = RowChunk(features, labels, None if request.identity is None else frame[request.identity])
+
+        def predict_and_score(models: Sequence[Any], output: Output, progress: Progress) -> Any:
+            if output.path is None and labels is None:
+                return None
+            return predict_chunks([chunk], models, output, request.identity, is_whole=True)
+
+        unseen = find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS
         progress.finish("encode")
-        return encoded
+        return Target(
+            features, predict_and_score, rows.isna().sum(), (*empty, *later), notes, unseen, labels, table=frame
+        )
 
 
 def load_source(request: Request, progress: Progress, *, fit_groups: bool = True) -> TableSource:

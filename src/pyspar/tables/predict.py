@@ -22,7 +22,7 @@ from pyspar.tables.columns import check_formats
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
 from pyspar.tables.read import LoadedTable, check_input, load_table
-from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
 _SCORE_FIX = "correct the values to score the predictions"
@@ -75,8 +75,12 @@ def predict_file(
     if prediction.ndim != 1:
         raise InputError(f"{model_path} predicts {prediction.shape[1]} labels for each row; spar predict supports one")
     ids = None if identity is None else frame[identity]
-    with write_files(output.path) as (temporary,), report_write_errors(output.path):
-        write_predictions((prediction, *ends), ids, temporary, safe_csv=output.safe_csv)
+    with (
+        write_files(output.path) as (temporary,),
+        report_write_errors(output.path),
+        prediction_file(temporary, identity, safe_csv=output.safe_csv, is_whole=True) as write,
+    ):
+        write(ids, prediction, *ends)
     progress.finish("write")
     labels = np.full(len(frame), np.nan) if label is None else as_numbers(frame[label], _SCORE_FIX).astype(np.float64)
     errors = None if np.isnan(labels).all() else SquaredErrors.of(prediction - labels)

@@ -8,18 +8,17 @@ are standardised, as tables in memory are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.number_text import NumberFormat
@@ -35,7 +34,7 @@ from pyspar.tables.columns import (
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.inputs import Ignored, Method, Request
+from pyspar.tables.inputs import Ignored, Method, Request, Target
 from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
@@ -48,69 +47,8 @@ from pyspar.tables.reduce import (
     read_batches,
     select_moments,
 )
-from pyspar.tables.write import Output, RowChunk, predict_chunks, prediction_file
+from pyspar.tables.write import Output, RowChunk, predict_chunks
 from pyspar.terminal import Progress
-
-
-@dataclass(frozen=True, eq=False)
-class MomentsTarget:
-    """The standardised Moments of a target without rows, with the label as output if it has one."""
-
-    z: Moments
-    n_missing: Mapping[str, int]
-    alerts: tuple[str, ...]
-    notes: tuple[str, ...]
-    unseen: ClassVar[UnseenRows] = NO_UNSEEN_ROWS
-    labels: ClassVar[None] = None
-    has_rows: ClassVar[bool] = False
-
-    @property
-    def features(self) -> Moments:
-        return self.moments()
-
-    @property
-    def n_rows(self) -> int:
-        return self.z.rows
-
-    def moments(self) -> Moments:
-        return self.z.without_outputs()
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if self.z.n_outputs == 0:
-            return None
-        residuals = [self.z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
-        errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
-        return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedTarget(MomentsTarget):
-    """The standardised Moments of a target, and its file of rows, which is read again to predict."""
-
-    rows: RowFile
-    scale: Scale
-    label: str | None
-    identity: str | None
-    impute: bool
-    has_rows: ClassVar[bool] = True
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if output.path is None and self.label is None:
-            return None
-        chunks = self._read_chunks(None if output.path is None else self.identity, progress)
-        return predict_chunks(chunks, models, output, partial(prediction_file, identity=self.identity))
-
-    def _read_chunks(self, identity: str | None, progress: Progress) -> Iterator[RowChunk]:
-        for batch in read_batches(
-            self.rows, "predicting the target", progress, self.scale.names,
-            label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
-        ):  # fmt: skip
-            X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
-            yield RowChunk(self.scale.standardise(X), batch.y, batch.ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +103,7 @@ class StreamedSource:
         n_missing = dict(zip(feature_names(read.moments), read.n_missing))
         return LearnedColumns(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
 
-    def encode_target(
-        self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress
-    ) -> MomentsTarget:
+    def encode_target(self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress) -> Target:
         """Read the target, and return its standardised Moments, with its rows if it has rows."""
         scale, impute = Scale.of(learned.encoder), request.bad_cells == "impute"
         is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted
@@ -177,11 +113,40 @@ class StreamedSource:
         notes = (*_describe_rows(target, scale.names), *read.notes)
         alerts = () if request.stream or self.file.rows is target.rows is None else (_describe_stream(impute),)
         if target.rows is None:
-            return MomentsTarget(z, n_missing, alerts, notes)
-        label = self.label if self.label in target.rows.numeric else None
-        if label is None and self.label in target.names:
-            notes += (f"the predictions are not scored: the target's column {self.label!r} is not numeric",)
-        return StreamedTarget(z, n_missing, alerts, notes, target.rows, scale, label, request.identity, impute)
+            score = partial(_score_moments, z)
+        else:
+            label = self.label if self.label in target.rows.numeric else None
+            if label is None and self.label in target.names:
+                notes += (f"the predictions are not scored: the target's column {self.label!r} is not numeric",)
+            score = partial(_predict_rows, target.rows, scale, label, request.identity, impute)
+        return Target(z.without_outputs(), score, n_missing, alerts, notes, has_rows=target.rows is not None)
+
+
+def _score_moments(
+    z: Moments, models: Sequence[Any], output: Output, progress: Progress
+) -> tuple[SquaredErrors, ...] | None:
+    """Return the errors of linear models on a target of Moments, whose output is the label if it has one."""
+    if z.n_outputs == 0:
+        return None
+    residuals = [z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
+    errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
+    return tuple(SquaredErrors.of_normal(z.rows, error) for error in errors)  # Moments have no single errors
+
+
+def _predict_rows(
+    rows: RowFile, scale: Scale, label: str | None, identity: str | None, impute: bool,
+    models: Sequence[Any], output: Output, progress: Progress,
+) -> tuple[SquaredErrors, ...] | None:  # fmt: skip
+    """Read a target again to predict and score its rows."""
+    if output.path is None and label is None:
+        return None
+    batches = read_batches(
+        rows, "predicting the target", progress, scale.names, label=label,
+        identity=None if output.path is None else identity, missing_labels=True, missing_features=impute,
+    )  # fmt: skip
+    filled = ((fill_missing(batch.X, scale.mean)[0] if impute else batch.X, batch) for batch in batches)
+    chunks = (RowChunk(scale.standardise(X), batch.y, batch.ids) for X, batch in filled)
+    return predict_chunks(chunks, models, output, identity)
 
 
 def open_source(request: Request, method: Method) -> StreamedSource:
