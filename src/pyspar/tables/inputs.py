@@ -90,14 +90,17 @@ class DataAccount:
 class Target:
     """The encoded target: rows in memory, rows in a file, or Moments.
 
-    ``features`` are the encoded rows if they are in memory, otherwise their Moments. ``predict_and_score`` predicts
-    with linear models, and returns the errors of each if the target has labels. It writes the predictions of the last
-    model to the output, with intervals if it has a level and the model has intervals. ``n_missing`` counts the missing
-    values of each column. ``alerts`` are notes that are shown first. ``labels``, and all columns as ``table``, are None
-    unless they are in memory. ``has_rows`` says whether there are rows to predict.
+    ``features`` are the encoded rows if they are in memory, otherwise their Moments, which ``moments`` returns in both
+    cases. ``predict_and_score`` predicts with linear models, and returns the errors of each if the target has labels.
+    It writes the predictions of the last model to the output, with intervals if it has a level and the model has
+    intervals. ``n_missing`` counts the missing values of each column. ``alerts`` are notes that are shown first.
+    ``labels``, and all columns as ``table``, are None unless they are in memory. ``has_rows`` says whether there are
+    rows to predict.
     """
 
     features: Any
+    n_rows: int
+    moments: Callable[[], Moments]
     predict_and_score: Predict
     n_missing: Mapping[str, int]
     alerts: tuple[str, ...]
@@ -106,14 +109,6 @@ class Target:
     labels: Any = None
     table: Any = None
     has_rows: bool = True
-
-    @property
-    def n_rows(self) -> int:
-        return self.features.rows if isinstance(self.features, Moments) else len(self.features)
-
-    def moments(self) -> Moments:
-        """Return the Moments of the encoded features."""
-        return self.features if isinstance(self.features, Moments) else Moments.of(self.features)
 
 
 @dataclass(frozen=True, eq=False)

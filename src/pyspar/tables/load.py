@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
+from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
@@ -39,14 +41,12 @@ from pyspar.tables.columns import (
     check_formats,
     check_identity,
     find_label,
-    list_extra_columns,
-    list_imputed,
     name_array_columns,
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
-from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request, Target
+from pyspar.tables.inputs import DataAccount, Fit, Ignored, Imputed, Inputs, Method, Request, Target
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.streamed import has_column, open_source
@@ -83,6 +83,9 @@ def load_files(
 
     selection, columns = learned.selection, list_raw_columns(learned.encoder)
     known = {*source.names, label, request.identity, request.groups, request.cost, *request.drop}
+    extra = (Ignored(name, "only in the target") for name in target.names if name not in known)
+    fills = describe_fills(learned.encoder)
+    missing = {name: (int(learned.n_missing[name]), int(encoded.n_missing[name])) for name in fills}
     account = DataAccount(
         label=label,
         n_source=learned.n_rows,
@@ -91,8 +94,8 @@ def load_files(
         n_categorical=len(selection.categorical),
         n_date=len(selection.date),
         n_encoded=len(columns),
-        imputed=list_imputed(describe_fills(learned.encoder), learned.n_missing, encoded.n_missing),
-        ignored=selection.ignored + list_extra_columns(target.names, known),
+        imputed=tuple(Imputed(name, *missing[name], fill) for name, fill in fills.items() if any(missing[name])),
+        ignored=(*selection.ignored, *extra),
         unseen=encoded.unseen,
     )
     notes = (*encoded.alerts, *learned.notes, *target_notes, *selection.notes, *encoded.notes)
@@ -163,12 +166,13 @@ class TableSource:
     def learn(self, request: Request, progress: Progress) -> LearnedColumns:
         """Fit the preprocessing."""
         progress.start("encode", "encoding the source")
-        rows = self.frame[list(self.selection.names)]
-        encoder = build_encoder(self.frame, *self.selection.kinds).fit(rows)
+        selection = self.selection
+        rows = self.frame[list(selection.names)]
+        encoder = build_encoder(self.frame, selection.numeric, selection.categorical, selection.date).fit(rows)
         encoder.formats_ = self.formats
         fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
         progress.finish("encode")
-        return LearnedColumns(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
+        return LearnedColumns(selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
 
     def encode_target(
         self, target: LoadedTable, learned: LearnedColumns, request: Request, progress: Progress
@@ -197,7 +201,16 @@ class TableSource:
         unseen = find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS
         progress.finish("encode")
         return Target(
-            features, predict_and_score, rows.isna().sum(), (*empty, *later), notes, unseen, labels, table=frame
+            features,
+            len(rows),
+            partial(Moments.of, features),
+            predict_and_score,
+            n_missing=rows.isna().sum(),
+            alerts=(*empty, *later),
+            notes=notes,
+            unseen=unseen,
+            labels=labels,
+            table=frame,
         )
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
@@ -61,7 +60,10 @@ def predict_file(
     for option, name in (("--id", identity), ("--label", label)):
         check_column(name, option, frame.columns, describe_file("file", path))
     rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
-    notes += _describe_missing(rows)
+    n_missing = rows.isna().sum()
+    if n_missing.any():
+        names = ", ".join(n_missing.index[n_missing > 0][:5])
+        notes += (f"{n_missing.sum():,} missing values in {names}: imputed as the model does",)
     progress.finish("read")
     progress.start("write", "predicting and writing")
     try:
@@ -85,13 +87,6 @@ def predict_file(
     labels = np.full(len(frame), np.nan) if label is None else as_numbers(frame[label], _SCORE_FIX).astype(np.float64)
     errors = None if np.isnan(labels).all() else SquaredErrors.of(prediction - labels)
     return PredictAccount(len(prediction), level, errors, notes, output.path)
-
-
-def _describe_missing(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note about missing values, if there are any."""
-    counts = rows.isna().sum()
-    names = list(counts.index[counts > 0])
-    return (f"{counts.sum():,} missing values in {', '.join(names[:5])}: imputed as the model does",) if names else ()
 
 
 def load_rows_for(

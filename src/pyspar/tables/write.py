@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,13 +121,6 @@ def _write_error(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
 
 
-def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
-    """Return the two ends of the interval of each row, or nothing without a level or if the model has no intervals."""
-    if level is None or not hasattr(model, "predict_interval"):
-        return ()
-    return tuple(model.predict_interval(rows, level))
-
-
 class RowChunk(NamedTuple):
     """Some encoded rows, their labels, and their ids; None without labels or ids."""
 
@@ -143,12 +137,13 @@ def predict_chunks(
     ``identity`` and ``is_whole`` are those of ``prediction_file``. Without labels the result is None.
     """
     errors = [SquaredErrors() for _ in models]
-    has_ends = output.path is not None and output.path.suffix.lower() != ".npy"
+    has_ends = output.path is not None and output.path.suffix.lower() != ".npy" and output.level is not None
+    has_ends = has_ends and hasattr(models[-1], "predict_interval")
     with prediction_file(output.path, identity, safe_csv=output.safe_csv, is_whole=is_whole) as write:
         for rows, labels, ids in chunks:
             predictions = [model.predict(rows) for model in (models[-1:] if labels is None else models)]
             if output.path is not None:
-                write(ids, predictions[-1], *(intervals_of(models[-1], rows, output.level) if has_ends else ()))
+                write(ids, predictions[-1], *(models[-1].predict_interval(rows, output.level) if has_ends else ()))
             if labels is not None:
                 errors = [sums + SquaredErrors.of(values - labels) for sums, values in zip(errors, predictions)]
     return tuple(errors) if errors[0].n else None
@@ -191,16 +186,12 @@ def format_ids(ids: Any, name: str) -> Any:
     if types.is_floating(kind):
         convert: Callable[[Any], str] = np.dtype(kind.to_pandas_dtype()).type
     elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        convert = _decode
+        convert = methodcaller("decode", errors="backslashreplace")
     elif types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
         return _format_times(ids)
     else:
         convert = pd.Timedelta if types.is_duration(kind) else str
     return arrow.array([None if cell is None else str(convert(cell)) for cell in ids.to_pylist()], arrow.string())
-
-
-def _decode(cell: bytes) -> str:
-    return cell.decode(errors="backslashreplace")
 
 
 _FRACTIONS = ((r"\.0+(Z?)$", r"\1"), (r"(\.\d{3})(Z?)$", r"\g<1>000\2"), (r"(\.\d{6})000(Z?)$", r"\1\2"))
