@@ -68,7 +68,9 @@ def predict_file(
     progress.start("write", "predicting and writing")
     try:
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
-        notes += describe_unseen(model, rows)
+        pipeline = _without_correction(model)
+        unseen = describe_unseen_rows(pipeline[:-1], rows) if isinstance(pipeline, Pipeline) else ""
+        notes += (unseen,) if unseen else ()
         with collect_warnings() as warnings:
             ends, level = _predict_ends(model, rows, output.level)
         notes += tuple(text for text in warnings if text not in notes)
@@ -134,15 +136,6 @@ def _find_encoder(model: Any) -> TableEncoder | None:
 
 def _without_correction(model: Any) -> Any:
     return model.model if isinstance(model, TargetCorrection) else model
-
-
-def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:
-    """Return a note about rows with categories that do not occur in the source, if there are any."""
-    pipeline = _without_correction(model)
-    if not isinstance(pipeline, Pipeline):
-        return ()
-    text = describe_unseen_rows(pipeline[:-1], rows)
-    return (text,) if text else ()
 
 
 def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any, ...], float | None]:
