@@ -115,8 +115,10 @@ def adapt_files(
     With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
     """
     alpha = check_confidence(request.alpha)
-    if use_target_labels:
-        _check_correction(request, method)
+    if use_target_labels and method not in ("bayes", "spar"):
+        raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
+    if use_target_labels and is_streamed(request):
+        raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
     check_outputs(output, save, inputs=(request.source, request.target, request.labels), identity=request.identity)
     inputs = load_files(request, progress, method=method, output=output.path)
     progress.start("fit", "fitting and adapting")
@@ -271,14 +273,6 @@ def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
     shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])
     shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
     return Directions(adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum()))
-
-
-def _check_correction(request: Request, method: Method) -> None:
-    """Raise InputError if the labels of the target cannot be used."""
-    if method not in ("bayes", "spar"):
-        raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
-    if is_streamed(request):
-        raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
 
 
 def _correct_model(model: Any, target: Any, request: Request) -> Any:

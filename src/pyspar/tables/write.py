@@ -269,7 +269,7 @@ class _ArrayWriter:
 
     def __init__(self, file: Any) -> None:
         self._file, self._rows = file, 0
-        self._write_header()
+        self.finish()
 
     def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
@@ -277,9 +277,6 @@ class _ArrayWriter:
 
     def finish(self) -> None:
         self._file.seek(0)
-        self._write_header()
-
-    def _write_header(self) -> None:
         head = {"descr": "<f8", "fortran_order": False, "shape": (self._rows,)}
         np.lib.format.write_array_header_1_0(self._file, head)
 
@@ -320,9 +317,7 @@ class _TableWriter:
             self._writer.close()
 
     def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
-        types = arrow.types
-        if types.is_dictionary(kind):
-            kind = kind.value_type
+        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
         key = "row" if self._identity is None else self._identity
         names = [key, *name_columns(key)[:n_values]]
         self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])
