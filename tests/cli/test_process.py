@@ -312,7 +312,7 @@ SLOW = """
 import sys, time
 from functools import partial
 from pyspar.sources.files import text
-from pyspar.tables import reduce
+from pyspar.tables import reduce, streamed
 reduce.open_rows = partial(reduce.open_rows, batch_bytes=500)
 
 def slow(function):
@@ -325,7 +325,7 @@ def slow(function):
 if sys.argv.pop(1) == "reading":
     text.convert_batch = slow(text.convert_batch)
 else:
-    reduce.Scale.standardise = slow(reduce.Scale.standardise)
+    streamed.RowChunk = slow(streamed.RowChunk)
 from pyspar.__main__ import main
 main()
 """

@@ -32,7 +32,9 @@ def select(table, **options):
 
 def test_encoded_features_have_raw_columns(source):
     selection = select(source, identity="home")
-    encoder = build_encoder(source, *selection.kinds).fit(source[list(selection.names)])
+    encoder = build_encoder(source, selection.numeric, selection.categorical, selection.date).fit(
+        source[list(selection.names)]
+    )
     columns = list_raw_columns(encoder)
     assert columns[:6] == ["area", "garden", "lift", "town", "town", "town"]
     assert set(columns[6:]) == {"sold"}

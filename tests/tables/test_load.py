@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from pyspar.errors import InputError
 from pyspar.tables.inputs import Request
 from pyspar.tables.load import load_files
+from pyspar.tables.write import Output
 from pyspar.terminal import SILENT
 
 FORMATS = ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"]
@@ -144,10 +146,13 @@ def test_a_column_of_one_file_can_be_dropped(load, source, target):
     assert [column.column for column in data.ignored] == ["agent"]
 
 
-def test_an_id_column_of_the_target_alone_is_enough(load, source, target):
+def test_an_id_column_of_the_target_alone_is_enough(load, source, target, tmp_path):
     inputs = load(source.drop(columns="home"), target, identity="home")
     assert inputs.data.ignored == ()
-    assert inputs.target.ids.tolist() == target["home"].tolist()
+    model = inputs.fit(LinearRegression())
+    inputs.target.predict_and_score([model], Output(tmp_path / "predictions.csv"), SILENT)
+    written = pd.read_csv(tmp_path / "predictions.csv", dtype={"home": target["home"].dtype})
+    assert written["home"].tolist() == target["home"].tolist()
 
 
 def test_values_that_overflow_when_standardised_are_refused(load, source, target, monkeypatch):

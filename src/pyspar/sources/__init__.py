@@ -65,21 +65,17 @@ def moments_of(
 ) -> Moments:
     """Return the moments of rows of any kind. ``labelled`` says whether batches contain labels."""
     kind = kind_of(data)
-    if kind == "sparse":
-        from pyspar.sources.sparse import moments_of_sparse
-
-        return moments_of_sparse(data, Y, sample_weight, solver=solver)
-    if kind == "dask":
-        from pyspar.sources.dask import moments_of_dask
-
-        return moments_of_dask(data, Y, sample_weight, solver=solver)
-    if kind == "torch":
-        from pyspar.sources.torch import moments_of_tensors
-
-        return moments_of_tensors(data, Y, sample_weight, solver=solver)
+    if kind == "rows":
+        return Moments.of(data, Y, sample_weight, solver=solver)
     if kind == "batches":
         return _moments_of_any_batches(data, labelled=labelled, solver=solver)
-    return Moments.of(data, Y, sample_weight, solver=solver)
+    if kind == "sparse":
+        from pyspar.sources.sparse import moments_of_sparse as reduce_rows
+    elif kind == "dask":
+        from pyspar.sources.dask import moments_of_dask as reduce_rows
+    else:
+        from pyspar.sources.torch import moments_of_tensors as reduce_rows
+    return reduce_rows(data, Y, sample_weight, solver=solver)
 
 
 def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> Moments:

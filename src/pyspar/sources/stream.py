@@ -7,10 +7,10 @@ the accuracy of QR at the cost of a product.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,86 +28,85 @@ def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver
     A labelled batch is ``(X, y)`` or ``(X, y, sample_weight)``. An unlabelled batch is X or a tuple that begins with
     X.
     """
-    sums = _BatchSums(solver)
-    for number, batch in enumerate(batches):
-        sums.add(number, *split_batch(batch, labelled, number))
-    return sums.moments()
-
-
-class _BatchSums:
-    """Checks batches, joins those of one kind into blocks, and adds the moments of the blocks."""
-
-    def __init__(self, solver: Solver) -> None:
-        self._solver: Solver = solver
-        self._total: Moments | None = None
-        self._held: list[tuple[int, Any, Any, Any]] = []
-        self._rows = 0
-        self._shape: tuple[int, int] | None = None
-        self._kind: Any = None
-
-    def add(self, number: int, X: Any, y: Any, weight: Any) -> None:
-        for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
-            refuse_masked(f"batch {number}: {name}", part)
-        for name, part in (("X", X), ("y", y)):
-            refuse_dates(f"batch {number}: {name}", part)
-        refuse_extreme_weights(f"batch {number}: sample_weight", weight)
-        eps, names, sparse = measured_eps(X), column_names(X), sp.issparse(X)
-        X = sp.csr_array(X) if sparse else np.asarray(X)
-        rows = X.shape[0] if X.ndim else 0
-        y = np.empty((rows, 0)) if y is None else np.asarray(y)
-        y = y[:, None] if y.ndim == 1 else y
-        if X.ndim != 2:
-            raise ValueError(f"batch {number}: X must have two dimensions, got shape {X.shape}")
-        shape = (X.shape[1], y.shape[1])
-        self._shape = self._shape or shape
-        if shape != self._shape:
-            raise ValueError(
-                f"batch {number}: {shape[0]} features and {shape[1]} outputs, but the first batch has "
-                f"{self._shape[0]} and {self._shape[1]}"
-            )
-        if rows == 0:
-            return
-        kind = (X.dtype, tuple(np.atleast_1d(eps)), names, weight is None, sparse)
-        if kind != self._kind:
-            self._add_held()
-        self._kind = kind
-        self._rows += rows
-        is_block = self._rows >= rows_per_block(sum(shape) + 1)
-        if not is_block:  # the batch is copied, because its producer may reuse the array for the next batch
-            X, y, weight = X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64)
-        self._held.append((number, X, y, weight))
-        if is_block:
-            self._add_held()
-
-    def moments(self) -> Moments:
-        self._add_held()
-        if self._total is None:
-            if self._kind is not None:
-                raise WeightlessRows("the batches must have at least one row with a positive weight, got none")
-            raise ValueError("the batches must have at least one row, got none; the iterator may be exhausted")
-        return self._total
-
-    def _add_held(self) -> None:
-        """Add the batches that are held as one block."""
-        held, self._held, self._rows = self._held, [], 0
-        if not held:
-            return
-        _, eps, names, *_ = self._kind
+    total: Moments | None = None
+    is_empty = True
+    for kind, block in _join_batches(batches, labelled):
+        is_empty = False
         try:
-            block = _block_moments([batch[1:] for batch in held], self._solver, np.array(eps))
+            moments = _block_moments([batch[1:] for batch in block], solver, np.array(kind.eps))
         except WeightlessRows:
-            return
+            continue
         except ValueError:
-            for number, *batch in held:
+            for number, *batch in block:
                 try:
-                    _block_moments([batch], self._solver)
+                    _block_moments([batch], solver)
                 except WeightlessRows:
                     continue
                 except ValueError as error:
                     raise ValueError(f"batch {number}: {error}") from None
             raise
-        block = replace(block, names=names)
-        self._total = block if self._total is None else self._total + block
+        moments = replace(moments, names=kind.names)
+        total = moments if total is None else total + moments
+    if total is None and is_empty:
+        raise ValueError("the batches must have at least one row, got none; the iterator may be exhausted")
+    if total is None:
+        raise WeightlessRows("the batches must have at least one row with a positive weight, got none")
+    return total
+
+
+class _Kind(NamedTuple):
+    """What batches that are joined have in common."""
+
+    dtype: Any
+    eps: tuple[float, ...]
+    names: tuple[str, ...]
+    is_weighted: bool
+    is_sparse: bool
+
+
+def _join_batches(batches: Iterable[Any], labelled: bool) -> Iterator[tuple[_Kind, list[Any]]]:
+    """Check batches, and yield blocks: lists of batches of one kind, each with its number, X, y and sample_weight."""
+    block: list[Any] = []
+    first: tuple[int, int] | None = None
+    kind: Any = None
+    n_rows = 0
+    for number, batch in enumerate(batches):
+        X, y, weight = split_batch(batch, labelled, number)
+        for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
+            refuse_masked(f"batch {number}: {name}", part)
+        for name, part in (("X", X), ("y", y)):
+            refuse_dates(f"batch {number}: {name}", part)
+        refuse_extreme_weights(f"batch {number}: sample_weight", weight)
+        eps, names, is_sparse = measured_eps(X), column_names(X), sp.issparse(X)
+        X = sp.csr_array(X) if is_sparse else np.asarray(X)
+        rows = X.shape[0] if X.ndim else 0
+        y = np.empty((rows, 0)) if y is None else np.asarray(y)
+        y = y[:, None] if y.ndim == 1 else y
+        if X.ndim != 2:
+            raise ValueError(f"batch {number}: X must have two dimensions, got shape {X.shape}")
+        shape = X.shape[1], y.shape[1]
+        first = first or shape
+        if shape != first:
+            raise ValueError(
+                f"batch {number}: {shape[0]} features and {shape[1]} outputs, but the first batch has "
+                f"{first[0]} and {first[1]}"
+            )
+        if rows == 0:
+            continue
+        previous, kind = kind, _Kind(X.dtype, tuple(np.atleast_1d(eps)), names, weight is not None, is_sparse)
+        if block and kind != previous:
+            yield previous, block
+            block, n_rows = [], 0
+        n_rows += rows
+        is_block = n_rows >= rows_per_block(sum(shape) + 1)
+        if not is_block:  # the batch is copied, because its producer may reuse the array for the next batch
+            X, y, weight = X.copy(), np.array(y), None if weight is None else np.array(weight, dtype=np.float64)
+        block.append((number, X, y, weight))
+        if is_block:
+            yield kind, block
+            block, n_rows = [], 0
+    if block:
+        yield kind, block
 
 
 def rows_per_block(columns: int) -> int:

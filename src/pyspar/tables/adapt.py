@@ -115,8 +115,10 @@ def adapt_files(
     With ``use_target_labels`` the labels of the target correct the model. Otherwise they only score the predictions.
     """
     alpha = check_confidence(request.alpha)
-    if use_target_labels:
-        _check_correction(request, method)
+    if use_target_labels and method not in ("bayes", "spar"):
+        raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
+    if use_target_labels and is_streamed(request):
+        raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
     check_outputs(output, save, inputs=(request.source, request.target, request.labels), identity=request.identity)
     inputs = load_files(request, progress, method=method, output=output.path)
     progress.start("fit", "fitting and adapting")
@@ -126,7 +128,8 @@ def adapt_files(
         adapted = plain.adapted(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
-    bayes = _fit_bayes(model, request, inputs, target)
+    with collect_warnings():  # they concern another model than the one that predicts
+        bayes = model if method == "bayes" else inputs.fit(make_bayes(request)).adapt(target)
     fitted = {"OLS": plain, "SpAR": adapted, "Bayes-SpAR": bayes, METHOD_NAMES[method]: model}
     judgement = _judge(fitted, target, inputs)
     with collect_warnings() as correction_notes:
@@ -143,6 +146,10 @@ def adapt_files(
     if inputs.target.labels is not None:
         weights = {judgement.recommended: weights_of(fitted[judgement.recommended])}
         judgement = add_correction(judgement, inputs.target.features, weights, inputs.target.labels)
+    correction = None
+    if corrected is not None:
+        expected = corrected.expected_rmse(inputs.target.features)
+        correction = Correction(round(expected.n_labels), expected, float(corrected.drift_.p_value))
     return AdaptAccount(
         data=inputs.data,
         judgement=judgement,
@@ -157,7 +164,7 @@ def adapt_files(
         save=save,
         findings=_list_findings(inputs, target, plain, model, corrected, judgement.forecast(name)),
         has_rows=inputs.target.has_rows,
-        correction=None if corrected is None else _describe_correction(corrected, inputs.target),
+        correction=correction,
     )
 
 
@@ -229,15 +236,6 @@ def make_bayes(request: Request) -> BayesSpARRegressor:
     return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
 
 
-def _fit_bayes(model: Any, request: Request, inputs: Inputs, target: Moments) -> BayesSpARRegressor:
-    """Return the recommended regressor, adapted to the target: the model itself, or another fit."""
-    if isinstance(model, BayesSpARRegressor):
-        return model
-    with collect_warnings():  # they concern another model than the one that predicts
-        bayes: BayesSpARRegressor = inputs.fit(make_bayes(request)).adapt(target)
-    return bayes
-
-
 def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement:
     """Judge the forecasts as ``spar inspect`` does, and forecast the error of the model if it is of another method.
 
@@ -277,14 +275,6 @@ def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
     return Directions(adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum()))
 
 
-def _check_correction(request: Request, method: Method) -> None:
-    """Raise InputError if the labels of the target cannot be used."""
-    if method not in ("bayes", "spar"):
-        raise InputError(f"--use-target-labels needs --method bayes or spar, got {method}")
-    if is_streamed(request):
-        raise InputError("--use-target-labels needs the target in memory; pass fewer rows, without --stream")
-
-
 def _correct_model(model: Any, target: Any, request: Request) -> Any:
     """Return the model adapted to the target and corrected with its labels."""
     n_known = 0 if target.labels is None else int((~np.isnan(target.labels)).sum())
@@ -307,9 +297,3 @@ def _check_label_unit(model: Any, target: Any, plain: SpARRegressor, forecast: F
         noise=float(np.sqrt(forecast.noise)),
     )
     return [] if reason is None else [describe_label_unit(reason)]
-
-
-def _describe_correction(model: Any, target: Any) -> Correction:
-    """Return what the labels of the target changed."""
-    forecast = model.expected_rmse(target.features)
-    return Correction(round(forecast.n_labels), forecast, float(model.drift_.p_value))

@@ -21,7 +21,7 @@ from pyspar.sources.files.header import describe_file, format_of, suggest_column
 from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import TableEncoder, as_numbers, as_words
-from pyspar.tables.inputs import Fit, Ignored, Imputed, Request
+from pyspar.tables.inputs import Fit, Ignored, Request
 from pyspar.wording import list_some
 
 ColumnKind = Literal["numeric", "categorical", "date"]
@@ -41,11 +41,6 @@ class Selection:
     date: tuple[str, ...]
     ignored: tuple[Ignored, ...]
     notes: tuple[str, ...] = ()
-
-    @property
-    def kinds(self) -> tuple[tuple[str, ...], ...]:
-        """The numeric, categorical and date columns."""
-        return self.numeric, self.categorical, self.date
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,11 +99,6 @@ def check_drop(
             raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
         if name not in known:
             raise InputError(f"{option}: no column {name!r}; {suggest_column(name, known)}")
-
-
-def list_extra_columns(target: Iterable[str], known: Collection[str]) -> tuple[Ignored, ...]:
-    """Return the columns that only the target has."""
-    return tuple(Ignored(name, "only in the target") for name in target if name not in known)
 
 
 def check_features(names: Collection[str], features: Sequence[str], where: str) -> None:
@@ -290,11 +280,3 @@ def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
 def _describe_mark(style: NumberFormat) -> str:
     reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
     return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"
-
-
-def list_imputed(
-    fills: Mapping[str, str], in_source: Mapping[str, int], in_target: Mapping[str, int]
-) -> tuple[Imputed, ...]:
-    """Return the columns with missing values. ``fills`` has the replacement of each column."""
-    counts = {name: (int(in_source[name]), int(in_target[name])) for name in fills}
-    return tuple(Imputed(name, *counts[name], fills[name]) for name in fills if any(counts[name]))

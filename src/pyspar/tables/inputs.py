@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal
 
 from sklearn.compose import ColumnTransformer
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
-from pyspar.estimators.unseen_categories import UnseenRows
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows
 from pyspar.tables.write import Output
 from pyspar.terminal import Progress
 
@@ -20,6 +20,7 @@ Features = Literal["all", "num"]
 BadCells = Literal["stop", "impute"]
 Fit = Callable[[Any], Any]
 """Fits an estimator to the encoded source, and returns it."""
+Predict = Callable[[Sequence[Any], Output, Progress], tuple[SquaredErrors, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -85,35 +86,29 @@ class DataAccount:
     unseen: UnseenRows
 
 
-class Target(Protocol):
+@dataclass(frozen=True, eq=False)
+class Target:
     """The encoded target: rows in memory, rows in a file, or Moments.
 
-    ``features`` are the encoded rows if they are in memory, otherwise their Moments. ``labels`` are None unless rows
-    with labels are in memory. ``has_rows`` says whether there
-    are rows to predict, and ``n_missing`` counts the missing values of each column. ``alerts`` are notes that are
-    shown first.
+    ``features`` are the encoded rows if they are in memory, otherwise their Moments, which ``moments`` returns in both
+    cases. ``predict_and_score`` predicts with linear models, and returns the errors of each if the target has labels.
+    It writes the predictions of the last model to the output, with intervals if it has a level and the model has
+    intervals. ``n_missing`` counts the missing values of each column. ``alerts`` are notes that are shown first.
+    ``labels``, and all columns as ``table``, are None unless they are in memory. ``has_rows`` says whether there are
+    rows to predict.
     """
 
     features: Any
-    labels: Any
-    has_rows: ClassVar[bool]
     n_rows: int
+    moments: Callable[[], Moments]
+    predict_and_score: Predict
     n_missing: Mapping[str, int]
-    unseen: UnseenRows
     alerts: tuple[str, ...]
     notes: tuple[str, ...]
-
-    def moments(self) -> Moments:
-        """Return the Moments of the encoded features."""
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        """Predict with linear models, and return the errors of each if the target has labels.
-
-        The predictions of the last model are written to ``output``, with intervals if it has a level and the model has
-        intervals.
-        """
+    unseen: UnseenRows = NO_UNSEEN_ROWS
+    labels: Any = None
+    table: Any = None
+    has_rows: bool = True
 
 
 @dataclass(frozen=True, eq=False)

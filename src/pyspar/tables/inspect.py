@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sklearn.linear_model import LinearRegression
 
@@ -55,7 +54,9 @@ def inspect_files(
     target = inputs.target.moments()
     comparison = compare_weights(estimator, target, inputs.columns, has_model=False)
     progress.finish("fit")
-    linear_models = [_make_linear_model(*weights) for weights in comparison.candidates.values()]
+    linear_models = [LinearRegression() for _ in comparison.candidates]
+    for model, (coef, intercept) in zip(linear_models, comparison.candidates.values()):
+        model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
     errors = inputs.target.predict_and_score(linear_models, NO_OUTPUT, progress) or ()
     inspection = build_inspection(
         comparison,
@@ -77,13 +78,6 @@ def inspect_files(
     _write_reports(document, reports)
     progress.finish("write")
     return InspectAccount(inputs.data, document, top, notes, tuple(reports))
-
-
-def _make_linear_model(coef: Any, intercept: Any) -> LinearRegression:
-    """Return a model with given weights (D, 1) and intercepts (1,)."""
-    model = LinearRegression()
-    model.coef_, model.intercept_ = coef[:, 0], float(intercept[0])
-    return model
 
 
 def _write_reports(document: Report, paths: Sequence[Path]) -> None:

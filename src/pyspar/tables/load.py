@@ -5,22 +5,22 @@ The files are tables in memory, whose steps are here, or are reduced to Moments,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
-from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
+from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
 from pyspar.sources.files.header import (
     ARRAYS,
@@ -41,18 +41,16 @@ from pyspar.tables.columns import (
     check_formats,
     check_identity,
     find_label,
-    list_extra_columns,
-    list_imputed,
     name_array_columns,
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
-from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
+from pyspar.tables.inputs import DataAccount, Fit, Ignored, Imputed, Inputs, Method, Request, Target
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import LoadedTable, check_input, load_table
 from pyspar.tables.streamed import has_column, open_source
-from pyspar.tables.write import Output, RowChunk, predict_chunks, whole_prediction_file
+from pyspar.tables.write import Output, RowChunk, predict_chunks
 from pyspar.terminal import SILENT, Progress
 
 _LATER = "all rows of the target are later than those of the source, so its weight is extrapolated"
@@ -85,6 +83,9 @@ def load_files(
 
     selection, columns = learned.selection, list_raw_columns(learned.encoder)
     known = {*source.names, label, request.identity, request.groups, request.cost, *request.drop}
+    extra = (Ignored(name, "only in the target") for name in target.names if name not in known)
+    fills = describe_fills(learned.encoder)
+    missing = {name: (int(learned.n_missing[name]), int(encoded.n_missing[name])) for name in fills}
     account = DataAccount(
         label=label,
         n_source=learned.n_rows,
@@ -93,8 +94,8 @@ def load_files(
         n_categorical=len(selection.categorical),
         n_date=len(selection.date),
         n_encoded=len(columns),
-        imputed=list_imputed(describe_fills(learned.encoder), learned.n_missing, encoded.n_missing),
-        ignored=selection.ignored + list_extra_columns(target.names, known),
+        imputed=tuple(Imputed(name, *missing[name], fill) for name, fill in fills.items() if any(missing[name])),
+        ignored=(*selection.ignored, *extra),
         unseen=encoded.unseen,
     )
     notes = (*encoded.alerts, *learned.notes, *target_notes, *selection.notes, *encoded.notes)
@@ -115,36 +116,6 @@ def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
     check_drop(request.drop, source.names, label=source.label, identity=request.identity)
     learned = source.learn(request, SILENT)
     return Pipeline([("columns", learned.encoder), ("regressor", learned.fit(regressor))])
-
-
-@dataclass(frozen=True, eq=False)
-class TableTarget:
-    """The encoded features of the target in memory, its labels and ids if it has any, and all of its columns."""
-
-    features: Any
-    labels: Any
-    ids: pd.Series[Any] | None
-    table: pd.DataFrame
-    n_missing: Mapping[str, int]
-    unseen: UnseenRows
-    alerts: tuple[str, ...]
-    notes: tuple[str, ...]
-    has_rows: ClassVar[bool] = True
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.table)
-
-    def moments(self) -> Moments:
-        return Moments.of(self.features)
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if output.path is None and self.labels is None:
-            return None
-        chunk = RowChunk(self.features, self.labels, self.ids)
-        return predict_chunks([chunk], models, output, whole_prediction_file)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +166,17 @@ class TableSource:
     def learn(self, request: Request, progress: Progress) -> LearnedColumns:
         """Fit the preprocessing."""
         progress.start("encode", "encoding the source")
-        rows = self.frame[list(self.selection.names)]
-        encoder = build_encoder(self.frame, *self.selection.kinds).fit(rows)
+        selection = self.selection
+        rows = self.frame[list(selection.names)]
+        encoder = build_encoder(self.frame, selection.numeric, selection.categorical, selection.date).fit(rows)
         encoder.formats_ = self.formats
         fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
         progress.finish("encode")
-        return LearnedColumns(self.selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
+        return LearnedColumns(selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
 
     def encode_target(
         self, target: LoadedTable, learned: LearnedColumns, request: Request, progress: Progress
-    ) -> TableTarget:
+    ) -> Target:
         """Encode the target, and read its labels."""
         progress.start("encode", "encoding the target")
         frame, selection = target.frame, self.selection
@@ -218,18 +190,28 @@ class TableSource:
             if rows[name].isna().all()
         ]
         later = [f"{name}: {_LATER}" for name in selection.date if _is_later(rows[name], self.frame[name])]
-        encoded = TableTarget(
-            encode(learned.encoder, rows, "target"),
-            labels,
-            None if request.identity is None else frame[request.identity],
-            frame,
-            rows.isna().sum(),
-            find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS,
-            (*empty, *later),
-            notes,
-        )
+        features = encode(learned.encoder, rows, "target")
+        chunk = RowChunk(features, labels, None if request.identity is None else frame[request.identity])
+
+        def predict_and_score(models: Sequence[Any], output: Output, progress: Progress) -> Any:
+            if output.path is None and labels is None:
+                return None
+            return predict_chunks([chunk], models, output, request.identity, is_whole=True)
+
+        unseen = find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS
         progress.finish("encode")
-        return encoded
+        return Target(
+            features,
+            len(rows),
+            partial(Moments.of, features),
+            predict_and_score,
+            n_missing=rows.isna().sum(),
+            alerts=(*empty, *later),
+            notes=notes,
+            unseen=unseen,
+            labels=labels,
+            table=frame,
+        )
 
 
 def load_source(request: Request, progress: Progress, *, fit_groups: bool = True) -> TableSource:

@@ -48,8 +48,11 @@ def read_parquet(
         # pandas stores a named index as a column; an index without a name only counts the rows.
         frame = frame.reset_index(drop=not any(name is not None for name in frame.index.names))
         for name, column in zip(names, table.columns):
-            if name in frame.columns and _is_integer_with_nulls(column):
-                frame[name] = _read_integers(column)
+            # Nullable integers, because pandas would read floats.
+            if name in frame.columns and column.null_count and need("pyarrow", "cli").types.is_integer(column.type):
+                sign = "U" if str(column.type).startswith("u") else ""
+                dtype = pd.api.types.pandas_dtype(f"{sign}Int{column.type.bit_width}")
+                frame[name] = column.to_pandas(types_mapper={column.type: dtype}.get)
         if verbatim in names:
             ids = without_views(table[verbatim])
             exact = pd.array(ids.combine_chunks(), dtype=pd.ArrowDtype(ids.type))
@@ -59,17 +62,6 @@ def read_parquet(
     except Exception as error:  # a damaged description of the columns raises errors of many types in pandas
         raise unreadable_file_error(path, role, error, "Parquet") from error
     return frame, ()
-
-
-def _is_integer_with_nulls(column: Any) -> bool:
-    return bool(column.null_count) and need("pyarrow", "cli").types.is_integer(column.type)
-
-
-def _read_integers(column: Any) -> Any:
-    """Return an Arrow column of integers with nulls as nullable integers; pandas would read floats."""
-    sign = "U" if str(column.type).startswith("u") else ""
-    dtype = pd.api.types.pandas_dtype(f"{sign}Int{column.type.bit_width}")
-    return column.to_pandas(types_mapper={column.type: dtype}.get)
 
 
 def read_workbook(
@@ -100,12 +92,7 @@ def read_workbook(
 def read_arrays(
     path: Path, role: str, *, as_text: Collection[str], verbatim: str | None
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read an .npy or .npz file."""
-    return _join_arrays(_read_arrays(path, role), describe_file(role, path)), ()
-
-
-def _read_arrays(path: Path, role: str) -> dict[str, Any]:
-    """Return the arrays of an .npz file by name. The array of an .npy file must be a matrix and is named X.
+    """Read the arrays of an .npy or .npz file as the columns of one table. The array of an .npy file must be a matrix.
 
     The sizes in all headers are compared with the file and with the free memory before an array is allocated.
     """
@@ -114,25 +101,33 @@ def _read_arrays(path: Path, role: str) -> dict[str, Any]:
         if format_of(path) == ARRAYS:
             with zipfile.ZipFile(path) as archive:
                 entries = check_entries(archive, size, where, compressed=True)
-                headers = {}
-                for name, info in entries.items():
+                headers = []
+                for info in entries.values():
                     with archive.open(info) as file:
-                        headers[name] = read_npy_header(file, info.file_size)
-                _check_memory(headers.values(), where)
-                return {name.removesuffix(".npy"): read_entry(archive, info) for name, info in entries.items()}
-        with path.open("rb") as file:
-            header = read_npy_header(file, size)
-            if len(header.shape) != 2:
-                raise InputError(
-                    f"{where}: the array must be 2-D (rows x columns), got shape {header.shape}; reshape it"
-                )
-            _check_memory([header], where)
-            file.seek(0)
-            return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+                        headers.append(read_npy_header(file, info.file_size))
+                _check_memory(headers, where)
+                arrays = {name.removesuffix(".npy"): read_entry(archive, info) for name, info in entries.items()}
+        else:
+            with path.open("rb") as file:
+                header = read_npy_header(file, size)
+                if len(header.shape) != 2:
+                    raise InputError(
+                        f"{where}: the array must be 2-D (rows x columns), got shape {header.shape}; reshape it"
+                    )
+                _check_memory([header], where)
+                file.seek(0)
+                arrays = {"X": np.lib.format.read_array(file, allow_pickle=False)}
     except (InputError, MemoryError):
         raise
     except Exception as error:  # zipfile and numpy raise errors of many types for malformed files
         raise array_file_error(path, role, error) from error
+    if not arrays:
+        raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")
+    frames = [_to_frame(key, array, len(arrays), where) for key, array in arrays.items()]
+    lengths = {key: len(array) for key, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"{where}: all arrays must have the same length, got {lengths}; save one table per file")
+    return pd.concat(frames, axis=1), ()
 
 
 def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
@@ -142,17 +137,6 @@ def _check_memory(headers: Iterable[ArrayHeader], where: str) -> None:
             f"{where}: the arrays need {needed / 1e9:.3g} GB of memory, but {free / 1e9:.3g} GB are free; save fewer "
             "rows or columns, or one .npy file for --stream"
         )
-
-
-def _join_arrays(arrays: dict[str, Any], where: str) -> pd.DataFrame:
-    """Return arrays of the same length as the columns of one table."""
-    if not arrays:
-        raise InputError(f"{where}: the file has no arrays; save arrays such as X and y")
-    frames = [_to_frame(key, array, len(arrays), where) for key, array in arrays.items()]
-    lengths = {key: len(array) for key, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"{where}: all arrays must have the same length, got {lengths}; save one table per file")
-    return pd.concat(frames, axis=1)
 
 
 def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:

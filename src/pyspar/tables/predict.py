@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
@@ -22,7 +21,7 @@ from pyspar.tables.columns import check_formats
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
 from pyspar.tables.read import LoadedTable, check_input, load_table
-from pyspar.tables.write import Output, check_outputs, report_write_errors, write_files, write_predictions
+from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
 _SCORE_FIX = "correct the values to score the predictions"
@@ -61,12 +60,17 @@ def predict_file(
     for option, name in (("--id", identity), ("--label", label)):
         check_column(name, option, frame.columns, describe_file("file", path))
     rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
-    notes += _describe_missing(rows)
+    n_missing = rows.isna().sum()
+    if n_missing.any():
+        names = ", ".join(n_missing.index[n_missing > 0][:5])
+        notes += (f"{n_missing.sum():,} missing values in {names}: imputed as the model does",)
     progress.finish("read")
     progress.start("write", "predicting and writing")
     try:
         prediction = np.asarray(model.predict(rows), dtype=np.float64)
-        notes += describe_unseen(model, rows)
+        pipeline = _without_correction(model)
+        unseen = describe_unseen_rows(pipeline[:-1], rows) if isinstance(pipeline, Pipeline) else ""
+        notes += (unseen,) if unseen else ()
         with collect_warnings() as warnings:
             ends, level = _predict_ends(model, rows, output.level)
         notes += tuple(text for text in warnings if text not in notes)
@@ -75,19 +79,16 @@ def predict_file(
     if prediction.ndim != 1:
         raise InputError(f"{model_path} predicts {prediction.shape[1]} labels for each row; spar predict supports one")
     ids = None if identity is None else frame[identity]
-    with write_files(output.path) as (temporary,), report_write_errors(output.path):
-        write_predictions((prediction, *ends), ids, temporary, safe_csv=output.safe_csv)
+    with (
+        write_files(output.path) as (temporary,),
+        report_write_errors(output.path),
+        prediction_file(temporary, identity, safe_csv=output.safe_csv, is_whole=True) as write,
+    ):
+        write(ids, prediction, *ends)
     progress.finish("write")
     labels = np.full(len(frame), np.nan) if label is None else as_numbers(frame[label], _SCORE_FIX).astype(np.float64)
     errors = None if np.isnan(labels).all() else SquaredErrors.of(prediction - labels)
     return PredictAccount(len(prediction), level, errors, notes, output.path)
-
-
-def _describe_missing(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note about missing values, if there are any."""
-    counts = rows.isna().sum()
-    names = list(counts.index[counts > 0])
-    return (f"{counts.sum():,} missing values in {', '.join(names[:5])}: imputed as the model does",) if names else ()
 
 
 def load_rows_for(
@@ -135,15 +136,6 @@ def _find_encoder(model: Any) -> TableEncoder | None:
 
 def _without_correction(model: Any) -> Any:
     return model.model if isinstance(model, TargetCorrection) else model
-
-
-def describe_unseen(model: Any, rows: Any) -> tuple[str, ...]:
-    """Return a note about rows with categories that do not occur in the source, if there are any."""
-    pipeline = _without_correction(model)
-    if not isinstance(pipeline, Pipeline):
-        return ()
-    text = describe_unseen_rows(pipeline[:-1], rows)
-    return (text,) if text else ()
 
 
 def _predict_ends(model: Any, rows: Any, level: float | None) -> tuple[tuple[Any, ...], float | None]:

@@ -283,8 +283,20 @@ def convert_text_columns(
     the formats of the source. A decimal mark that no cell of a column proves is that of the source if it is proven
     there, otherwise that of the other columns, otherwise a comma if semicolons separate the columns.
     """
-    formats = _find_number_formats(table, path, skip)
-    converted = _read_text_columns(table, path, skip)
+    types, is_text_file = pd.api.types, format_of(path) == TEXT
+    formats = {
+        name: PLAIN for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()
+    }
+    if is_text_file:
+        floats = [name for name in table.columns if types.is_float_dtype(table[name].dtype) and name not in skip]
+        formats |= _find_decimal_points(table[floats], path)
+    prefer_comma = is_text_file and separator_of(path) == ";"
+    read = {
+        str(name): _read_text_column(column, prefer_comma, is_typed=not format_of(path).has_header)
+        for name, column in table.items()
+        if name not in skip
+    }
+    converted = {name: cells for name, cells in read.items() if cells is not None}
     formats |= {name: cells.style for name, cells in converted.items() if cells.style is not None}
     for name, comma in _correct_decimal_marks(formats, expected or {}).items():
         texts = table[name] if name in converted else read_cells(path, [name])[name].replace("", None)
@@ -294,28 +306,6 @@ def convert_text_columns(
     for name, cells in converted.items():
         table[name] = cells.values
     return table, converted, formats
-
-
-def _find_number_formats(table: pd.DataFrame, path: Path, skip: Collection[str]) -> dict[str, NumberFormat]:
-    """Return the formats of the columns that were read as numbers."""
-    types = pd.api.types
-    numeric = [name for name in table.columns if types.is_numeric_dtype(table[name]) and table[name].notna().any()]
-    floats = [name for name in table.columns if types.is_float_dtype(table[name].dtype) and name not in skip]
-    points = _find_decimal_points(table[floats], path) if format_of(path) == TEXT else {}
-    return dict.fromkeys(numeric, PLAIN) | points
-
-
-def _read_text_columns(table: pd.DataFrame, path: Path, skip: Collection[str]) -> dict[str, TextColumn]:
-    """Return the text columns of mostly numbers or dates as such."""
-    is_typed = not format_of(path).has_header
-    prefer_comma = format_of(path) == TEXT and separator_of(path) == ";"
-    read = {}
-    for name, column in table.items():
-        if name in skip or not _has_text(column) or (is_typed and _is_code(column)):
-            continue
-        if (cells := _read_text_column(column, prefer_comma)) is not None:
-            read[str(name)] = cells
-    return read
 
 
 def _correct_decimal_marks(
@@ -332,8 +322,14 @@ def _correct_decimal_marks(
     return commas
 
 
-def _read_text_column(column: pd.Series[Any], prefer_comma: bool) -> TextColumn | None:
+def _read_text_column(column: pd.Series[Any], prefer_comma: bool, *, is_typed: bool) -> TextColumn | None:
     """Return a text column of mostly numbers or dates as such, otherwise None."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return None
+    if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "mixed-integer", "mixed"):
+        return None
+    if is_typed and column.dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all():
+        return None
     cells = read_number_cells(column, prefer_comma=prefer_comma)
     if cells.style is not None and cells.share > MIN_NUMBER_SHARE:
         return cells
@@ -368,13 +364,3 @@ def _find_decimal_points(numbers: pd.DataFrame, path: Path) -> dict[str, NumberF
             if not unclear:
                 break
     return formats
-
-
-def _is_code(column: pd.Series[Any]) -> bool:
-    return bool(column.dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all())
-
-
-def _has_text(column: pd.Series[Any]) -> bool:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return False
-    return pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer", "mixed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
@@ -25,16 +25,13 @@ from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import LoadedTable, load_table
 from pyspar.terminal import Progress
 
-_ROUNDING = 64.0 * EPS64
-"""A spread below this share of the values is the rounding error of a constant column."""
-
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
     """The Moments of some rows, the number of imputed values of each feature, notes, and features without values."""
 
     moments: Moments
-    n_missing: NDArray[np.int64]
+    n_missing: Mapping[str, int]
     notes: tuple[str, ...] = ()
     empty: tuple[Ignored, ...] = ()
 
@@ -74,10 +71,6 @@ class InputFile:
     def where(self) -> str:
         return describe_file(self.role, self.path)
 
-    @property
-    def _title(self) -> str:
-        return f"reading the {self.role}"
-
     def reduce_source(
         self, features: Sequence[str], label: str | None, progress: Progress, *, impute: bool, drop_unlabelled: bool
     ) -> Reduced:
@@ -85,8 +78,8 @@ class InputFile:
         if not impute or not isinstance(self.content, RowFile):
             return self.reduce(features, label, progress, drop_unlabelled=drop_unlabelled)
         total, count = np.zeros(len(features)), np.zeros(len(features))
-        options = {"label": label, "missing_labels": True} if drop_unlabelled else {}
-        for batch in read_batches(self.content, self._title, progress, features, missing_features=True, **options):
+        options: dict[str, Any] = {"label": label, "missing_labels": True} if drop_unlabelled else {}
+        for batch in read_batches(self.content, progress, features, missing_features=True, **options):
             X = _drop_unlabelled(batch).X
             known = ~np.isnan(X)
             total += np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)
@@ -113,7 +106,7 @@ class InputFile:
         n_missing, n_bad, n_read = np.zeros(len(features), dtype=np.int64), 0, 0
         if isinstance(self.content, Moments):
             moments = select_moments(self.content, features)
-            return Reduced(moments if label is not None else moments.without_outputs(), n_missing)
+            return Reduced(moments if label is not None else moments.without_outputs(), dict.fromkeys(features, 0))
 
         def clean(batch: RowBatch) -> Any:
             nonlocal n_missing, n_bad, n_read
@@ -123,14 +116,15 @@ class InputFile:
             n_missing += missing
             return X if label is None else (X, batch.y)
 
-        options = {"label": label, "missing_features": means is not None, "missing_labels": drop_unlabelled}
-        with closing(read_batches(self.content, self._title, progress, features, **options)) as batches:
+        options: Any = {"missing_features": means is not None, "missing_labels": drop_unlabelled}
+        with closing(read_batches(self.content, progress, features, label=label, **options)) as batches:
             moments = moments_of_batches(map(clean, batches), labelled=label is not None)
         eps = np.array([self.content.column(name).eps for name in features])
         n_dropped = n_read - moments.rows
         notes = [f"{self.role}: {n_bad:,} bad cells are treated as missing"] if n_bad else []
         notes += [f"{self.role}: {n_dropped:,} rows without a label are ignored"] if n_dropped else []
-        return Reduced(replace(moments, names=tuple(features), eps=eps), n_missing, tuple(notes))
+        counts = dict(zip(features, n_missing.tolist()))
+        return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,44 +209,26 @@ def fill_missing(X: Matrix, means: Vector) -> tuple[Matrix, NDArray[np.int64]]:
 
 
 def read_batches(
-    rows: RowFile, title: str, progress: Progress, features: Sequence[str], **options: Any
+    rows: RowFile, progress: Progress, features: Sequence[str], title: str = "", **options: Any
 ) -> Generator[RowBatch]:
     """Yield the batches of a file, and report the progress."""
-    progress.start("rows", title, total=rows.n_bytes, unit="bytes")
+    progress.start("rows", title or f"reading the {rows.role}", total=rows.n_bytes, unit="bytes")
     yield from rows.read(
         features, progress=lambda n, n_bytes: progress.advance("rows", n_bytes, rows=f"{n:,}"), **options
     )
     progress.finish("rows")
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """The mean and the standard deviation of each feature in the source."""
+def standardise_moments(moments: Moments, mean: Vector, spread: Vector) -> Moments:
+    r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
 
-    names: tuple[str, ...]
-    mean: Vector
-    spread: Vector
-
-    @classmethod
-    def of(cls, encoder: TableEncoder) -> Scale:
-        """Return the scale of the preprocessing of numeric features."""
-        scaler = encoder.named_transformers_["numeric"]["scale"]
-        return cls(tuple(encoder.feature_names_in_), scaler.mean_, scaler.scale_)
-
-    def standardise(self, X: Matrix) -> Matrix:
-        """Return raw rows in units of the standard deviation about the mean."""
-        return np.asarray(np.subtract(X, self.mean, dtype=np.float64) / self.spread)
-
-    def standardise_moments(self, moments: Moments) -> Moments:
-        r"""Return the Moments of ``(X - mean) / spread``. The outputs are unchanged.
-
-        If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
-        first row of ``R`` has an entry in the first column, so only this row is shifted.
-        """
-        root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
-        root[:, features] -= np.outer(root[:, 0], self.mean)
-        root[:, features] /= self.spread
-        return replace(moments, root=root, names=())
+    If ``R`` is a root of ``[1 | X | Y]``, then ``R T`` is a root of ``[1 | X | Y] T`` for every matrix T. Only the
+    first row of ``R`` has an entry in the first column, so only this row is shifted.
+    """
+    root, features = moments.root.copy(), slice(1, 1 + moments.n_features)
+    root[:, features] -= np.outer(root[:, 0], mean)
+    root[:, features] /= spread
+    return replace(moments, root=root, names=())
 
 
 def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
@@ -268,11 +244,6 @@ def select_moments(moments: Moments, names: Sequence[str]) -> Moments:
 def feature_names(moments: Moments) -> tuple[str, ...]:
     """Return the names of the features; features without names are x0, x1, ..."""
     return moments.names or tuple(f"x{j}" for j in range(moments.n_features))
-
-
-def find_constant(moments: Moments) -> Mask:
-    """Return which features and outputs are constant up to rounding errors."""
-    return np.asarray(moments.spread * np.sqrt(moments.weight) <= _ROUNDING * moments.column_lengths())
 
 
 def build_fitted_encoder(source: Moments, formats: dict[str, NumberFormat]) -> TableEncoder:

@@ -8,22 +8,22 @@ are standardised, as tables in memory are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from pyspar.core.arrays import EPS64
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows
 from pyspar.sources.files.header import describe_file
 from pyspar.sources.files.npy import ArrayFile
 from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import RowFile
+from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.tables.columns import (
     DROPPED,
     LearnedColumns,
@@ -35,82 +35,23 @@ from pyspar.tables.columns import (
     no_features_error,
     suggest_id,
 )
-from pyspar.tables.inputs import Ignored, Method, Request
+from pyspar.tables.inputs import Ignored, Method, Request, Target
 from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
-    Scale,
     build_fitted_encoder,
     feature_names,
     fill_missing,
-    find_constant,
     open_input,
     read_batches,
     select_moments,
+    standardise_moments,
 )
-from pyspar.tables.write import Output, RowChunk, predict_chunks, prediction_file
+from pyspar.tables.write import Output, RowChunk, predict_chunks
 from pyspar.terminal import Progress
 
-
-@dataclass(frozen=True, eq=False)
-class MomentsTarget:
-    """The standardised Moments of a target without rows, with the label as output if it has one."""
-
-    z: Moments
-    n_missing: Mapping[str, int]
-    alerts: tuple[str, ...]
-    notes: tuple[str, ...]
-    unseen: ClassVar[UnseenRows] = NO_UNSEEN_ROWS
-    labels: ClassVar[None] = None
-    has_rows: ClassVar[bool] = False
-
-    @property
-    def features(self) -> Moments:
-        return self.moments()
-
-    @property
-    def n_rows(self) -> int:
-        return self.z.rows
-
-    def moments(self) -> Moments:
-        return self.z.without_outputs()
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if self.z.n_outputs == 0:
-            return None
-        residuals = [self.z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
-        errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
-        return tuple(SquaredErrors.of_normal(self.z.rows, error) for error in errors)  # Moments have no single errors
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedTarget(MomentsTarget):
-    """The standardised Moments of a target, and its file of rows, which is read again to predict."""
-
-    rows: RowFile
-    scale: Scale
-    label: str | None
-    identity: str | None
-    impute: bool
-    has_rows: ClassVar[bool] = True
-
-    def predict_and_score(
-        self, models: Sequence[Any], output: Output, progress: Progress
-    ) -> tuple[SquaredErrors, ...] | None:
-        if output.path is None and self.label is None:
-            return None
-        chunks = self._read_chunks(None if output.path is None else self.identity, progress)
-        return predict_chunks(chunks, models, output, partial(prediction_file, identity=self.identity))
-
-    def _read_chunks(self, identity: str | None, progress: Progress) -> Iterator[RowChunk]:
-        for batch in read_batches(
-            self.rows, "predicting the target", progress, self.scale.names,
-            label=self.label, identity=identity, missing_labels=True, missing_features=self.impute,
-        ):  # fmt: skip
-            X = fill_missing(batch.X, self.scale.mean)[0] if self.impute else batch.X
-            yield RowChunk(self.scale.standardise(X), batch.y, batch.ids)
+_ROUNDING = 64.0 * EPS64
+"""A spread below this share of the values is the rounding error of a constant column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,30 +99,67 @@ class StreamedSource:
         x = select_moments(read.moments, varying)
         formats = {name: style for name, style in file.formats.items() if name in (*varying, self.label)}
         encoder = build_fitted_encoder(x, formats)
-        standard = Scale.of(encoder).standardise_moments(x)
+        scaler = encoder.named_transformers_["numeric"]["scale"]
+        standard = standardise_moments(x, scaler.mean_, scaler.scale_)
         ids = tuple(f"{name}: named like an id; {suggest_id(name)}" for name in varying if is_named_like_id(name))
         selection = Selection(tuple(varying), (), (), (*self.selection.ignored, *read.empty, *constant), ids)
         notes = (*_describe_rows(file, varying), *read.notes)
-        n_missing = dict(zip(feature_names(read.moments), read.n_missing))
-        return LearnedColumns(selection, encoder, lambda model: model.fit_moments(standard), x.rows, n_missing, notes)
+        return LearnedColumns(
+            selection, encoder, lambda model: model.fit_moments(standard), x.rows, read.n_missing, notes
+        )
 
-    def encode_target(
-        self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress
-    ) -> MomentsTarget:
+    def encode_target(self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress) -> Target:
         """Read the target, and return its standardised Moments, with its rows if it has rows."""
-        scale, impute = Scale.of(learned.encoder), request.bad_cells == "impute"
+        names, impute = learned.selection.numeric, request.bad_cells == "impute"
+        scaler = learned.encoder.named_transformers_["numeric"]["scale"]
         is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted
-        means = scale.mean if impute else None
-        read = target.reduce(scale.names, self.label if is_labelled else None, progress, means=means)
-        z, n_missing = scale.standardise_moments(read.moments), dict(zip(scale.names, read.n_missing))
-        notes = (*_describe_rows(target, scale.names), *read.notes)
-        alerts = () if request.stream or self.file.rows is target.rows is None else (_describe_stream(impute),)
+        means = scaler.mean_ if impute else None
+        read = target.reduce(names, self.label if is_labelled else None, progress, means=means)
+        z = standardise_moments(read.moments, scaler.mean_, scaler.scale_)
+        notes = (*_describe_rows(target, names), *read.notes)
+        alerts: tuple[str, ...] = ()
+        if not request.stream and (self.file.rows is not None or target.rows is not None):
+            missing = "" if impute else ", and missing values are not imputed"
+            alerts = (f"the rows were streamed: only numeric columns are used{missing}",)
         if target.rows is None:
-            return MomentsTarget(z, n_missing, alerts, notes)
-        label = self.label if self.label in target.rows.numeric else None
-        if label is None and self.label in target.names:
-            notes += (f"the predictions are not scored: the target's column {self.label!r} is not numeric",)
-        return StreamedTarget(z, n_missing, alerts, notes, target.rows, scale, label, request.identity, impute)
+            score = partial(_score_moments, z)
+        else:
+            label = self.label if self.label in target.rows.numeric else None
+            if label is None and self.label in target.names:
+                notes += (f"the predictions are not scored: the target's column {self.label!r} is not numeric",)
+            score = partial(_predict_rows, target.rows, names, scaler, label, request.identity, impute)
+        features, has_rows = z.without_outputs(), target.rows is not None
+        return Target(features, z.rows, lambda: features, score, read.n_missing, alerts, notes, has_rows=has_rows)
+
+
+def _score_moments(
+    z: Moments, models: Sequence[Any], output: Output, progress: Progress
+) -> tuple[SquaredErrors, ...] | None:
+    """Return the errors of linear models on a target of Moments, whose output is the label if it has one."""
+    if z.n_outputs == 0:
+        return None
+    residuals = [z.subtract_prediction(m.coef_[:, None], np.array([m.intercept_])) for m in models]
+    errors = [float(moments.column_lengths()[-1] / np.sqrt(moments.weight)) for moments in residuals]
+    return tuple(SquaredErrors.of_normal(z.rows, error) for error in errors)  # Moments have no single errors
+
+
+def _predict_rows(
+    rows: RowFile, names: Sequence[str], scaler: Any, label: str | None, identity: str | None, impute: bool,
+    models: Sequence[Any], output: Output, progress: Progress,
+) -> tuple[SquaredErrors, ...] | None:  # fmt: skip
+    """Read a target again to predict and score its rows."""
+    if output.path is None and label is None:
+        return None
+    batches = read_batches(
+        rows, progress, names, "predicting the target", label=label,
+        identity=None if output.path is None else identity, missing_labels=True, missing_features=impute,
+    )  # fmt: skip
+
+    def standardise(batch: RowBatch) -> RowChunk:
+        X = fill_missing(batch.X, scaler.mean_)[0] if impute else batch.X
+        return RowChunk(np.subtract(X, scaler.mean_, dtype=np.float64) / scaler.scale_, batch.y, batch.ids)
+
+    return predict_chunks(map(standardise, batches), models, output, identity)
 
 
 def open_source(request: Request, method: Method) -> StreamedSource:
@@ -243,7 +221,7 @@ def _check_options(request: Request, method: Method) -> None:
 
 def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str], list[Ignored]]:
     """Return the features that vary in the source, and the constant ones as ignored columns."""
-    *constant, is_constant_label = find_constant(x)
+    *constant, is_constant_label = x.spread * np.sqrt(x.weight) <= _ROUNDING * x.column_lengths()
     if x.rows < 2:
         raise InputError(f"{source.where}: a fit needs at least two rows, got one")
     if is_constant_label:
@@ -280,11 +258,6 @@ def describe_number_text(file: InputFile, names: Sequence[str]) -> list[str]:
         for name, style in styles.items()
         if style is not None
     ]
-
-
-def _describe_stream(impute: bool) -> str:
-    missing = "" if impute else ", and missing values are not imputed"
-    return f"the rows were streamed: only numeric columns are used{missing}"
 
 
 def _describe_rows(file: InputFile, features: Sequence[str]) -> list[str]:

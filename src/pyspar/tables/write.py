@@ -10,8 +10,9 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,13 +121,6 @@ def _write_error(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot write {path}: {reason.lower()}; nothing was written")
 
 
-def intervals_of(model: Any, rows: Any, level: float | None) -> tuple[Any, ...]:
-    """Return the two ends of the interval of each row, or nothing without a level or if the model has no intervals."""
-    if level is None or not hasattr(model, "predict_interval"):
-        return ()
-    return tuple(model.predict_interval(rows, level))
-
-
 class RowChunk(NamedTuple):
     """Some encoded rows, their labels, and their ids; None without labels or ids."""
 
@@ -136,46 +130,23 @@ class RowChunk(NamedTuple):
 
 
 def predict_chunks(
-    chunks: Iterable[RowChunk], models: Sequence[Any], output: Output, open_file: Callable[..., Any]
+    chunks: Iterable[RowChunk], models: Sequence[Any], output: Output, identity: str | None, *, is_whole: bool = False
 ) -> tuple[SquaredErrors, ...] | None:
     """Predict rows with linear models, write the predictions of the last one, and return the errors of each.
 
-    ``open_file`` is ``prediction_file`` or ``whole_prediction_file``. Without labels the result is None.
+    ``identity`` and ``is_whole`` are those of ``prediction_file``. Without labels the result is None.
     """
     errors = [SquaredErrors() for _ in models]
-    has_ends = output.path is not None and output.path.suffix.lower() != ".npy"
-    with nullcontext() if output.path is None else open_file(output.path, safe_csv=output.safe_csv) as write:
+    has_ends = output.path is not None and output.path.suffix.lower() != ".npy" and output.level is not None
+    has_ends = has_ends and hasattr(models[-1], "predict_interval")
+    with prediction_file(output.path, identity, safe_csv=output.safe_csv, is_whole=is_whole) as write:
         for rows, labels, ids in chunks:
             predictions = [model.predict(rows) for model in (models[-1:] if labels is None else models)]
-            if write is not None:
-                ends = intervals_of(models[-1], rows, output.level) if has_ends else ()
-                write(ids, predictions[-1], *ends)
+            if output.path is not None:
+                write(ids, predictions[-1], *(models[-1].predict_interval(rows, output.level) if has_ends else ()))
             if labels is not None:
                 errors = [sums + SquaredErrors.of(values - labels) for sums, values in zip(errors, predictions)]
     return tuple(errors) if errors[0].n else None
-
-
-@contextmanager
-def whole_prediction_file(path: Path, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
-    """Open a file for the predictions of all rows at once. Their ids are a column of a data frame, or None."""
-    yield lambda ids, *columns: write_predictions(columns, ids, path, safe_csv=safe_csv)
-
-
-def write_predictions(
-    columns: Sequence[Any], ids: pd.Series[Any] | None, path: Path, *, safe_csv: bool = False
-) -> None:
-    """Write predictions and, if given, the ends of their intervals, in the format of the suffix.
-
-    The first column is the id or the number of the row, counted from 0.
-    """
-    name = None if ids is None else str(ids.name)
-    if path.suffix.lower() in (".npy", ".parquet"):
-        with prediction_file(path, name) as write:
-            write(ids, *columns)
-        return
-    key = "row" if name is None else name
-    values = np.arange(len(columns[0])) if ids is None else ids.array
-    write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
 
 
 def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
@@ -215,16 +186,12 @@ def format_ids(ids: Any, name: str) -> Any:
     if types.is_floating(kind):
         convert: Callable[[Any], str] = np.dtype(kind.to_pandas_dtype()).type
     elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        convert = _decode
+        convert = methodcaller("decode", errors="backslashreplace")
     elif types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
         return _format_times(ids)
     else:
         convert = pd.Timedelta if types.is_duration(kind) else str
     return arrow.array([None if cell is None else str(convert(cell)) for cell in ids.to_pylist()], arrow.string())
-
-
-def _decode(cell: bytes) -> str:
-    return cell.decode(errors="backslashreplace")
 
 
 _FRACTIONS = ((r"\.0+(Z?)$", r"\1"), (r"(\.\d{3})(Z?)$", r"\g<1>000\2"), (r"(\.\d{6})000(Z?)$", r"\1\2"))
@@ -271,14 +238,30 @@ def name_columns(key: str) -> list[str]:
 
 
 @contextmanager
-def prediction_file(path: Path, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
-    """Open a file of predictions in the format of its suffix. ``safe_csv`` protects text ids (``make_safe``)."""
-    with open(path, "wb") as file:
-        writer = (
-            _ArrayWriter(file) if path.suffix.lower() == ".npy" else _TableWriter(file, path.suffix, identity, safe_csv)
-        )
-        yield writer.write
-        writer.finish()
+def prediction_file(
+    path: Path | None, identity: str | None, *, safe_csv: bool = False, is_whole: bool = False
+) -> Iterator[WriteBatch]:
+    """Open a file of predictions in the format of its suffix. Its first column is the id, or the number of the row.
+
+    ``safe_csv`` protects text ids (``make_safe``). With ``is_whole`` all rows are written at once, and their ids are a
+    column of a data frame or None. Nothing is written without a path.
+    """
+    suffix = "" if path is None else path.suffix.lower()
+    if path is None:
+        yield lambda *_: None
+    elif is_whole and suffix in (".csv", ".tsv"):
+
+        def write_text(ids: Any, *columns: Any) -> None:
+            key = "row" if identity is None else identity
+            values = np.arange(len(columns[0])) if ids is None else ids.array
+            write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
+
+        yield write_text
+    else:
+        with open(path, "wb") as file:
+            writer = _ArrayWriter(file) if suffix == ".npy" else _TableWriter(file, suffix, identity, safe_csv)
+            yield writer.write
+            writer.finish()
 
 
 class _ArrayWriter:
@@ -286,7 +269,7 @@ class _ArrayWriter:
 
     def __init__(self, file: Any) -> None:
         self._file, self._rows = file, 0
-        self._write_header()
+        self.finish()
 
     def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
         self._file.write(np.ascontiguousarray(predictions, dtype="<f8").tobytes())
@@ -294,9 +277,6 @@ class _ArrayWriter:
 
     def finish(self) -> None:
         self._file.seek(0)
-        self._write_header()
-
-    def _write_header(self) -> None:
         head = {"descr": "<f8", "fortran_order": False, "shape": (self._rows,)}
         np.lib.format.write_array_header_1_0(self._file, head)
 
@@ -305,7 +285,7 @@ class _TableWriter:
     """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
 
     def __init__(self, file: Any, suffix: str, identity: str | None, safe_csv: bool) -> None:
-        self._file, self._suffix, self._identity, self._safe = file, suffix.lower(), identity, safe_csv
+        self._file, self._suffix, self._identity, self._safe = file, suffix, identity, safe_csv
         self._rows = 0
         self._writer: Any = None
         self._schema: Any = None
@@ -337,9 +317,7 @@ class _TableWriter:
             self._writer.close()
 
     def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
-        types = arrow.types
-        if types.is_dictionary(kind):
-            kind = kind.value_type
+        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
         key = "row" if self._identity is None else self._identity
         names = [key, *name_columns(key)[:n_values]]
         self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -24,8 +25,6 @@ from pyspar.wording import list_some, suggest_name
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
 MISSING_MARKS += ["na", "n.a.", "N.A.", "Null", "-", "--", "?", "."]
 """Text that is read as a missing value, except in the id column. ``number_text`` adds some in columns of numbers."""
-
-
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SEPARATORS = (",", ";", "\t")
 _MIN_SIMILARITY = 0.78
@@ -34,6 +33,12 @@ _MAX_CELLS = _MAX_ROWS = 5
 """The largest number of bad cells, and of row numbers, in a message."""
 _MAX_DROP_OPTIONS = 20
 """The largest number of ``--drop`` options in a message."""
+_SAMPLE_BYTES = 1 << 20
+"""The compressed bytes from which the ratio of a gzip file is estimated."""
+_TEXT_BYTES = 50
+"""The bytes of a short Python string, at least, for each value of a text column."""
+_MEMORY_DIVISOR = 4
+"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
 
 
 def describe_file(role: str, path: Path, column: str | None = None) -> str:
@@ -209,18 +214,6 @@ def unreadable_file_error(
     return InputError(f"{describe_file(role, path)}: damaged or not a {format_name} file ({reason}); {cure}")
 
 
-_SAMPLE_BYTES = 1 << 20
-"""The compressed bytes from which the ratio of a gzip file is estimated."""
-
-
-_TEXT_BYTES = 50
-"""The bytes of a short Python string, at least, for each value of a text column."""
-
-
-_MEMORY_DIVISOR = 4
-"""A file is streamed if it needs more than 1/4 of free memory, because encoding takes several times its size."""
-
-
 def exceeds_memory(path: Path) -> bool:
     """Return whether a file needs more than a quarter of the free memory."""
     free = free_memory()
@@ -286,43 +279,35 @@ def free_memory() -> int | None:
 
     It is the least of the machine's free memory, the limit of the process, and the limit of its container.
     """
-    known = [size for size in (_machine_memory(), _process_memory(), _container_memory()) if size is not None]
-    return min(known) if known else None
+    known = []
+    for measure in (_machine_memory, _process_memory, _container_memory):
+        with suppress(AttributeError, ImportError, IndexError, OSError, ValueError):  # the system does not report it
+            known.append(measure())
+    return min((size for size in known if size is not None), default=None)
 
 
-def _machine_memory() -> int | None:
-    try:
+def _machine_memory() -> int:
+    with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _process_memory() -> int | None:
     """Return what the limit on the address space of this process leaves (``ulimit -v``)."""
-    try:
-        import resource
+    import resource
 
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError, IndexError):
-        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
 
 
 def _container_memory() -> int | None:
     """Return what the limit of a control group leaves (version 2, as in containers)."""
     folder = Path("/sys/fs/cgroup")
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
-    except (OSError, ValueError):
-        return None
+    limit = (folder / "memory.max").read_text().strip()
+    return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,9 @@ class DelimitedFile(RowFile):
                     yield batch
                     first += len(batch.X)
                     if self.separator == ";":
-                        fractional |= _find_fractions(batch, plan)
+                        columns = dict(zip(plan.features, batch.X.T))
+                        columns |= {} if plan.label is None else {plan.label: batch.y}
+                        fractional |= {name for name, x in columns.items() if (x[np.isfinite(x)] % 1.0).any()}
                 return
             except _READ_ERRORS as error:
                 name = self._rejected_column(error)
@@ -189,12 +191,6 @@ def _describe_columns(
             column = replace(column, dtype=np.dtype(np.float64), written=written)
         columns.append(column)
     return tuple(columns)
-
-
-def _find_fractions(batch: RowBatch, plan: ReadPlan) -> set[str]:
-    """Return the columns of a batch with numbers that are not whole."""
-    columns = [*zip(plan.features, batch.X.T), *([] if plan.label is None else [(plan.label, batch.y)])]
-    return {name for name, values in columns if (values[np.isfinite(values)] % 1.0).any()}
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:
