@@ -53,9 +53,9 @@ labels[choice.rows] = truth[choice.rows]
 # ``TargetCorrection`` wraps the fitted model. The model is not refitted, and no source rows are needed. The residuals
 # of the ten days are modelled as
 #
-# .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + \langle \text{weights}, z \rangle + \text{noise}.
+# .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + g(z) + \text{noise}
 #
-# The correction is averaged over prior variances of the components, weighted by prior and evidence. No parameter has to
+# with a smooth function g. The correction is averaged over prior variances of the components, weighted by prior and evidence. No parameter has to
 # be tuned.
 
 corrected = TargetCorrection(model).fit(Z, labels)

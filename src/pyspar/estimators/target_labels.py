@@ -76,8 +76,9 @@ class TargetDrift:
 class LabelForecast(Forecast):
     """The expected error of a corrected model on its target, for one output.
 
-    The intervals contain the error with probability 80 % and 95 %, if the drift follows the model (linear, or smooth);
-    the labels may have heavier tails than normal noise. ``variance`` is the uncertainty of the correction, ``bias`` is zero.
+    The intervals contain the error with probability 80 % and 95 %, if the drift follows the model (linear or smooth).
+    The labels may have heavier tails than normal noise. ``variance`` is the uncertainty of the correction, and ``bias``
+    is zero.
 
     Attributes
     ----------
