@@ -55,8 +55,8 @@ labels[choice.rows] = truth[choice.rows]
 #
 # .. math:: y - f(z) = \text{offset} + \text{slope} \cdot f(z) + g(z) + \text{noise}
 #
-# with a smooth function g. The correction is averaged over prior variances of the components, weighted by prior and evidence. No parameter has to
-# be tuned.
+# with a smooth function g. The correction is averaged over prior variances of the components, weighted by prior and
+# evidence. No parameter has to be tuned.
 
 corrected = TargetCorrection(model).fit(Z, labels)
 print(corrected.drift_)

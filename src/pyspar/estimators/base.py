@@ -216,7 +216,7 @@ class AdaptableRegressor(MomentsRegressor):
             Target rows with the source's columns. Batches are an iterable of row blocks.
         y : array of shape (m,) or (m, K), or mapping, optional
             Labels of some target rows, with NaN where unknown, or as ``{row position: label}``; Z must be rows. The
-            weights are adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection`:
+            weights are adapted without labels first, and then corrected by a linear :class:`pyspar.TargetCorrection`:
             ``drift_`` is the difference. Intervals and expected errors are those of the corrected weights.
         sample_weight : array of shape (m,), optional
 

@@ -136,7 +136,7 @@ def error_roots_of(
 
 
 def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector) -> NewHead:
-    """Return a head that is corrected with target labels, as by :class:`pyspar.TargetCorrection`.
+    """Return a head that is corrected with target labels, as by :class:`pyspar.TargetCorrection` with ``smooth=False``.
 
     Unknown labels (m, K) are NaN, and ``counts`` are the numbers of target rows that each row stands for.
     """
