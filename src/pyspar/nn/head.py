@@ -173,8 +173,8 @@ def adapt_head(
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
         label}``. They must be on the scale that the model predicts; ``labels`` is not applied to them. The head is
-        adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection` with ``smooth=False`` and
-        the head's inputs as features. A head without bias gets one. ``target_loader`` must not shuffle, and the head
+        adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection` with ``smooth=False``,
+        on the head's inputs. A head without bias gets one. ``target_loader`` must not shuffle, and the head
         must have one input row per label.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
