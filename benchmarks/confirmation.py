@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.measure import RESULTS, print_table, run_in_processes
 from benchmarks.shifts.records import Record
-from benchmarks.shifts.sets import HALVES, REGISTER, Task
+from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Task
 from benchmarks.trust.check import binomial_interval
 from benchmarks.trust.page import Table, write_tables
 from pyspar import BayesSpARRegressor, inspect
@@ -49,7 +49,7 @@ def measure(name: str, draws: int = DRAWS) -> Record:
         if n <= len(yz):
             samples = [rng.choice(len(yz), n, replace=False) for _ in range(draws)]
             shares[str(n)] = np.mean([judge_draw(judgement, errors, rows) for rows in samples], axis=0).tolist()
-    return {"set": name, "part": REGISTER[name].half, "shares": shares}
+    return {"set": name, "part": REGISTER[name].part, "shares": shares}
 
 
 def judge_draw(judgement: Judgement, errors: Mapping[str, np.ndarray], rows: np.ndarray) -> Shares:
@@ -63,7 +63,7 @@ def judge_draw(judgement: Judgement, errors: Mapping[str, np.ndarray], rows: np.
 
 def run(parts: Sequence[str], jobs: int = 1) -> None:
     """Measure the data sets of parts, or all without a part, and replace their records."""
-    names = [(name,) for name, shift in REGISTER.items() if not parts or shift.half in parts]
+    names = [(name,) for name, shift in REGISTER.items() if not parts or shift.part in parts]
     records = {record["set"]: record for record in read()}
     for (name,), record in run_in_processes(measure, names, jobs=jobs, description="labelling"):
         records[name] = record
@@ -79,7 +79,7 @@ def summarise(records: Sequence[Record]) -> Table:
     """Return the rows of the table for each group of data sets."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        groups.setdefault(DESIGN if record["part"] in HALVES else f"`{record['part']}`", []).append(record)
+        groups.setdefault(DESIGN if record["part"] in EVIDENCE_PARTS else f"`{record['part']}`", []).append(record)
     names = ("data sets", "confirmed", "wrong, of the confirmed", "upper end holds")
     rows = []
     for group in sorted(groups, key=lambda name: (name != DESIGN, name)):

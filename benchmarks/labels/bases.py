@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.shifts.methods import ridge_cv
-from benchmarks.shifts.sets import HALVES, REGISTER, Shift, Task
+from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Shift, Task
 from benchmarks.shifts.sets.tasks import cache_folder
 from pyspar import BayesSpARRegressor
 
@@ -77,13 +77,13 @@ class Problem:
 
 
 def problems(part: str) -> Iterator[Problem]:
-    """Yield the problems of a part in the order of their names; ``design`` stands for the five parts in ``HALVES``."""
-    parts = HALVES if part == "design" else (part,)
-    known = {shift.half for shift in REGISTER.values()}
+    """Yield the problems of a part in the order of their names; ``design`` stands for ``EVIDENCE_PARTS``."""
+    parts = EVIDENCE_PARTS if part == "design" else (part,)
+    known = {shift.part for shift in REGISTER.values()}
     if not set(parts) <= known:
         raise ValueError(f"part must be 'design' or one of {sorted(known)}, got {part!r}")
     for name in sorted(REGISTER):
-        if REGISTER[name].half in parts:
+        if REGISTER[name].part in parts:
             problem = Problem(REGISTER[name])
             if len(problem.arrays[2]) >= MIN_TARGET_ROWS:
                 yield problem

@@ -71,7 +71,7 @@ def correct(models: Models, q: np.ndarray, prior: Prior) -> np.ndarray:
 def measure(problem: Problem, base: str, n: int) -> list[Record]:
     """Return a record for each prior: the error on the rows without a label, once per draw of the labelled rows."""
     at = Setting(problem, base)
-    key = {"set": problem.shift.name, "part": problem.shift.half, "base": base, "n": n}
+    key = {"set": problem.shift.name, "part": problem.shift.part, "base": base, "n": n}
     records = [key | {"method": name, "rmse": [], "without": []} for name in PRIORS]
     for draw in range(DRAWS):
         rows = draw_rows(problem, n, draw)

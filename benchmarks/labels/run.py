@@ -146,7 +146,7 @@ def choose_rows(problem: Problem, base: str, n: int, strategy: str, draw: int) -
 
 def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS) -> Record:
     """Measure one method around one model with n labels, once per draw of the labelled rows."""
-    record: Record = {"set": problem.shift.name, "part": problem.shift.half, "base": base, "method": method, "n": n}
+    record: Record = {"set": problem.shift.name, "part": problem.shift.part, "base": base, "method": method, "n": n}
     strategy = method.removeprefix(f"{CORRECTION}, rows by ") if method in CHOOSE_ROWS else None
     rmse, without, coverage = [], [], []
     for draw in range(draws):

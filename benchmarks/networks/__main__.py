@@ -27,7 +27,7 @@ def main() -> None:
     if args.sets:
         parts = by_part(args.sets)
     elif args.no_run:  # the packages that contain the data are not needed
-        parts = by_part({name for name, *_ in read(args.records) if REGISTER[name].half in PARTS})
+        parts = by_part({name for name, *_ in read(args.records) if REGISTER[name].part in PARTS})
     else:
         parts = chosen()
     if not args.no_run:

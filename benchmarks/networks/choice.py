@@ -23,14 +23,14 @@ FEWEST_COLUMNS = 5
 
 def chosen(parts: Sequence[str] = PARTS) -> dict[str, list[str]]:
     """Return the names of all sets that qualify, by part."""
-    return by_part(name for name, shift in REGISTER.items() if shift.half in parts and _qualifies(name))
+    return by_part(name for name, shift in REGISTER.items() if shift.part in parts and _qualifies(name))
 
 
 def by_part(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names by part: first the parts of the rule, and within each part in the order of the hash."""
     parts: dict[str, list[str]] = {part: [] for part in PARTS}
     for name in sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
-        parts.setdefault(REGISTER[name].half, []).append(name)
+        parts.setdefault(REGISTER[name].part, []).append(name)
     return {part: in_part for part, in_part in parts.items() if in_part}
 
 

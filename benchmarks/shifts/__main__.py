@@ -10,12 +10,12 @@ from benchmarks.shifts.methods import METHODS
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, OWN
 from benchmarks.shifts.records import PEERS as PEER_RECORDS
-from benchmarks.shifts.sets import HALVES, NEW, tasks
+from benchmarks.shifts.sets import EVIDENCE_PARTS, NEW, tasks
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shifts", description=__doc__)
-    parser.add_argument("--part", dest="half", choices=(*HALVES, NEW), help="run and print one part only")
+    parser.add_argument("--part", choices=(*EVIDENCE_PARTS, NEW), help="run and print one part only")
     parser.add_argument("--maps", nargs="+", choices=tuple(MAPS), default=tuple(MAPS), help="feature maps")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="data sets by name")
@@ -31,11 +31,11 @@ def main() -> None:
     methods = args.methods or list(known)
     if unknown := [m for m in methods if m not in known]:
         parser.error(f"unknown methods {unknown}; choose from {list(known)}")
-    path = args.records or (NEW_PART if args.half == NEW else PEER_RECORDS if args.peers else OWN)
-    of_part = list(tasks(args.half, tuple(args.maps)))
+    path = args.records or (NEW_PART if args.part == NEW else PEER_RECORDS if args.peers else OWN)
+    of_part = list(tasks(args.part, tuple(args.maps)))
     if unknown_sets := sorted(set(args.sets or ()) - {t.shift.name for t in of_part}):
         known_sets = sorted({t.shift.name for t in of_part})
-        parser.error(f"no sets {unknown_sets} in {args.half or 'any part'}; choose from {known_sets}")
+        parser.error(f"no sets {unknown_sets} in {args.part or 'any part'}; choose from {known_sets}")
     chosen = [t for t in of_part if not args.sets or t.shift.name in args.sets]
     if not args.no_run:
         from benchmarks.shifts.run import run
@@ -45,9 +45,9 @@ def main() -> None:
         return
     from benchmarks.shifts.report import print_tables, write_page
 
-    records = (path,) if args.records or args.half == NEW else (OWN, PEER_RECORDS)
-    print_tables(records, args.half)
-    if not (args.no_page or args.half or args.records):
+    records = (path,) if args.records or args.part == NEW else (OWN, PEER_RECORDS)
+    print_tables(records, args.part)
+    if not (args.no_page or args.part or args.records):
         write_page(records)
 
 

@@ -25,8 +25,8 @@ class Calibration:
     high: float
 
     @classmethod
-    def of(cls, records: dict[Key, Record], method: str, half: str | None = None) -> Calibration:
-        own = [r for (_, m), r in records.items() if m == method and half in (None, r["half"]) and r["rmse"]]
+    def of(cls, records: dict[Key, Record], method: str, part: str | None = None) -> Calibration:
+        own = [r for (_, m), r in records.items() if m == method and part in (None, r["part"]) and r["rmse"]]
         forecasts = [r for r in own if r["expected"] and r.get("low") is not None and r.get("high") is not None]
         if not forecasts:
             return cls(0, *(math.nan,) * 4)

@@ -15,7 +15,7 @@ from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, RESULTS, Key, Record, ratio, read
-from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -44,10 +44,10 @@ SAME_FEATURES = ["method", "geometric mean", "median", f"above {TAIL:.2f}", "wor
 Records = dict[Key, Record]
 
 
-def print_tables(paths: Sequence[Path], half: str | None = None) -> None:
+def print_tables(paths: Sequence[Path], part: str | None = None) -> None:
     """Print the ratios on the same features, for each part and for all, or for one part."""
     records = read(*paths)
-    for name in (half,) if half else (*HALVES, None):
+    for name in (part,) if part else (*EVIDENCE_PARTS, None):
         tasks = task_names(records, name)
         found = {m: same_features(records, m, tasks) for m in (*METHODS, *PEERS)}
         rows = [[_name(m, s), *_cells(s), s.recorded] for m, s in found.items() if s.recorded]
@@ -75,7 +75,7 @@ def opening(records: Records) -> list[str]:
     maps = {m: same_features(records, OURS, task_names(records, feature_map=m)) for m in MAPS}
     on_raw = {m: against_raw(records, OURS, m) for m in MAPS}
     expanded = [on_raw[m].geometric_mean for m in MAPS if m != "raw"]
-    trees, trees_last = ([against_raw(records, m, "raw", half) for m in TREES] for half in (None, LAST))
+    trees, trees_last = ([against_raw(records, m, "raw", part) for m in TREES] for part in (None, LAST))
     text = OPENING.format(
         sets=len({records[t, REFERENCE]["set"] for t in tasks}),
         tasks=len(tasks),
@@ -122,7 +122,7 @@ def same_features_section(records: Records) -> list[str]:
             rows.append([_name(method, whole), *_cells(whole), *_cells(last)])
     header = ["method", *(f"{group}: {s}" for group in ("all", LAST) for s in SAME_FEATURES[1:])]
     tail = in_tail(records, groups[0])
-    listed = [[r["set"], r["map"], r["half"], f"{r['n']} x {r['d']}", figure(q)] for q, r in tail]
+    listed = [[r["set"], r["map"], r["part"], f"{r['n']} x {r['d']}", figure(q)] for q, r in tail]
     of_map = ", ".join(f"{sum(r['map'] == m for _, r in tail)} on `{m}`" for m in MAPS)
     return [
         f"## Table 1: ratio to RidgeCV on the same features ({len(groups[0])} tasks; `last`: {len(groups[1])})\n",
@@ -136,11 +136,11 @@ def absolute(records: Records) -> list[str]:
     """Write Table 2: every method and map against the reference on raw columns."""
     rows = []
     for method in METHODS:
-        summaries = [against_raw(records, method, m, half) for half in (None, LAST) for m in MAPS]
+        summaries = [against_raw(records, method, m, part) for part in (None, LAST) for m in MAPS]
         if any(s.recorded for s in summaries):
             rows.append([method, *(_mean_worst(s) for s in summaries)])
     header = ["method", *(f"{group}: {m}" for group in ("all", LAST) for m in MAPS)]
-    whole, last = (task_names(records, half, "raw") for half in (None, LAST))
+    whole, last = (task_names(records, part, "raw") for part in (None, LAST))
     large = [t for t in whole if records[t, REFERENCE]["n"] >= MANY_ROWS]
     text = ABSOLUTE.format(
         rows=round(median(records[t, REFERENCE]["n"] for t in whole)),
@@ -159,12 +159,12 @@ def absolute(records: Records) -> list[str]:
 def parts(records: Records) -> list[str]:
     """Write the table of the recommended method by part and map."""
     rows = []
-    for half in (*HALVES, None):
-        tasks = task_names(records, half)
+    for part in (*EVIDENCE_PARTS, None):
+        tasks = task_names(records, part)
         whole = same_features(records, OURS, tasks)
         if whole.recorded:
-            of_map = (same_features(records, OURS, task_names(records, half, m)) for m in MAPS)
-            rows.append([half or "all", len(tasks), *map(_mean_worst, of_map), _mean_worst(whole), whole.above])
+            of_map = (same_features(records, OURS, task_names(records, part, m)) for m in MAPS)
+            rows.append([part or "all", len(tasks), *map(_mean_worst, of_map), _mean_worst(whole), whole.above])
     header = ["part", "tasks", *MAPS, "all maps", f"above {TAIL:.2f}"]
     title = f"## `{OURS}` by part and feature map\n"
     return [title, "Ratio to RidgeCV on the same features: geometric mean (worst).\n", table(header, rows)]
@@ -174,7 +174,7 @@ def head_to_head(records: Records) -> list[str]:
     """Write the comparison by sets with standard errors."""
     rows = []
     for other in RIVALS:
-        duels = [Duel.of(records, task_names(records, half), OURS, other) for half in (None, LAST)]
+        duels = [Duel.of(records, task_names(records, part), OURS, other) for part in (None, LAST)]
         if duels[0].sets:
             cells = ((_between(d), f"{d.better} of {d.sets}") for d in duels)
             rows.append([other, *(cell for pair in cells for cell in pair)])
@@ -203,7 +203,7 @@ def forecasts(records: Records) -> list[str]:
     """Write how often the 95 % interval that assumes a linear relation held."""
     rows = []
     for method in METHODS:
-        whole, last = (Calibration.of(records, method, half) for half in (None, LAST))
+        whole, last = (Calibration.of(records, method, part) for part in (None, LAST))
         if whole.tasks:
             spread = f"{figure(whole.median)} ({figure(whole.low)} to {figure(whole.high)})"
             rows.append([method, whole.tasks, f"{whole.covered:.0%}", _percent(last), spread])
@@ -215,8 +215,8 @@ def forecasts(records: Records) -> list[str]:
 
 def choice(records: Records) -> list[str]:
     """Write how the sets were chosen and the use of each part."""
-    counts = Counter(shift.half for shift in REGISTER.values())
-    rows = [[part, counts[part], PARTS[part]] for part in HALVES]
+    counts = Counter(shift.part for shift in REGISTER.values())
+    rows = [[part, counts[part], PARTS[part]] for part in EVIDENCE_PARTS]
     return ["## Data sets, parts and feature maps\n", SETS, table(["part", "sets", "use"], rows), FEATURES]
 
 
@@ -227,7 +227,7 @@ def sets_page(records: Records) -> str:
     rows = []
     for name, shift in sorted(REGISTER.items()):
         size = f"{s['n']} → {s['m']}, {s['d']}" if (s := sizes.get(name)) else ""
-        rows.append([name, shift.half, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
+        rows.append([name, shift.part, shift.y, shift.rule, size, f"{shift.origin}; {shift.licence}"])
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
         f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}`, `{FINAL}`, "

@@ -28,7 +28,7 @@ def measure(task: Task, method: str) -> Record:
     """Fit one method on one task. The labels of the target are used only for the score."""
     X, y, Z, yz = task.arrays()
     record: Record = {
-        "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
+        "task": task.name, "set": task.shift.name, "map": task.map, "part": task.part, "method": method,
         "n": len(X), "m": len(Z), "d": X.shape[1], "spread": _digits(float(y.std())),
         "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": "",
     }  # fmt: skip
@@ -116,7 +116,7 @@ class _Worker:
             note = "the process died"
         self.stop()
         return {
-            "task": task.name, "set": task.shift.name, "map": task.map, "half": task.half, "method": method,
+            "task": task.name, "set": task.shift.name, "map": task.map, "part": task.part, "method": method,
             "rmse": None, "expected": None, "noise": None, "low": None, "high": None, "seconds": None, "note": note,
         }  # fmt: skip
 

@@ -42,10 +42,10 @@ class Summary:
         return cls(len(recorded), len(ratios), mean, median, below, above, float(ratios.max()))
 
 
-def task_names(records: dict[Key, Record], half: str | None = None, feature_map: str | None = None) -> list[str]:
+def task_names(records: dict[Key, Record], part: str | None = None, feature_map: str | None = None) -> list[str]:
     """Return the tasks of the reference, or those of one part or map."""
     of_reference = (r for (_, method), r in records.items() if method == REFERENCE)
-    return sorted(r["task"] for r in of_reference if half in (None, r["half"]) and feature_map in (None, r["map"]))
+    return sorted(r["task"] for r in of_reference if part in (None, r["part"]) and feature_map in (None, r["map"]))
 
 
 def same_features(records: dict[Key, Record], method: str, tasks: Sequence[str]) -> Summary:
@@ -53,10 +53,10 @@ def same_features(records: dict[Key, Record], method: str, tasks: Sequence[str])
     return Summary.of(ratio(records[t, method], records) for t in tasks if (t, method) in records)
 
 
-def against_raw(records: dict[Key, Record], method: str, feature_map: str, half: str | None = None) -> Summary:
+def against_raw(records: dict[Key, Record], method: str, feature_map: str, part: str | None = None) -> Summary:
     """Compare a method on one feature map with the reference on the raw columns of the same set."""
     ratios: list[float | None] = []
-    for task in task_names(records, half, "raw"):
+    for task in task_names(records, part, "raw"):
         name = task.removesuffix("raw") + feature_map
         if (name, method) in records:
             ratios.append(_quotient(records[name, method], records[task, REFERENCE]))

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.trust.alternatives import ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
@@ -19,7 +19,7 @@ from benchmarks.trust.measure import Key, list_tasks, read, run, separate_again,
 from benchmarks.trust.page import check_rows, describe_rates, factor_rows, power_rows, rate_rows, write_tables
 from pyspar.estimators.calibrated_forecasts import FILE
 
-PARTS = (*HALVES, NEW, NEWEST, FINAL)
+PARTS = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL)
 RANDOM_SPLITS = {FINAL: 5, RESERVE: 5, CHECK: 5}
 """Random splits per data set, if there is more than one."""
 COMMAND = "python -m benchmarks.trust"
@@ -75,7 +75,7 @@ def list_part_tasks(parts: Sequence[str]) -> list[Key]:
     """Return the tasks of parts, with the number of random splits that each part has."""
     tasks = []
     for part in parts:
-        names = [name for name, shift in REGISTER.items() if shift.half == part]
+        names = [name for name, shift in REGISTER.items() if shift.part == part]
         tasks += list_tasks(names, RANDOM_SPLITS.get(part, 1))
     return tasks
 

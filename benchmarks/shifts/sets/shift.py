@@ -30,17 +30,7 @@ class Shift:
     origin: str
     licence: str
     load: Callable[[], Loaded]
-    part: str | None = None
-
-    @property
-    def half(self) -> str:
-        """Return the part of the set: the given part, or one of two halves by the parity of the hash of the name.
-
-        The hash does not depend on any result, and a set that is added later does not move another.
-        """
-        if self.part is not None:
-            return self.part
-        return "design" if hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0 else "held-back"
+    part: str
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
         """Return X, y, Z, the labels of the target, and the names of the columns."""
@@ -63,14 +53,22 @@ def shift(
     def register(load: Callable[[], Loaded]) -> Shift:
         if name in REGISTER:
             raise ValueError(f"the name of a set must be unique, got {name!r} twice")
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load, part)
+        REGISTER[name] = Shift(name, y, rule, origin, licence, load, part or choose_part(name))
         return REGISTER[name]
 
     return register
 
 
+def choose_part(name: str) -> str:
+    """Return one of the first two parts by the parity of the hash of a set's name.
+
+    The hash does not depend on any result, and a set that is added later does not move another.
+    """
+    return "design" if hashlib.sha256(name.encode()).digest()[0] % 2 == 0 else "held-back"
+
+
 fresh = partial(shift, part="fresh")
-"""Register a set that was collected after both halves had been opened."""
+"""Register a set that was collected after the first two parts had been opened."""
 
 
 def last_third(values: pd.Series) -> pd.Series:

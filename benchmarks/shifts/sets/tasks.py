@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.sets.shift import REGISTER, Shift
 
-HALVES = ("design", "held-back", "fresh", "sealed", "last")
+EVIDENCE_PARTS = ("design", "held-back", "fresh", "sealed", "last")
 """The parts in the order in which they were opened. docs/evidence.md describes their use."""
 
 NEW = "new"
@@ -45,8 +45,8 @@ class Task:
         return f"{self.shift.name}/{self.map}"
 
     @property
-    def half(self) -> str:
-        return self.shift.half
+    def part(self) -> str:
+        return self.shift.part
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return X, y, Z and the labels of Z, which may only be used for the score."""
@@ -62,13 +62,13 @@ class Task:
             return kept["X"], kept["y"], kept["Z"], kept["yz"]
 
 
-def tasks(half: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
+def tasks(part: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*HALVES, NEW, NEWEST, FINAL, RESERVE, CHECK)
-    if half not in (None, *parts):
-        raise ValueError(f"half must be one of {parts} or None, got {half!r}")
+    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK)
+    if part not in (None, *parts):
+        raise ValueError(f"part must be one of {parts} or None, got {part!r}")
     for name in sorted(REGISTER):
-        if REGISTER[name].half in (HALVES if half is None else (half,)):
+        if REGISTER[name].part in (EVIDENCE_PARTS if part is None else (part,)):
             yield from (Task(REGISTER[name], m) for m in maps)
 
 
