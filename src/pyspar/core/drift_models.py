@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyspar.core.arrays import Matrix, Vector
@@ -60,17 +62,55 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
     The evidence of a drift is the average over the models with ``TEST_RATIOS`` by their prior. ``line`` has the columns
     (1, q), ``n`` is the number of labels and ``length2`` are the squared lengths of the residuals.
     """
-    directions = _directions(features)
-    along = features @ directions
+    total = np.full(len(length2), -np.inf)
+    norm = 3.0 * logsumexp(log_prior(np.array(TEST_RATIOS)))
+    for fit in fit_lines(features @ _directions(features), line, residuals, length2, TEST_RATIOS):
+        misfit = np.maximum(fit.misfit / length2, np.finfo(float).eps)
+        terms = (fit.log_prior - 0.5 * fit.volume)[:, None] - 0.5 * n * np.log(misfit)
+        largest = terms.max(axis=0)
+        total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
+    return np.asarray(total - norm)
+
+
+@dataclass(frozen=True, eq=False)
+class LineFits:
+    """The fits of offset and slope for one size ``delta`` of the weights and all M sizes of offset and slope.
+
+    Attributes
+    ----------
+    delta : float
+    log_prior : array of shape (M,)
+        The logarithm of the prior weight of each model.
+    volume : array of shape (M,)
+        The logarithm of the determinant of K.
+    covariance : array of shape (M, 2, 2)
+        Of offset and slope, relative to the noise.
+    product : array of shape (2, B)
+        (1, q)' C^-1 r for each residual r, where C is the covariance without offset and slope.
+    misfit : array of shape (M, B)
+        r' K^-1 r for each residual r.
+    """
+
+    delta: float
+    log_prior: Vector
+    volume: Vector
+    covariance: NDArray[np.float64]
+    product: Matrix
+    misfit: Matrix
+
+
+def fit_lines(
+    along: Matrix, line: Matrix, residuals: Matrix, length2: Vector, ratios: tuple[float, ...]
+) -> Iterator[LineFits]:
+    """Yield the fits for each size of the weights; the columns of ``along`` are orthogonal."""
     lam2 = np.square(along).sum(axis=0)
     overlap, residual_overlap = along.T @ line, along.T @ residuals
-    pairs, pair_prior = _line_ratios(TEST_RATIOS)
+    pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
     root = np.sqrt(pairs)
-    total = np.full(len(length2), -np.inf)
-    for delta in TEST_RATIOS:
+    for delta in ratios:
         gain = (delta / (1.0 + delta * lam2))[:, None]
         A = line.T @ line - overlap.T @ (gain * overlap)
-        x, y = line.T @ residuals - overlap.T @ (gain * residual_overlap)
+        x, y = product = line.T @ residuals - overlap.T @ (gain * residual_overlap)
         rest = length2 - (gain * np.square(residual_overlap)).sum(axis=0)
         inner = np.eye(2) + root[:, :, None] * A * root[:, None, :]
         covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
@@ -79,18 +119,9 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
             + np.outer(2.0 * covariance[:, 0, 1], x * y)
             + np.outer(covariance[:, 1, 1], y * y)
         )
-        misfit = np.maximum((rest - explained) / length2, np.finfo(float).eps)
-        log_size = pair_prior + log_prior(delta) - 0.5 * (np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1])
-        terms = log_size[:, None] - 0.5 * n * np.log(misfit)
-        largest = terms.max(axis=0)
-        total = np.logaddexp(total, largest + np.log(np.exp(terms - largest).sum(axis=0)))
-    return np.asarray(total - logsumexp(pair_prior) - logsumexp(log_prior(np.array(TEST_RATIOS))))
-
-
-def _line_ratios(ratios: tuple[float, ...]) -> tuple[Matrix, Vector]:
-    """Return all pairs (alpha, beta), and the logarithms of their prior weights."""
-    pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
-    return pairs, log_prior(pairs).sum(axis=1)
+        volume = np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1]
+        prior = log_prior(pairs).sum(axis=1) + log_prior(delta)
+        yield LineFits(delta, prior, volume, covariance, product, rest - explained)
 
 
 class ModelGrid:
@@ -107,29 +138,18 @@ class ModelGrid:
         self.directions = _directions(features)
         along = features @ self.directions
         self.lam2 = np.square(along).sum(axis=0)
-        columns = np.column_stack([line, residual])
-        gram = columns.T @ columns
-        self.overlap = along.T @ columns  # (r, 3)
-        self.exact = gram[2, 2] == 0.0
-        pairs, pair_prior = _line_ratios(RATIOS)
-        root = np.sqrt(pairs)
-        self.log_prior: Matrix = pair_prior + log_prior(np.array(RATIOS))[:, None]
+        self.overlap = along.T @ np.column_stack([line, residual])  # (r, 3)
+        length2 = float(residual @ residual)
+        self.exact = length2 == 0.0
+        fits = list(fit_lines(along, line, residual[:, None], np.array([length2]), RATIOS))
+        self.log_prior: Matrix = np.array([fit.log_prior for fit in fits])
         self.log_prior[0, 0] = logsumexp(self.log_prior.ravel()[1:]) - np.log(1.0 / NO_DRIFT - 1.0)
-        self.log_evidence, self.noise2 = np.empty((2, *self.log_prior.shape))
-        self.theta, self.spread = [], []
-        for j, delta in enumerate(RATIOS):
-            # [1 q r]' (I + delta Phi Phi')^-1 [1 q r]
-            A = gram - self.overlap.T @ ((delta / (1.0 + delta * self.lam2))[:, None] * self.overlap)
-            inner = np.eye(2) + root[:, :, None] * A[:2, :2] * root[:, None, :]
-            covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
-            mean = covariance @ A[:2, 2]
-            misfit = np.maximum(A[2, 2] - mean @ A[:2, 2], np.finfo(float).eps * gram[2, 2])
-            volume = np.log1p(delta * self.lam2).sum() + np.linalg.slogdet(inner)[1]
-            with np.errstate(divide="ignore"):
-                self.log_evidence[j] = -0.5 * (volume + n * np.log(misfit))
-            self.noise2[j] = misfit / n
-            self.theta.append(mean)
-            self.spread.append(covariance)
+        misfit = np.maximum([fit.misfit[:, 0] for fit in fits], np.finfo(float).eps * length2)
+        with np.errstate(divide="ignore"):
+            self.log_evidence = -0.5 * (np.array([fit.volume for fit in fits]) + n * np.log(misfit))
+        self.noise2 = misfit / n
+        self.theta = [fit.covariance @ fit.product[:, 0] for fit in fits]
+        self.spread = [fit.covariance for fit in fits]
         self.probability = self._probability()
 
     def average(self) -> Average:
