@@ -13,9 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold
-from sklearn.utils import _safe_indexing
+from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
@@ -137,25 +135,18 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
-    names: list[str] | None = None
-    takes_groups = False
-    if groups is None:
-        splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
-    else:
-        names = check_groups(groups, X)
-        count = len(set(names))
+    splitter, names, options = KFold(FOLDS, shuffle=True, random_state=0), None, None
+    if groups is not None:
+        names = np.array(check_groups(groups, X))
+        count = len(np.unique(names))
         if count < 2:
             raise InputError(f"groups must contain at least 2 groups, got {count}")
-        takes_groups = hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2)
-        splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
-    for kept, left_out in splits:
+        splitter = GroupKFold(min(FOLDS, count))
         # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
-        options = {"groups": np.array(names)[kept]} if names and takes_groups else {}
-        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **options)
-        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
-        errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
-    return errors.reshape(len(y), -1)
+        if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
+            options = {"groups": names}
+    predicted = cross_val_predict(model, X, y, groups=names, cv=splitter, params=options)
+    return (np.reshape(predicted, y.shape) - y).reshape(len(y), -1)
 
 
 def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Matrix | None]:
@@ -172,22 +163,22 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Ma
     names = list(map(str, getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])))
     if hasattr(Z, "columns") and hasattr(X, "columns") and list(map(str, Z.columns)) != names:
         raise InputError("source and target must have the same columns in the same order")
-    parts: list[tuple[Matrix, Matrix]] = []
+    n, parts, columns = len(X), [], []
     found: list[tuple[str, Any, Any]] = []
     for j, name in enumerate(names):
-        one, two = (rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z))
-        numbers = [_as_numbers(values) for values in (one, two)]
+        both = [rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z)]
+        numbers = [_as_numbers(values) for values in both]
         if numbers[0] is not None and numbers[1] is not None:
-            parts.append(_impute(numbers[0], numbers[1]))
-            continue
-        texts = [np.array(["" if is_missing(v) else str(v) for v in values], dtype=object) for values in (one, two)]
-        found.append((name, texts[1], ~np.isin(texts[1], np.unique(texts[0]))))
-        kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
-        kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
-        parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
-    source, target = (np.column_stack([part[i] for part in parts]) for i in (0, 1))
-    columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return Moments.of(source), Moments.of(target), columns, summarise_unseen(found), target
+            part = _impute(np.concatenate(numbers), n)
+        else:
+            text = np.array(["" if is_missing(v) else str(v) for values in both for v in values], dtype=object)
+            found.append((name, text[n:], ~np.isin(text[n:], np.unique(text[:n]))))
+            kinds, counts = np.unique(text, return_counts=True)
+            part = np.equal.outer(text, kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES])
+        parts.append(part)
+        columns += [name] * part.shape[1]
+    rows = np.column_stack(parts).astype(np.float64, copy=False)
+    return Moments.of(rows[:n]), Moments.of(rows[n:]), columns, summarise_unseen(found), rows[n:]
 
 
 def _as_numbers(values: Any) -> Vector | None:
@@ -202,12 +193,9 @@ def _as_numbers(values: Any) -> Vector | None:
     return np.asarray(values, dtype=np.float64)
 
 
-def _impute(one: Vector, two: Vector) -> tuple[Matrix, Matrix]:
-    """Return both parts of a column with the source mean for missing numbers, and a mark of them if there are any."""
-    is_known = [np.isfinite(values) for values in (one, two)]
-    mean = float(one[is_known[0]].mean()) if is_known[0].any() else 0.0
-    filled = [np.where(known, values, mean)[:, None] for known, values in zip(is_known, (one, two), strict=True)]
-    if all(known.all() for known in is_known):
-        return filled[0], filled[1]
-    first, second = (np.column_stack([v, ~known]) for v, known in zip(filled, is_known, strict=True))
-    return first, second
+def _impute(values: Vector, n: int) -> Matrix:
+    """Return a column with the mean of its first n rows for missing numbers, and a mark of them if there are any."""
+    is_known = np.isfinite(values)
+    source = values[:n][is_known[:n]]
+    filled = np.where(is_known, values, source.mean() if source.size else 0.0)
+    return filled[:, None] if is_known.all() else np.column_stack([filled, ~is_known])
