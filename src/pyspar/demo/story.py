@@ -146,7 +146,7 @@ def forecast_unlabelled(
     X: Any, y: NDArray[np.float64], Z: Any, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Fit the models, adapt ours, and forecast all errors; return the AUC of source and target as well."""
-    forecasts = {}
+    forecasts: dict[str, Any] = {}
     progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")
     models: dict[str, Any] = {
         RIDGE: make_pipeline(StandardScaler(), RidgeCV(PENALTIES)),

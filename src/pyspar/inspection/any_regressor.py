@@ -167,8 +167,8 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Ma
     found: list[tuple[str, Any, Any]] = []
     for j, name in enumerate(names):
         both = [rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z)]
-        numbers = [_as_numbers(values) for values in both]
-        if numbers[0] is not None and numbers[1] is not None:
+        numbers = [column for column in map(_as_numbers, both) if column is not None]
+        if len(numbers) == 2:
             part = _impute(np.concatenate(numbers), n)
         else:
             text = np.array(["" if is_missing(v) else str(v) for values in both for v in values], dtype=object)
