@@ -17,17 +17,18 @@ _DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ROUNDING = 1e-9
 
 
-def format_number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4, power_exponent: int = POWER_EXPONENT) -> str:
     """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
     >>> format_number(12.34567), format_number(251234.0), format_number(3e12), format_number(None)
     ('12.35', '251,200', '3·10¹²', 'unknown')
-    >>> format_number(math.inf)
-    'too large to compute'
+    >>> format_number(math.inf), format_number(40_200_000.0, 3, power_exponent=4)
+    ('too large to compute', '4.02·10⁷')
     """
     if value == math.inf:
         return TOO_LARGE
-    return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
+    is_known = value is not None and math.isfinite(value)
+    return replace_exponents(f"{value:.{digits}g}", power_exponent) if is_known else "unknown"
 
 
 def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
@@ -73,13 +74,13 @@ def format_percent(value: float | None, digits: int = 1) -> str:
     return f"{text} %"
 
 
-def format_factor(factor: float) -> str:
-    """Return a factor with two digits.
+def format_factor(factor: float, digits: int = 2, power_exponent: int = POWER_EXPONENT) -> str:
+    """Return a number with two digits by default, and 1·10¹² as 10¹².
 
-    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12)
-    ('17,000,000', '3.1', '10¹²')
+    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12), format_factor(-1e12)
+    ('17,000,000', '3.1', '10¹²', '-10¹²')
     """
-    return format_number(factor, 2).removeprefix("1·")
+    return re.sub(r"^(-?)1·", r"\1", format_number(factor, digits, power_exponent))
 
 
 def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:

@@ -16,13 +16,7 @@ from pyspar.core.separation import Separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.inspection.compare import Direction
-from pyspar.inspection.findings import (
-    Finding,
-    LeadingColumn,
-    derive_label_findings,
-    describe_correction,
-    sort_by_severity,
-)
+from pyspar.inspection.findings import Finding, derive_label_findings, describe_correction, sort_by_severity
 from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels, find_absurd_rows, sample_predictions
 
@@ -137,7 +131,7 @@ def describe_output(
     *,
     directions: tuple[Direction, ...] = (),
     limit: str = "interior",
-    leader: LeadingColumn | None = None,
+    leader: Finding | None = None,
     has_rule: bool = False,
     **details: Any,
 ) -> OutputInspection:

@@ -21,7 +21,7 @@ from markupsafe import escape
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from pyspar.wording import replace_exponents
+from pyspar.wording import format_factor, replace_exponents
 
 THEME = {
     "#00000a": "var(--ink)",
@@ -196,22 +196,14 @@ def set_log_scale(axis: Any, limits: tuple[float, float], max_ticks: int = 7) ->
 
 def set_linear_scale(axis: Any, max_steps: int = 5, *, integers: bool = False) -> None:
     """Give an axis at most this many equal steps."""
-    _set_ticks(axis, MaxNLocator(max_steps, integer=integers, min_n_ticks=1 if integers else 2), format_tick)
+    locator = MaxNLocator(max_steps, integer=integers, min_n_ticks=1 if integers else 2)
+    _set_ticks(axis, locator, lambda value: format_factor(value, 4, AXIS_EXPONENT))
 
 
 def _set_ticks(axis: Any, locator: Any, format_value: Callable[[float], str]) -> None:
     axis.set_major_locator(locator)
     axis.set_major_formatter(lambda value, _: format_value(value))
     axis.set_minor_locator(NullLocator())
-
-
-def format_tick(value: float) -> str:
-    """Return a number for an axis with equal steps.
-
-    >>> format_tick(-0.02), format_tick(20000.0), format_tick(5e7)
-    ('-0.02', '20,000', '5·10⁷')
-    """
-    return _drop_unit_factor(replace_exponents(f"{value:.4g}", AXIS_EXPONENT))
 
 
 def format_log_tick(value: float, *, as_power: bool) -> str:
@@ -227,12 +219,7 @@ def format_log_tick(value: float, *, as_power: bool) -> str:
     digits, exponent = f"{value:.3e}".split("e")
     if int(exponent) in (0, 1):
         return f"{value:g}"
-    return _drop_unit_factor(replace_exponents(f"{float(digits):g}e{int(exponent):+d}", 0))
-
-
-def _drop_unit_factor(text: str) -> str:
-    """Return 1·10⁷ as 10⁷."""
-    return re.sub(r"^(-?)1·", r"\1", text)
+    return replace_exponents(f"{float(digits):g}e{int(exponent):+d}", 0).removeprefix("1·")
 
 
 def cut_middle(name: str, limit: int = 20) -> str:

@@ -66,7 +66,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
                 ha="left", fontsize=9.5,
             )  # fmt: skip
         ax.set_ylim(-0.4, len(shown) - 0.3)
-        _name_bars(ax, [row["label_narrow" if narrow else "label"] for row in shown])
+        _name_bars(ax, [_shorten_label(row["label"]) if narrow else row["label"] for row in shown])
         ax.set_xlabel("RMSE")  # the caption below the figure has the key, because it wraps on a narrow screen
 
     label = "; ".join(
@@ -206,6 +206,10 @@ def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_
         f"adapting, {format_interval((min(after), max(after)))} after it."
     )
     return draw_figure(name, label, draw, (3.6, 3.8))
+
+
+def _shorten_label(label: str, limit: int = 24) -> str:
+    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
 
 
 def _pad_limits(values: Sequence[float]) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
@@ -20,7 +19,6 @@ from pyspar.wording import (
     format_number,
     format_p_value,
     format_percent,
-    replace_exponents,
 )
 
 MAX_OUTPUTS = 6
@@ -53,7 +51,7 @@ def render_page(report: dict[str, Any]) -> str:
         percent=lambda *value: keep_percent(format_percent(*value)), keep_percent=keep_percent,
         p_value=lambda value: format_p_value(value).replace(" ", no_break),
         sort_key=lambda value: "unknown" if value is None else f"{value:.6g}",  # as JavaScript reads numbers
-        hundredths=format_hundredths, cut_middle=cut_middle, in_column=format_in_column, in_sentence=name_weights,
+        hundredths=format_hundredths, cut_middle=cut_middle, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -119,17 +117,7 @@ def _list_errors(
     if (corrected := output["corrected"]) is not None:
         label = f"corrected, {corrected['n_labels']:g} labels"
         rows.append(("expected", label, *(corrected[key] for key in ("rmse", "interval80", "interval95"))))
-    keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
-    return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]
-
-
-def _shorten_label(label: str, limit: int = 24) -> str:
-    """Return the label of a row for a narrow figure.
-
-    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
-    ('expected, least squares', 'model since spring')
-    """
-    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
+    return [dict(zip(("kind", "label", "value", "interval80", "interval95"), row)) for row in rows]
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
@@ -148,6 +136,7 @@ def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, 
     if has_rule:
         costs = figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))
     data = _prepare_script_data(report, output, drawn, start)
+    largest_cost = max(d[key] or 0.0 for d in drawn for key in ("keeping", "removing"))
     return {
         "alpha": alpha,
         "start": min(SLIDER_MAX, start),
@@ -160,7 +149,7 @@ def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, 
         "adapted_energy": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
         "n_other_columns": len(report["columns"]) - len(output["columns"]),
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
-        "exponent": choose_power_exponent(d[key] for d in drawn for key in ("keeping", "removing")),
+        "exponent": COLUMN_EXPONENT if largest_cost >= 10.0**POWER_EXPONENT else POWER_EXPONENT,
         "data": data,
         "inflation": Markup(inflation),
         "costs": Markup(costs),
@@ -245,23 +234,3 @@ def format_alpha(alpha: float | None, doubt: float | None) -> str:
     if alpha is not None and doubt and doubt < MIN_DOUBT:
         return f"over {1.0 - MIN_DOUBT:g}"
     return format_number(alpha)
-
-
-def choose_power_exponent(values: Iterable[float | None]) -> int:
-    """Return the power of ten from which the numbers of one column are written as powers, so that they look alike.
-
-    >>> choose_power_exponent([12.0, 4e7]), choose_power_exponent([40_200_000.0, 7.3e9])
-    (9, 4)
-    """
-    return COLUMN_EXPONENT if any(abs(value or 0.0) >= 10.0**POWER_EXPONENT for value in values) else POWER_EXPONENT
-
-
-def format_in_column(value: float | None, power_exponent: int) -> str:
-    """Return a number with three digits, as a power of ten from a given exponent on.
-
-    >>> format_in_column(40_200_000.0, 4), format_in_column(40_200_000.0, 9), format_in_column(0.25, 4)
-    ('4.02·10⁷', '40,200,000', '0.25')
-    """
-    if value is None or not math.isfinite(value):
-        return format_number(value)
-    return replace_exponents(f"{value:.3g}", power_exponent)
