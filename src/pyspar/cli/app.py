@@ -283,7 +283,7 @@ def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debu
 
 _ACCOUNTS: dict[str, tuple[Callable[[Any], show.Lines], Callable[[Any], dict[str, Any]]]] = {
     "adapt": (show.list_adapt, as_json.describe_adapt),
-    "inspect": (show.list_inspect, as_json.describe_inspect),
+    "inspect": (show.list_inspect, lambda account: account.document.as_dict()),
     "summarize": (show.list_summarize, as_json.describe_summarize),
     "label": (show.list_label, as_json.describe_label),
     "predict": (show.list_predict, as_json.describe_predict),

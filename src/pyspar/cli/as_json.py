@@ -10,11 +10,9 @@ from pyspar.cli.show import choose_next_step
 if TYPE_CHECKING:
     from pyspar.tables.adapt import AdaptAccount
     from pyspar.tables.inputs import DataAccount
-    from pyspar.tables.inspect import InspectAccount
     from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
     from pyspar.tables.summarize import SummaryAccount
-
 
 _ERRORS = ("rmse", "interval80", "interval95")
 _SENTENCES = ("outcome", "severity", "headline", "comparison", "not_covered", "experience", "base_rate", "recommended")
@@ -57,11 +55,6 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
         **_select(account, "notes", "output"),
         model_file=account.save,
     )
-
-
-def describe_inspect(account: InspectAccount) -> dict[str, Any]:
-    """Return the result of ``spar inspect``: the content of its JSON report."""
-    return account.document.as_dict()
 
 
 def describe_summarize(account: SummaryAccount) -> dict[str, Any]:

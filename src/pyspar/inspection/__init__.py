@@ -186,8 +186,9 @@ def build_inspection(
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = comparison.prior.correction(on_target.best()[0])
     predicted = {name: predict_rows(Z, weights) for name, weights in candidates.items()}
-    if errors is None and labels is not None:
-        errors = _measure_errors(predicted, labels)
+    known = {name: rows for name, rows in predicted.items() if rows is not None}
+    if errors is None and labels is not None and len(known) == len(predicted):
+        errors = {name: list(map(SquaredErrors.of, (labels - rows).T.copy())) for name, rows in known.items()}
     leaders, inspected = find_leading_columns(comparison), []
     for k, home in enumerate(np.atleast_1d(estimator.home_rmse()).tolist()):
         judgement = Judgement(
@@ -263,16 +264,6 @@ def add_correction(
         return judgement
     rows = np.asarray(Z, dtype=np.float64)
     return replace(judgement, corrected=forecast_correction(rows, predicted[:, output], labels, name))
-
-
-def _measure_errors(predicted: Mapping[str, Matrix | None], labels: Matrix) -> TargetErrors:
-    """Return the errors on the labelled rows of each set of weights; none if a prediction is unknown."""
-    errors = {}
-    for name, rows in predicted.items():
-        if rows is None:
-            return {}
-        errors[name] = [SquaredErrors.of(labels[:, k] - rows[:, k]) for k in range(labels.shape[1])]
-    return errors
 
 
 def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:

@@ -117,16 +117,12 @@ def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, n
     limits = (*axes.get_xlim(), *axes.get_ylim())
     attributes += f' data-box="{_join_numbers(box)}" data-limits="{_join_numbers(limits, 12)}"'
     svg = svg.replace("<svg ", f"<svg {attributes} ", 1)
-    return svg.replace("</svg>", f"{_draw_circles(axes, points, height)}</svg>")
-
-
-def _draw_circles(axes: Any, points: Points, height: float) -> str:
     positions = axes.transData.transform(list(zip(points.x, points.y)))
     circles = "".join(
         f'<circle cx="{x:.1f}" cy="{height - y:.1f}" r="{points.radius:g}" class="{css_class}"/>'
         for (x, y), css_class in zip(positions, points.classes)
     )
-    return f'<g class="points">{circles}</g>'
+    return svg.replace("</svg>", f'<g class="points">{circles}</g></svg>')
 
 
 def _clean_svg(svg: str, name: str) -> str:
