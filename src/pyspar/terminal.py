@@ -242,7 +242,6 @@ class BarProgress(Progress):
         self._rich = rich.Progress(*columns, console=console, transient=console.is_terminal)
         self._tasks: dict[str, tuple[Any, _Task]] = {}
         self._due = time.monotonic() + delay
-        self._shown = False
 
     def start(self, key: str, title: str, *, total: float | None = None, unit: str = "") -> None:
         self._tasks[key] = self._rich.add_task(title, total=total, text=""), _Task(title, total, unit)
@@ -263,12 +262,11 @@ class BarProgress(Progress):
             self._rich.remove_task(bar)
 
     def close(self) -> None:
-        if self._shown:
+        if self._rich.live.is_started:
             self._rich.stop()
 
     def _show_when_due(self) -> None:
-        if not self._shown and time.monotonic() >= self._due:
-            self._shown = True
+        if not self._rich.live.is_started and time.monotonic() >= self._due:
             self._rich.start()
 
 
