@@ -83,6 +83,15 @@ def format_factor(factor: float, digits: int = 2, power_exponent: int = POWER_EX
     return re.sub(r"^(-?)1·", r"\1", format_number(factor, digits, power_exponent))
 
 
+def count_noun(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with a noun in singular or plural. By default the plural ends in s.
+
+    >>> count_noun(1, "row"), count_noun(2500, "row"), count_noun(2, "column is", "columns are")
+    ('1 row', '2,500 rows', '2 columns are')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:
     """Return the first names in quotation marks, and the number of the others; names over ``max_length`` are cut.
 
@@ -136,7 +145,7 @@ def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
     "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
-    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_categories(categories)})"
+    return f"{count_noun(rows, 'target row')} in {new} ({list_categories(categories)})"
 
 
 def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:

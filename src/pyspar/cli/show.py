@@ -13,6 +13,7 @@ from rich.text import Text
 
 from pyspar.terminal import printable
 from pyspar.wording import (
+    count_noun,
     describe_new_categories,
     format_interval,
     format_number,
@@ -83,7 +84,7 @@ def list_adapt(account: AdaptAccount) -> Lines:
     yield from _list_first("findings", map(_describe_finding, account.findings))
     yield from _list_notes(account.data, account.notes)
     if account.output is not None:
-        yield "wrote", f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})"
+        yield "wrote", f"{account.output} ({count_noun(account.data.n_target, 'prediction')})"
     elif account.has_rows:
         yield "wrote", "no predictions; use -o predictions.csv to write them"
     else:
@@ -117,7 +118,7 @@ def _list_labels(account: AdaptAccount) -> Lines:
         yield (
             "measured",
             f"{_show_least_squares(account.method, scored.least_squares.rmse)}{format_number(scored.model.rmse)} "
-            f"({account.method}) RMSE on the {_count_noun(scored.model.n, 'target row')} with a label; {used}",
+            f"({account.method}) RMSE on the {count_noun(scored.model.n, 'target row')} with a label; {used}",
         )
     if correction is not None:
         after, show = correction.expected, "show" if correction.p_value < 0.05 else "do not show"
@@ -125,7 +126,7 @@ def _list_labels(account: AdaptAccount) -> Lines:
             "corrected",
             f"{format_number(after.rmse_uncorrected)} ({account.method}) → {format_number(after.rmse)} (corrected; "
             f"95 %: {format_interval(after.interval95)}) RMSE expected on the target, given its "
-            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation between features and "
+            f"{count_noun(correction.n_labels, 'label')}; the labels {show} that the relation between features and "
             f"label has changed ({format_p_value(correction.p_value)})",
         )
 
@@ -168,7 +169,7 @@ def list_inspect(account: InspectAccount) -> Lines:
     )
     if inspection.has_rule:
         removed = sum(direction.goes for direction in output.directions)
-        count = _count_noun(len(output.directions), "target direction")
+        count = count_noun(len(output.directions), "target direction")
         yield "rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}"
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
     yield from _list_first("findings", map(_describe_finding, findings))
@@ -188,7 +189,7 @@ def list_label(account: LabelAccount) -> Lines:
     if account.output is None:
         yield "wrote", "nothing; use -o to_label.csv to write these rows"
         return
-    rows = _count_noun(len(account.choice), "row")
+    rows = count_noun(len(account.choice), "row")
     yield "wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)"
     run = f"run spar adapt with --labels {account.output} --use-target-labels"
     if account.data is None:
@@ -200,11 +201,11 @@ def list_predict(account: PredictAccount) -> Lines:
     """Yield how many rows were predicted, and the error if the file has labels."""
     yield "rows", f"{account.rows:,}"
     if account.errors is not None:
-        rows = _count_noun(account.errors.n, "row")
+        rows = count_noun(account.errors.n, "row")
         yield "measured", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label"
     yield from _list_notes(None, account.notes)
     intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
-    yield "wrote", f"{account.output} ({_count_noun(account.rows, 'prediction')}, {intervals})"
+    yield "wrote", f"{account.output} ({count_noun(account.rows, 'prediction')}, {intervals})"
 
 
 def _list_judgement(judged: Judgement, next_step: str) -> Lines:
@@ -230,7 +231,7 @@ def print_directions(account: InspectAccount) -> None:
     """Print the table of the target's directions."""
     (output,), has_rule = account.inspection.outputs, account.inspection.has_rule
     table = Table(
-        title=f"the {_count_noun(len(output.directions), 'target direction')}, largest keep cost first",
+        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
     for name in ("", "keep cost", "removal cost", "share", "removed"):
@@ -267,7 +268,7 @@ def _list_data(data: DataAccount, rank: int) -> Lines:
 
 def _describe_method(account: AdaptAccount) -> str:
     directions = account.directions
-    removed = f"{directions.removed:,} of {_count_noun(directions.total, 'target direction')} removed"
+    removed = f"{directions.removed:,} of {count_noun(directions.total, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
@@ -284,11 +285,6 @@ def _list_notes(data: DataAccount | None, notes: tuple[str, ...]) -> Lines:
         yield from _list_first("unseen", unseen)
         yield from _list_first("ignored", [f"{c.column}: {c.reason}" for c in data.ignored])
     yield from (("note", note) for note in notes)
-
-
-def _count_noun(n: int, noun: str) -> str:
-    """Return a number and a noun in singular or plural."""
-    return f"{n:,} {noun if n == 1 else noun + 's'}"
 
 
 def _whole_percent(share: float) -> str:

@@ -24,7 +24,7 @@ from pyspar.estimators.validation import weights_of
 from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
-from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
+from pyspar.wording import count_noun, format_factor, format_interval, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
@@ -169,7 +169,7 @@ def derive_feature_findings(
         yield Finding(
             "SPAR004",
             "warning",
-            f"{_count(len(constant), 'column is', 'columns are')} constant in the source but not in the target: "
+            f"{count_noun(len(constant), 'column is', 'columns are')} constant in the source but not in the target: "
             f"{list_some(constant, 5)}.",
             "The weights of these columns cannot be estimated and are zero. Label rows in which these columns vary.",
         )
@@ -200,7 +200,7 @@ def describe_moved(moved: Mapping[str, float]) -> Iterator[Finding]:
     if not moved:
         return
     farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
-    where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {_count(len(moved), 'column', 'columns')}: {farthest}."
+    where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {count_noun(len(moved), 'column')}: {farthest}."
     advice = "Check that units and encodings agree. If they do, every prediction is an extrapolation."
     yield Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)
 
@@ -238,9 +238,9 @@ def derive_label_findings(
         yield Finding(
             "SPAR006",
             "info",
-            f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
-            "values, and the rule removes only one of the two. These directions are not unique, so the removed set is "
-            "not unique either.",
+            f"{count_noun(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal "
+            "singular values, and the rule removes only one of the two. These directions are not unique, so the "
+            "removed set is not unique either.",
             "Expect a different choice on slightly different rows. The expected errors are almost equal.",
         )
     if limit in LIMITS:
@@ -267,6 +267,8 @@ def derive_label_findings(
         )
     if leader is not None:
         yield leader
+    if judgement.corrected is not None and judgement.labels is not None:
+        yield describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step)
 
 
 def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -281,10 +283,11 @@ def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
     worst = "row" if len(absurd.rows) == 1 else "rows"
     kinds = []
     if absurd.n_negative:
-        kinds.append(f"{_count(absurd.n_negative, 'is', 'are')} negative although no source label is")
+        kinds.append(f"{count_noun(absurd.n_negative, 'is', 'are')} negative although no source label is")
     if absurd.n_far:
         low, high = map(format_number, absurd.limits)
-        kinds.append(f"{_count(absurd.n_far, 'is', 'are')} below {low} or above {high}, far outside the source labels")
+        far = count_noun(absurd.n_far, "is", "are")
+        kinds.append(f"{far} below {low} or above {high}, far outside the source labels")
     return Finding(
         "SPAR018",
         "serious" if share >= SERIOUS_ABSURD_SHARE else "warning",
@@ -359,7 +362,3 @@ def _count_ties(directions: Sequence[Direction]) -> int:
         for larger, smaller in pairwise(ordered)
         if larger.energy > 0.0
     )
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

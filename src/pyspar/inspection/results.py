@@ -16,7 +16,7 @@ from pyspar.core.separation import Separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.inspection.compare import Direction
-from pyspar.inspection.findings import Finding, derive_label_findings, describe_correction, sort_by_severity
+from pyspar.inspection.findings import Finding, derive_label_findings, sort_by_severity
 from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels, find_absurd_rows, sample_predictions
 
@@ -130,23 +130,18 @@ def describe_output(
     predicted: Mapping[str, Vector | None],
     *,
     directions: tuple[Direction, ...] = (),
-    limit: str = "interior",
-    leader: Finding | None = None,
-    has_rule: bool = False,
-    **details: Any,
+    groups: Mapping[str, tuple[Forecast, ...]] | None = None,
+    columns: tuple[tuple[str, float], ...] = (),
+    **observed: Any,
 ) -> OutputInspection:
     """Return the inspection of one output: the judgement, its findings and further details.
 
     ``predicted`` holds the predictions of the target rows by the weights in use, the adapted and the recommended ones,
-    or None where they are unknown.
+    or None where they are unknown. ``observed`` are further arguments of ``derive_label_findings``.
     """
     recommended = predicted[judgement.recommended]
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
-    findings = list(
-        derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule)
-    )
-    if judgement.corrected is not None and judgement.labels is not None:
-        findings.append(describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step))
+    findings = derive_label_findings(judgement, directions, absurd=absurd, **observed)
     return OutputInspection(
         **vars(judgement),
         name=name,
@@ -156,7 +151,8 @@ def describe_output(
         directions=directions,
         predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
         absurd=absurd,
-        **details,
+        groups=groups or {},
+        columns=columns,
     )
 
 

@@ -13,13 +13,7 @@ from scipy.special import chdtri
 from pyspar.inspection.target_rows import name_weights
 from pyspar.reporting import figures
 from pyspar.reporting.drawing import cut_middle
-from pyspar.wording import (
-    POWER_EXPONENT,
-    format_interval,
-    format_number,
-    format_p_value,
-    format_percent,
-)
+from pyspar.wording import POWER_EXPONENT, count_noun, format_interval, format_number, format_p_value, format_percent
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -111,7 +105,7 @@ def _list_errors(
         label = f"expected, {name_weights(name) if name == 'OLS' else name}"
         rows.append((kind, label, *(forecast[key] for key in ("rmse", "interval80", "interval95"))))
     if labels is not None:
-        label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
+        label = f"measured, on {count_noun(labels['n'], 'label')}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
     if (corrected := output["corrected"]) is not None:
         label = f"corrected, {corrected['n_labels']:g} labels"
