@@ -275,9 +275,9 @@ def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debu
         list_lines, describe = _ACCOUNTS[command]
         if json:
             print_json(describe(account))
-        else:
-            show.print_lines(list_lines(account))
-        if command == "inspect" and not json:
+            return
+        show.print_lines(list_lines(account))
+        if command == "inspect":
             show.print_directions(account)
 
 

@@ -85,8 +85,8 @@ class Points:
     radius: float = 3.2
 
 
-Draw = Callable[[Any, bool], tuple[Any, Points] | None]
-"""A function that draws into a figure, given whether it is narrow; it may return an axes and points to add to it."""
+Draw = Callable[[Any, bool], Points | None]
+"""A function that draws into an axes, given whether the figure is narrow; it may return points to add to the axes."""
 
 
 def draw_figure(name: str, label: str, draw: Draw, heights: tuple[float, float]) -> str:
@@ -103,14 +103,14 @@ def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, n
             "ignore", message=r"(?s)(Glyph|Matplotlib currently does not support)", category=UserWarning
         )
         figure = Figure(figsize=size, dpi=72, layout="constrained")
-        overlay = draw(figure, narrow)
+        axes: Any = figure.subplots()
+        points = draw(axes, narrow)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = _clean_svg(text.getvalue(), name)
     attributes = f'role="img" aria-label="{escape(label)}" focusable="false"'
-    if overlay is None:
+    if points is None:
         return svg.replace("<svg ", f"<svg {attributes} ", 1)
-    axes, points = overlay
     height = size[1] * 72.0
     corners = axes.get_window_extent()
     box = (corners.x0, height - corners.y0, corners.x1, height - corners.y1)
