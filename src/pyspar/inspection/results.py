@@ -111,15 +111,12 @@ class Inspection:
     def _write_output_html(self, output: OutputInspection) -> str:
         sentences = (output.comparison, output.not_covered, output.experience, output.next_step)
         findings = [f for f in self.findings if f.output in (output.name, None) and f not in output.findings[:1]]
-        listed = "".join(
-            f"<li><b>{f.code}</b> {f.severity}: {escape(f.text)} {escape(f.advice)}</li>" for f in findings
-        )
+        items = (f"<li><b>{f.code}</b> {f.severity}: {escape(f.text)} {escape(f.advice)}</li>" for f in findings)
         return (
             f'<div style="border-left: 4px solid {_COLOURS[output.severity]}; padding-left: 0.8em">'
             f"<p><small>{escape(output.name)}</small><br><b>{escape(output.headline)}</b></p>"
             + "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
-            + (f"<ul>{listed}</ul>" if listed else "")
-            + "</div>"
+            + (f"<ul>{''.join(items)}</ul></div>" if findings else "</div>")
         )
 
 
@@ -170,19 +167,14 @@ def join_outputs(
     outputs: Sequence[OutputInspection], feature_findings: Iterable[Finding], **details: Any
 ) -> Inspection:
     """Return the inspection of all outputs, with the findings about the features and further details."""
-    first = outputs[0]
+    first, own = outputs[0], [finding for output in outputs for finding in output.findings]
     return Inspection(
         outcome=max((output.outcome for output in outputs), key=OUTCOMES.index),
         separation=first.separation,
         before=first.before,
         adapted=first.adapted,
         outside_energy=first.outside,
-        findings=sort_by_severity(
-            [
-                *(f for output in outputs for f in output.findings),
-                *(_advise_all_labelled(f, first) for f in feature_findings),
-            ]
-        ),
+        findings=sort_by_severity([*own, *(_advise_all_labelled(finding, first) for finding in feature_findings)]),
         outputs=tuple(outputs),
         **details,
     )
