@@ -152,7 +152,7 @@ def inspect(
     return build_inspection(
         comparison,
         Z,
-        outputs=read_names("outputs", outputs, name_outputs(labels, estimator.moments_.n_outputs)),
+        outputs=name_outputs(outputs, labels, estimator.moments_.n_outputs),
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),

@@ -8,7 +8,6 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -31,14 +30,7 @@ from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.results import (
-    Inspection,
-    OutputInspection,
-    describe_output,
-    join_outputs,
-    name_outputs,
-    read_names,
-)
+from pyspar.inspection.results import Inspection, describe_output, join_outputs, name_outputs
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels, weigh_evidence
 from pyspar.sources import moments_of, refuse_unread_tables
 
@@ -72,18 +64,20 @@ def inspect_regressor(
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
     labels = source_y.reshape(n, -1)
-    names = read_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
+    names = name_outputs(outputs, label_names_of(source[1]), labels.shape[1])
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
     moments, target, columns, unseen, numbers = _encode(X, Z)
     separation = measure_separation(moments, target)
     squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
 
-    inspected: list[OutputInspection] = []
-    method = name_regressor(model)
+    inspected, method = [], name_regressor(model)
     for k, name in enumerate(names):
         forecast = _forecast(method, squares[:, k], m, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
+        corrected = None
+        if target_labels is not None and numbers is not None:
+            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
         judgement = Judgement(
             forecasts=(forecast,),
             home=forecast.rmse,
@@ -96,12 +90,10 @@ def inspect_regressor(
             outside=float(lies_outside(moments, target)),
             unseen=unseen,
             evidence=weigh_evidence(errors, forecast.rmse, m),
+            corrected=corrected,
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
-        if target_labels is not None and numbers is not None:
-            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method)
-            judgement = replace(judgement, corrected=corrected)
         inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
     return join_outputs(
         inspected,

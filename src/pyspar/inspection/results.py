@@ -180,11 +180,11 @@ def join_outputs(
     )
 
 
-def name_outputs(known: Sequence[str] | None, n_outputs: int) -> Sequence[str]:
-    """Return the known names of the labels, or else "y", or "y0", "y1" and so on."""
-    if known is not None and len(known) == n_outputs:
-        return known
-    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+def name_outputs(names: Sequence[str] | None, known: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
+    """Return the caller's names of the labels, or else the known names, or "y", or "y0", "y1" and so on."""
+    if known is None or len(known) != n_outputs:
+        known = ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+    return read_names("outputs", names, known)
 
 
 def read_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
