@@ -77,8 +77,8 @@ def format_percent(value: float | None, digits: int = 1) -> str:
 def format_factor(factor: float, digits: int = 2, power_exponent: int = POWER_EXPONENT) -> str:
     """Return a number with two digits by default, and 1·10¹² as 10¹².
 
-    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12), format_factor(-1e12)
-    ('17,000,000', '3.1', '10¹²', '-10¹²')
+    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12), format_factor(-1e7, 4, 7)
+    ('17,000,000', '3.1', '10¹²', '-10⁷')
     """
     return re.sub(r"^(-?)1·", r"\1", format_number(factor, digits, power_exponent))
 
@@ -154,7 +154,14 @@ def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
     >>> replace_exponents("2.512e+04 of 3e+12, 4.1e-07")
     '25,120 of 3·10¹², 4.1·10⁻⁷'
     """
-    return _EXPONENT.sub(lambda match: _replace_exponent(match, power_exponent), text)
+
+    def rewrite(match: re.Match[str]) -> str:
+        digits, exponent = match[1], int(match[2])
+        if 0 <= exponent < power_exponent:
+            return f"{float(match[0]):,.0f}"
+        return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"
+
+    return _EXPONENT.sub(rewrite, text)
 
 
 def replace_powers(text: str) -> str:
@@ -164,10 +171,3 @@ def replace_powers(text: str) -> str:
     '25,120 of 3e12, 4.1e-7'
     """
     return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)
-
-
-def _replace_exponent(match: re.Match[str], power_exponent: int) -> str:
-    digits, exponent = match[1], int(match[2])
-    if 0 <= exponent < power_exponent:
-        return f"{float(match[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"

@@ -25,8 +25,7 @@ _COLOURS = {"good": "#176b30", "info": "#57606a", "warning": "#b07d00", "serious
 _SHOWN = (
     "name", "outcome", "severity", "home", "home_is_of_groups", "is_transformed", "recommended", "headline",
     "comparison", "not_covered", "experience", "next_step", "verdict", "base_rate", "labels", "corrected", "forecasts",
-    "worth",
-    "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
+    "worth", "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
 LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR013", "SPAR014", "SPAR018")

@@ -204,6 +204,11 @@ def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_
 
 
 def _shorten_label(label: str, limit: int = 24) -> str:
+    """Return the label of a row for a narrow figure.
+
+    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
+    ('expected, least squares', 'model since spring')
+    """
     return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
 
 
