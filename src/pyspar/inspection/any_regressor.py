@@ -12,7 +12,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
@@ -127,7 +129,7 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    splitter, names, options = KFold(FOLDS, shuffle=True, random_state=0), None, None
+    splitter, names, options = KFold(FOLDS, shuffle=True, random_state=0), None, {}
     if groups is not None:
         names = np.array(check_groups(groups, X))
         count = len(np.unique(names))
@@ -137,8 +139,12 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
         # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
         if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
             options = {"groups": names}
-    predicted = cross_val_predict(model, X, y, groups=names, cv=splitter, params=options)
-    return (np.reshape(predicted, y.shape) - y).reshape(len(y), -1)
+    errors = np.zeros(y.shape)
+    for kept, left_out in splitter.split(y, groups=names):  # cross_val_predict needs a request for metadata
+        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **{key: of[kept] for key, of in options.items()})
+        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
+        errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
+    return errors.reshape(len(y), -1)
 
 
 def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Matrix | None]:

@@ -197,10 +197,12 @@ def split_groups(groups: Any, Z: Any) -> dict[str, Any]:
     """
     if not hasattr(Z, "shape"):
         raise InputError(f"target_groups must have target rows in memory, got {type(Z).__name__} as Z; pass the rows")
-    names = np.array(name_groups(groups, int(Z.shape[0]), "target_groups"))
-    label_of = dict(zip(names.tolist(), groups))
+    names = name_groups(groups, int(Z.shape[0]), "target_groups")
+    label_of, places = dict(zip(names, groups)), dict[str, list[int]]()
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
     try:
-        ordered = sorted(label_of, key=lambda name: label_of[name])
+        ordered = sorted(places, key=lambda name: label_of[name])
     except TypeError:  # labels of several types cannot be compared
-        ordered = sorted(label_of)
-    return {name: np.flatnonzero(names == name) for name in ordered}
+        ordered = sorted(places)
+    return {name: np.array(places[name]) for name in ordered}
