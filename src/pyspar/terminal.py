@@ -55,30 +55,18 @@ def leave_at_once() -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM raise ``Stopped`` in this block; afterwards they end the process immediately."""
-    with _end_long_operations() as is_raised:
-
-        def stop(number: int, frame: object) -> NoReturn:
-            is_raised.set()
-            raise Stopped
-
-        _set_handler(stop)
-        try:
-            yield
-        finally:
-            _set_handler(_leave)
-
-
-@contextmanager
-def _end_long_operations() -> Iterator[threading.Event]:
-    """Start a thread that ends the process if a signal has not raised its exception after ``GRACE_SECONDS``.
+    """Make Ctrl-C and SIGTERM raise ``Stopped`` in this block; afterwards they end the process immediately.
 
     The interpreter writes the number of a signal into a pipe as soon as it arrives. Its handler runs later, between two
-    operations, and sets the event that this function yields.
+    operations. A thread reads the pipe, and ends the process if the handler has not run after ``GRACE_SECONDS``.
     """
     is_raised = threading.Event()
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
+
+    def stop(number: int, frame: object) -> NoReturn:
+        is_raised.set()
+        raise Stopped
 
     def watch() -> None:
         while number := os.read(reader, 1):
@@ -94,8 +82,10 @@ def _end_long_operations() -> Iterator[threading.Event]:
     threading.Thread(target=watch, daemon=True).start()
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
-        yield is_raised
+        _set_handler(stop)
+        yield
     finally:
+        _set_handler(_leave)
         signal.set_wakeup_fd(before)
         os.close(writer)  # ends the thread
 
@@ -252,7 +242,6 @@ class BarProgress(Progress):
         self._rich = rich.Progress(*columns, console=console, transient=console.is_terminal)
         self._tasks: dict[str, tuple[Any, _Task]] = {}
         self._due = time.monotonic() + delay
-        self._shown = False
 
     def start(self, key: str, title: str, *, total: float | None = None, unit: str = "") -> None:
         self._tasks[key] = self._rich.add_task(title, total=total, text=""), _Task(title, total, unit)
@@ -273,12 +262,11 @@ class BarProgress(Progress):
             self._rich.remove_task(bar)
 
     def close(self) -> None:
-        if self._shown:
+        if self._rich.live.is_started:
             self._rich.stop()
 
     def _show_when_due(self) -> None:
-        if not self._shown and time.monotonic() >= self._due:
-            self._shown = True
+        if not self._rich.live.is_started and time.monotonic() >= self._due:
             self._rich.start()
 
 
@@ -289,23 +277,18 @@ def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
     ``None`` shows bars after two seconds if stderr is a terminal and rich is installed, True shows them at once and
     requires rich, False shows nothing.
     """
-    progress = _choose_progress(wanted)
+    has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
+    progress = SILENT
+    if has_terminal if wanted is None else wanted:
+        try:
+            progress = BarProgress(delay=0.0 if wanted else DELAY)
+        except MissingExtraError:
+            if wanted:
+                raise
     try:
         yield progress
     finally:
         progress.close()
-
-
-def _choose_progress(wanted: bool | None) -> Progress:
-    has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
-    if wanted is False or (wanted is None and not has_terminal):
-        return SILENT
-    try:
-        return BarProgress(delay=0.0 if wanted else DELAY)
-    except MissingExtraError:
-        if wanted:
-            raise
-        return SILENT
 
 
 class _Task:
@@ -330,10 +313,4 @@ def _amount(value: float, unit: str) -> str:
     >>> _amount(12345, "epochs"), _amount(12345678, "bytes")
     ('12,345', '12.3 MB')
     """
-    if unit != "bytes":
-        return f"{value:,.0f}"
-    for name in ("bytes", "kB", "MB", "GB"):
-        if value < 1000.0 or name == "GB":
-            break
-        value /= 1000.0
-    return f"{value:,.0f} {name}" if name == "bytes" else f"{value:,.1f} {name}"
+    return need("rich.filesize", "cli").decimal(round(value)) if unit == "bytes" else f"{value:,.0f}"

@@ -17,17 +17,18 @@ _DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ROUNDING = 1e-9
 
 
-def format_number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4, power_exponent: int = POWER_EXPONENT) -> str:
     """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
     >>> format_number(12.34567), format_number(251234.0), format_number(3e12), format_number(None)
     ('12.35', '251,200', '3·10¹²', 'unknown')
-    >>> format_number(math.inf)
-    'too large to compute'
+    >>> format_number(math.inf), format_number(40_200_000.0, 3, power_exponent=4)
+    ('too large to compute', '4.02·10⁷')
     """
     if value == math.inf:
         return TOO_LARGE
-    return "unknown" if value is None or not math.isfinite(value) else replace_exponents(f"{value:.{digits}g}")
+    is_known = value is not None and math.isfinite(value)
+    return replace_exponents(f"{value:.{digits}g}", power_exponent) if is_known else "unknown"
 
 
 def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
@@ -73,13 +74,22 @@ def format_percent(value: float | None, digits: int = 1) -> str:
     return f"{text} %"
 
 
-def format_factor(factor: float) -> str:
-    """Return a factor with two digits.
+def format_factor(factor: float, digits: int = 2, power_exponent: int = POWER_EXPONENT) -> str:
+    """Return a number with two digits by default, and 1·10¹² as 10¹².
 
-    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12)
-    ('17,000,000', '3.1', '10¹²')
+    >>> format_factor(17123456.0), format_factor(3.14), format_factor(1e12), format_factor(-1e7, 4, 7)
+    ('17,000,000', '3.1', '10¹²', '-10⁷')
     """
-    return format_number(factor, 2).removeprefix("1·")
+    return re.sub(r"^(-?)1·", r"\1", format_number(factor, digits, power_exponent))
+
+
+def count_noun(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with a noun in singular or plural. By default the plural ends in s.
+
+    >>> count_noun(1, "row"), count_noun(2500, "row"), count_noun(2, "column is", "columns are")
+    ('1 row', '2,500 rows', '2 columns are')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None = None) -> str:
@@ -135,7 +145,7 @@ def describe_new_categories(rows: int, categories: Sequence[str]) -> str:
     "1 target row in 2 new categories ('farm', 'barn')"
     """
     new = "a new category" if len(categories) == 1 else f"{len(categories):,} new categories"
-    return f"{rows:,} target row{'' if rows == 1 else 's'} in {new} ({list_categories(categories)})"
+    return f"{count_noun(rows, 'target row')} in {new} ({list_categories(categories)})"
 
 
 def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
@@ -144,7 +154,14 @@ def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
     >>> replace_exponents("2.512e+04 of 3e+12, 4.1e-07")
     '25,120 of 3·10¹², 4.1·10⁻⁷'
     """
-    return _EXPONENT.sub(lambda match: _replace_exponent(match, power_exponent), text)
+
+    def rewrite(match: re.Match[str]) -> str:
+        digits, exponent = match[1], int(match[2])
+        if 0 <= exponent < power_exponent:
+            return f"{float(match[0]):,.0f}"
+        return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"
+
+    return _EXPONENT.sub(rewrite, text)
 
 
 def replace_powers(text: str) -> str:
@@ -154,10 +171,3 @@ def replace_powers(text: str) -> str:
     '25,120 of 3e12, 4.1e-7'
     """
     return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)
-
-
-def _replace_exponent(match: re.Match[str], power_exponent: int) -> str:
-    digits, exponent = match[1], int(match[2])
-    if 0 <= exponent < power_exponent:
-        return f"{float(match[0]):,.0f}"
-    return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"

@@ -10,15 +10,15 @@ from pyspar.demo.story import (
     SPAR,
     UNADAPTED,
     Claim,
-    ErrorForecast,
     Story,
 )
 
 ERRORS = {RIDGE: 5.0, BOOSTING: 9.0, SPAR: 0.5, UNADAPTED: 4.0, OURS: 6.0, OURS_CORRECTED: 3.0, BOOSTING_CORRECTED: 9.9}
+FORECAST = {"expected": 2.0, "low": 1.0, "high": 8.0}
 
 
 def make_story():
-    claims = [Claim(name, 0, ErrorForecast(2.0, 1.0, 8.0), error) for name, error in ERRORS.items()]
+    claims = [Claim(name, 0, FORECAST, error) for name, error in ERRORS.items()]
     return Story(
         n_source=100,
         n_target=50,
@@ -46,4 +46,4 @@ def test_a_claim_holds_only_if_the_interval_contains_the_error():
     story = make_story()
     assert {claim.model for claim in story.claims if not claim.holds} == {BOOSTING, SPAR, BOOSTING_CORRECTED}
     for error in (1.0, 8.0):  # the ends belong to the interval
-        assert Claim("any", 0, ErrorForecast(2.0, 1.0, 8.0), error).holds
+        assert Claim("any", 0, FORECAST, error).holds

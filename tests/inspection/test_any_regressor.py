@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -199,8 +200,10 @@ def test_a_regressor_that_chooses_by_groups_gets_those_of_the_rows_that_it_is_fi
     for kept, left_out in GroupKFold(5).split(X, groups=groups):
         fitted = PCRRegressor().fit(X[kept], y[kept], groups=groups[kept])
         error[left_out] = y[left_out] - fitted.predict(X[left_out])
-    home = inspect(PCRRegressor().fit(X, y, groups=groups), X, source=(X, y), groups=groups).outputs[0].home
-    assert home == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-9)
+    for routing in (False, True):
+        with config_context(enable_metadata_routing=routing):
+            home = inspect(PCRRegressor().fit(X, y, groups=groups), X, source=(X, y), groups=groups).outputs[0].home
+        assert home == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-9)
 
 
 def test_groups_of_source_and_target_have_their_own_parameters():

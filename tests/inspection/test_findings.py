@@ -20,11 +20,11 @@ from pyspar.estimators.unseen_categories import UnseenColumn, UnseenRows
 from pyspar.inspection.compare import Direction
 from pyspar.inspection.findings import (
     LIMITS,
-    LeadingColumn,
     derive_feature_findings,
     derive_label_findings,
     describe_correction,
     describe_label_unit,
+    describe_leader,
     describe_unseen,
 )
 from pyspar.inspection.judgement import SEVERITIES, Judgement
@@ -279,7 +279,7 @@ def test_the_text_of_every_finding(golden):
     moved = {name: 4.0 + 1e5 * i for i, name in enumerate(names)}
     far = AbsurdRows(1000, 60, 20, 55, (-10.0, 90.0), (-12.0, 999.0), (7, 3, 5))
     signed = AbsurdRows(1000, 4, 0, 4, (-10.0, 90.0), (-12.0, 80.0), (7, 3))
-    leader, near = LeadingColumn("area", 0.5, 40, 6.0), LeadingColumn("area", 0.5, 40, 2.0)
+    leader, near = describe_leader("area", 0.5, 40, 6.0), describe_leader("area", 0.5, 40, 2.0)
     findings = [
         *derive_label_findings(judgement, directions, limit="no-noise", leader=leader, absurd=far),
         *derive_label_findings(judgement, directions[:1], limit="no-signal", leader=near, absurd=signed),

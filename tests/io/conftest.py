@@ -18,7 +18,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from typer.testing import CliRunner
 
 from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, TargetCorrection, adapt_pipeline
-from pyspar.cli.app import Method, app
+from pyspar.cli.app import app
+from pyspar.cli.options import Method
 
 
 def table(rows, seed, spread):

@@ -82,6 +82,19 @@ def test_groups_are_sorted_by_the_error_of_the_adapted_weights(shifted):
 
 
 @pytest.mark.usefixtures("plain_figures")
+@pytest.mark.parametrize(("scale", "has_commas"), [(100.0, True), (1e4, False)])
+def test_the_costs_are_all_powers_of_ten_if_one_is_very_large(shifted, scale, has_commas):
+    X, y, Z = shifted
+    found = report(SpARRegressor().fit(X, scale * y), Z)
+    costs = [d[key] for d in found.as_dict()["outputs"][0]["directions"] for key in ("keeping", "removing")]
+    assert (max(costs) < 1e9) == has_commas
+    assert any(1e4 <= cost < 1e9 for cost in costs)
+    rows = found.html().partition('<table class="sortable">')[2].partition("</table>")[0]
+    shown = re.findall(r'<th scope="row">\d+</th><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td>', rows)
+    assert any("," in cost for pair in shown for cost in pair) == has_commas
+
+
+@pytest.mark.usefixtures("plain_figures")
 def test_no_columns_are_listed_if_almost_nothing_was_removed():
     X, y, Z = make_unshifted()
     for estimator in (BayesSpARRegressor(), SpARRegressor(alpha=0.0)):

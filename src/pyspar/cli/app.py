@@ -11,33 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from pyspar import __version__, demo
-from pyspar.cli import as_json, show
+from pyspar.cli import as_json, options, show
 from pyspar.cli import watch as watch_command
-from pyspar.cli.options import (
-    FILES,
-    Alpha,
-    BadCells,
-    Category,
-    Cells,
-    Columns,
-    Debug,
-    Drop,
-    DropUnlabelled,
-    Features,
-    Groups,
-    Identity,
-    Intervals,
-    Json,
-    Label,
-    LabelFile,
-    Level,
-    Method,
-    ModelOrSource,
-    SafeCsv,
-    Source,
-    Stream,
-    Target,
-)
+from pyspar.cli.options import FILES
 from pyspar.errors import need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
@@ -73,28 +49,28 @@ def main(
     "--save model.skops",
 )
 def adapt(
-    source: Source,
-    target: Target,
-    label: Label = None,
+    source: options.Source,
+    target: options.Target,
+    label: options.Label = None,
     method: Annotated[
-        Method,
+        options.Method,
         typer.Option(
             help="bayes (ridge, with features in units of their larger spread over source and target) or spar (the "
             "paper's method); the others ignore the target."
         ),
-    ] = Method.bayes,
-    alpha: Alpha = None,
+    ] = options.Method.bayes,
+    alpha: options.Alpha = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids).")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="The fitted pipeline as .skops; read it with pyspar.load.")] = None,
-    features: Columns = Features.all,
-    identity: Identity = None,
-    drop: Drop = None,
-    categories: Category = None,
-    bad_cells: Cells = BadCells.stop,
-    drop_unlabelled: DropUnlabelled = False,
-    groups: Groups = None,
+    features: options.Columns = options.Features.all,
+    identity: options.Identity = None,
+    drop: options.Drop = None,
+    categories: options.Category = None,
+    bad_cells: options.Cells = options.BadCells.stop,
+    drop_unlabelled: options.DropUnlabelled = False,
+    groups: options.Groups = None,
     use_target_labels: Annotated[
         bool,
         typer.Option(
@@ -103,20 +79,20 @@ def adapt(
             "the predictions.",
         ),
     ] = False,
-    labels: LabelFile = None,
-    level: Level = 0.9,
-    intervals: Intervals = True,
-    safe_csv: SafeCsv = False,
-    stream: Stream = False,
-    json: Json = False,
-    debug: Debug = False,
+    labels: options.LabelFile = None,
+    level: options.Level = 0.9,
+    intervals: options.Intervals = True,
+    safe_csv: options.SafeCsv = False,
+    stream: options.Stream = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
 ) -> None:
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
-    options = locals()
+    given = locals()
 
     def work(tables: Any, progress: Progress) -> Any:
         return tables.adapt_files(
-            _make_request(tables, options), method=method, save=save, use_target_labels=use_target_labels,
+            _make_request(tables, given), method=method, save=save, use_target_labels=use_target_labels,
             output=tables.Output(output, level if intervals else None, safe_csv), progress=progress,
         )  # fmt: skip
 
@@ -130,33 +106,33 @@ def adapt(
     epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
 )
 def inspect(
-    source: Source,
-    target: Target,
-    label: Label = None,
+    source: options.Source,
+    target: options.Target,
+    label: options.Label = None,
     top: Annotated[int, typer.Option(min=1, help="The number of directions to print.")] = 10,
     report: Annotated[
         list[Path] | None,
         typer.Option(help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
-    alpha: Alpha = None,
-    features: Columns = Features.all,
-    identity: Identity = None,
-    drop: Drop = None,
-    categories: Category = None,
-    bad_cells: Cells = BadCells.stop,
-    drop_unlabelled: DropUnlabelled = False,
-    groups: Groups = None,
-    labels: LabelFile = None,
-    stream: Stream = False,
-    json: Json = False,
-    debug: Debug = False,
+    alpha: options.Alpha = None,
+    features: options.Columns = options.Features.all,
+    identity: options.Identity = None,
+    drop: options.Drop = None,
+    categories: options.Category = None,
+    bad_cells: options.Cells = options.BadCells.stop,
+    drop_unlabelled: options.DropUnlabelled = False,
+    groups: options.Groups = None,
+    labels: options.LabelFile = None,
+    stream: options.Stream = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
 ) -> None:
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
-    options = locals()
+    given = locals()
 
     def work(tables: Any, progress: Progress) -> Any:
-        request = _make_request(tables, options)
+        request = _make_request(tables, given)
         return tables.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
 
     _run("inspect", work, json=json, debug=debug, writes=bool(report))
@@ -177,11 +153,11 @@ def summarize(
         list[str] | None,
         typer.Option(help="The columns to use, separated by commas or repeated. The default is all numeric columns."),
     ] = None,
-    drop: Drop = None,
-    bad_cells: Cells = BadCells.stop,
-    drop_unlabelled: DropUnlabelled = False,
-    json: Json = False,
-    debug: Debug = False,
+    drop: options.Drop = None,
+    bad_cells: options.Cells = options.BadCells.stop,
+    drop_unlabelled: options.DropUnlabelled = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
 ) -> None:
     """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
 
@@ -201,9 +177,9 @@ def summarize(
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: ModelOrSource,
-    target: Target,
-    label: Label = None,
+    source: options.ModelOrSource,
+    target: options.Target,
+    label: options.Label = None,
     rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The rows to label: .csv, .tsv or .parquet.")
@@ -218,22 +194,22 @@ def label(
             "not chosen."
         ),
     ] = None,
-    labels: LabelFile = None,
-    features: Columns = Features.all,
-    identity: Identity = None,
-    drop: Drop = None,
-    categories: Category = None,
-    bad_cells: Cells = BadCells.stop,
-    drop_unlabelled: DropUnlabelled = False,
-    safe_csv: SafeCsv = False,
-    json: Json = False,
-    debug: Debug = False,
+    labels: options.LabelFile = None,
+    features: options.Columns = options.Features.all,
+    identity: options.Identity = None,
+    drop: options.Drop = None,
+    categories: options.Category = None,
+    bad_cells: options.Cells = options.BadCells.stop,
+    drop_unlabelled: options.DropUnlabelled = False,
+    safe_csv: options.SafeCsv = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
 ) -> None:
     """Choose rows of TARGET to label."""
-    options = locals()
+    given = locals()
 
     def work(tables: Any, progress: Progress) -> Any:
-        request = _make_request(tables, options)
+        request = _make_request(tables, given)
         return tables.label_files(request, n=rows, output=tables.Output(output, None, safe_csv), progress=progress)
 
     _run("label", work, json=json, debug=debug, writes=output is not None)
@@ -251,13 +227,13 @@ def predict(
         typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids and intervals)."),
     ],
     label: Annotated[str | None, typer.Option(help="A column with labels to score the predictions.")] = None,
-    identity: Identity = None,
-    bad_cells: Cells = BadCells.stop,
-    level: Level = 0.9,
-    intervals: Intervals = True,
-    safe_csv: SafeCsv = False,
-    json: Json = False,
-    debug: Debug = False,
+    identity: options.Identity = None,
+    bad_cells: options.Cells = options.BadCells.stop,
+    level: options.Level = 0.9,
+    intervals: options.Intervals = True,
+    safe_csv: options.SafeCsv = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
 ) -> None:
     """Predict the rows of FILE with a saved MODEL."""
 
@@ -283,9 +259,9 @@ def run() -> None:
     app(prog_name="spar")
 
 
-def _make_request(tables: Any, options: dict[str, Any]) -> Any:
+def _make_request(tables: Any, given: dict[str, Any]) -> Any:
     """Return the Request of a command. Its fields have the names of the parameters of the commands."""
-    values = {name: value for name, value in options.items() if name in tables.Request.__dataclass_fields__}
+    values = {name: value for name, value in given.items() if name in tables.Request.__dataclass_fields__}
     lists = {name: tuple(values[name] or ()) for name in ("drop", "categories")}
     return tables.Request(**{**values, **lists})
 
@@ -296,19 +272,21 @@ def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debu
         # Imported when a command runs, so that --help is fast and a missing package is named.
         account = work(need(f"pyspar.tables.{command}", "cli"), progress)
     with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
-        print_text, describe = _ACCOUNTS[command]
+        list_lines, describe = _ACCOUNTS[command]
         if json:
             print_json(describe(account))
-        else:
-            print_text(account)
+            return
+        show.print_lines(list_lines(account))
+        if command == "inspect":
+            show.print_directions(account)
 
 
-_ACCOUNTS: dict[str, tuple[Callable[[Any], None], Callable[[Any], dict[str, Any]]]] = {
-    "adapt": (show.print_adapt, as_json.describe_adapt),
-    "inspect": (show.print_inspect, as_json.describe_inspect),
-    "summarize": (show.print_summarize, as_json.describe_summarize),
-    "label": (show.print_label, as_json.describe_label),
-    "predict": (show.print_predict, as_json.describe_predict),
+_ACCOUNTS: dict[str, tuple[Callable[[Any], show.Lines], Callable[[Any], dict[str, Any]]]] = {
+    "adapt": (show.list_adapt, as_json.describe_adapt),
+    "inspect": (show.list_inspect, lambda account: account.document.as_dict()),
+    "summarize": (show.list_summarize, as_json.describe_summarize),
+    "label": (show.list_label, as_json.describe_label),
+    "predict": (show.list_predict, as_json.describe_predict),
 }
 """How the account of each command is printed as text, and described as JSON."""
 

@@ -18,28 +18,12 @@ FILES = (
 )
 
 
-class Method(StrEnum):
-    """The method; only bayes and spar use the target."""
-
-    bayes = "bayes"
-    spar = "spar"
-    ols = "ols"
-    ridge = "ridge"
-    pcr = "pcr"
-
-
-class Features(StrEnum):
-    """Which columns to use."""
-
-    all = "all"
-    num = "num"
-
-
-class BadCells(StrEnum):
-    """What to do with text among numbers."""
-
-    stop = "stop"
-    impute = "impute"
+Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge", "pcr"])
+"""The method; only bayes and spar use the target."""
+Features = StrEnum("Features", ["all", "num"])
+"""Which columns to use."""
+BadCells = StrEnum("BadCells", ["stop", "impute"])
+"""What to do with text among numbers."""
 
 
 def complete_columns(incomplete: str) -> list[str]:

@@ -1,8 +1,9 @@
-"""Print the accounts of the commands as text."""
+"""The accounts of the commands as text: labelled lines, and the table of directions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rich import filesize
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from pyspar.terminal import printable
 from pyspar.wording import (
+    count_noun,
     describe_new_categories,
     format_interval,
     format_number,
@@ -22,7 +24,6 @@ from pyspar.wording import (
 )
 
 if TYPE_CHECKING:
-    from pyspar.inspection import Inspection, OutputInspection
     from pyspar.inspection.findings import Finding
     from pyspar.inspection.judgement import Judgement
     from pyspar.tables.adapt import AdaptAccount
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pyspar.tables.predict import PredictAccount
     from pyspar.tables.summarize import SummaryAccount
 
+Lines = Iterator[tuple[str, ...]]
+"""The label of each line, which is empty if it is that of the line before, its text, and its style if it has one."""
 _MIN_OUTSIDE = 0.001
 """The smallest share of the target outside the source that is printed."""
 _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
@@ -40,6 +43,7 @@ _CORRECTED_STEP = "Use the corrected predictions. More labels (spar label choose
 """The next step if the labels of the target have corrected the model."""
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
+_METHODS = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
 
 
 def choose_next_step(account: AdaptAccount) -> str:
@@ -53,190 +57,181 @@ def choose_next_step(account: AdaptAccount) -> str:
     return _CORRECTED_STEP
 
 
-def print_adapt(account: AdaptAccount) -> None:
-    """Print the result of ``spar adapt``."""
-    lines = Lines()
-    _add_data(lines, account.data, account.rank)
-    lines.add("method", _describe_method(account))
-    _add_judgement(lines, account.judgement, choose_next_step(account))
-    _add_expected(lines, account)
-    _add_labels(lines, account)
-    if account.judgement.outside >= _MIN_OUTSIDE:
-        lines.add(
+def print_lines(lines: Iterable[tuple[str, ...]]) -> None:
+    """Print labels, texts and their styles if any. No text is markup, because it contains names from files."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    for label, text, *style in lines:
+        grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style="".join(style)))
+    Console(highlight=False).print(grid)
+
+
+def list_adapt(account: AdaptAccount) -> Lines:
+    """Yield the lines of ``spar adapt``."""
+    judgement = account.judgement
+    yield from _list_data(account.data, account.rank)
+    yield "method", _describe_method(account)
+    yield from _list_judgement(judgement, choose_next_step(account))
+    yield from _list_expected(account)
+    yield from _list_labels(account)
+    if judgement.outside >= _MIN_OUTSIDE:
+        yield (
             "outside",
-            f"{format_percent(account.judgement.outside)} of the target's variation is in directions that never occur "
-            "in the source, so the labels carry no information about them",
+            f"{format_percent(judgement.outside)} of the target's variation is in directions that never occur in the "
+            "source, so the labels carry no information about them",
         )
-    lines.add_all("findings", [_describe_finding(finding) for finding in account.findings])
-    _add_notes(lines, account.data, account.notes)
+    yield from _list_first("findings", map(_describe_finding, account.findings))
+    yield from _list_notes(account.data, account.notes)
     if account.output is not None:
-        wrote = f"{account.output} ({_count_noun(account.data.n_target, 'prediction')})"
+        yield "wrote", f"{account.output} ({count_noun(account.data.n_target, 'prediction')})"
     elif account.has_rows:
-        wrote = "no predictions; use -o predictions.csv to write them"
+        yield "wrote", "no predictions; use -o predictions.csv to write them"
     else:
-        wrote = "no predictions, because the target is a summary without rows"
-    lines.add("wrote", wrote)
+        yield "wrote", "no predictions, because the target is a summary without rows"
     if account.save is not None:
-        lines.add("saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)")
-    lines.show()
+        yield "saved", f"{account.save} (preprocessing and regressor; read it with pyspar.load)"
 
 
-def _add_labels(lines: Lines, account: AdaptAccount) -> None:
-    """Add what the labels of the target show: the measured error, and the correction."""
+def _list_expected(account: AdaptAccount) -> Lines:
+    """Yield the expected errors of least squares and of the weights that predict, on noisy labels."""
+    before, after, method = account.before, account.after, account.method
+    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
+        yield "expected", "unknown; the error is too large to compute"
+        return
+    unused = "without the target's labels: " if account.correction else ""
+    yield (
+        "expected",
+        f"{unused}{_show_least_squares(method, before.rmse)}{format_number(after.rmse)} ({method}; 95 %: "
+        f"{format_interval(after.interval95)}) RMSE on the target, {format_number(account.judgement.home)} at home"
+        f"{account.judgement.on_groups}",
+    )
+    included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
+    yield "noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}"
+
+
+def _list_labels(account: AdaptAccount) -> Lines:
+    """Yield what the labels of the target show: the measured error, and the correction."""
     scored, correction = account.scored, account.correction
     if scored is not None:
-        before = "" if account.method == "ols" else f"{format_number(scored.least_squares.rmse)} (least squares) → "
-        lines.add(
+        used = "before the correction" if correction else "the labels did not change the predictions"
+        yield (
             "measured",
-            f"{before}{format_number(scored.model.rmse)} ({account.method}) RMSE on the "
-            f"{_count_noun(scored.model.n, 'target row')} with a label; "
-            + ("before the correction" if correction else "the labels did not change the predictions"),
+            f"{_show_least_squares(account.method, scored.least_squares.rmse)}{format_number(scored.model.rmse)} "
+            f"({account.method}) RMSE on the {count_noun(scored.model.n, 'target row')} with a label; {used}",
         )
     if correction is not None:
         after, show = correction.expected, "show" if correction.p_value < 0.05 else "do not show"
-        lines.add(
+        yield (
             "corrected",
             f"{format_number(after.rmse_uncorrected)} ({account.method}) → {format_number(after.rmse)} (corrected; "
             f"95 %: {format_interval(after.interval95)}) RMSE expected on the target, given its "
-            f"{_count_noun(correction.n_labels, 'label')}; the labels {show} that the relation between features and "
+            f"{count_noun(correction.n_labels, 'label')}; the labels {show} that the relation between features and "
             f"label has changed ({format_p_value(correction.p_value)})",
         )
 
 
-def print_summarize(account: SummaryAccount) -> None:
-    """Print the result of ``spar summarize``."""
-    lines = Lines()
-    lines.add("rows", f"{account.rows:,}")
+def _show_least_squares(method: str, rmse: float) -> str:
+    return "" if method == "ols" else f"{format_number(rmse)} (least squares) → "
+
+
+def list_summarize(account: SummaryAccount) -> Lines:
+    """Yield the lines of ``spar summarize``."""
+    yield "rows", f"{account.rows:,}"
     label = "no label (a target)" if account.label is None else f"label {account.label!r}"
-    lines.add("features", f"{account.features:,} numeric; {label}")
-    lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in account.ignored])
-    lines.add_all("note", list(account.notes))
+    yield "features", f"{account.features:,} numeric; {label}"
+    yield from _list_first("ignored", [f"{column.column}: {column.reason}" for column in account.ignored])
+    yield from _list_first("note", account.notes)
     sizes = f"{filesize.decimal(account.n_bytes_out)} from {filesize.decimal(account.n_bytes_in)} of rows"
-    lines.add("wrote", f"{account.output} ({sizes}); adapt and inspect accept it in place of the rows")
-    lines.show()
+    yield "wrote", f"{account.output} ({sizes}); adapt and inspect accept it in place of the rows"
 
 
-def print_inspect(account: InspectAccount) -> None:
-    """Print the result of ``spar inspect``. All numbers are those of the inspection, as in the reports."""
+def list_inspect(account: InspectAccount) -> Lines:
+    """Yield the lines of ``spar inspect``. All numbers are those of the inspection, as in the reports."""
     inspection, (output,) = account.inspection, account.inspection.outputs
-    lines = Lines()
-    _add_data(lines, account.data, inspection.rank)
-    _add_judgement(lines, output)
-    lines.add("at home", f"{format_number(output.home)} RMSE{output.on_groups}")
-    lines.add_all("on target", forecast_lines(inspection))
-    lines.add("separation", _describe_separation(inspection))
+    yield from _list_data(account.data, inspection.rank)
+    yield from _list_judgement(output, output.next_step)
+    yield "at home", f"{format_number(output.home)} RMSE{output.on_groups}"
+    width = max(len(forecast.name) for forecast in output.forecasts)
+    forecasts = [
+        f"{forecast.name:<{width}}  {format_number(forecast.rmse)} RMSE  "
+        f"(80 %: {format_interval(forecast.interval80)}; 95 %: {format_interval(forecast.interval95)})"
+        for forecast in output.forecasts
+    ]
+    yield from _list_first("on target", forecasts)
+    separation = inspection.separation
+    found = "found a shift" if separation.found else "found no shift"
+    found += ", but matched rows" if separation.matched else ""
+    yield (
+        "separation",
+        f"the two-sample test {found} ({format_p_value(separation.p_value)}); the expected AUC of a linear "
+        f"discriminant between source and target, computed from means and covariances, is {separation.auc:.2f}",
+    )
     if inspection.has_rule:
         removed = sum(direction.goes for direction in output.directions)
-        count = _count_noun(len(output.directions), "target direction")
-        lines.add("rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}")
+        count = count_noun(len(output.directions), "target direction")
+        yield "rule", f"at alpha {inspection.alpha:g} it removes {removed:,} of {count}"
     findings = [finding for finding in inspection.findings if finding != output.findings[0]]  # printed as the outcome
-    lines.add_all("findings", [_describe_finding(finding) for finding in findings])
-    _add_notes(lines, account.data, account.notes)
+    yield from _list_first("findings", map(_describe_finding, findings))
+    yield from _list_notes(account.data, account.notes)
     for path in account.written:
-        lines.add("wrote", str(path))
-    lines.show()
-    _print_directions(output, account.top, has_rule=inspection.has_rule)
+        yield "wrote", str(path)
 
 
-def print_label(account: LabelAccount) -> None:
-    """Print the rows to label, and what to do with them."""
-    lines = Lines()
+def list_label(account: LabelAccount) -> Lines:
+    """Yield the rows to label, and what to do with them."""
     known = f"; {account.n_known:,} have a label already" if account.n_known else ""
     source = "" if account.data is None else f"{account.data.n_source:,} source, "
-    lines.add("rows", f"{source}{account.n_target:,} target{known}")
-    label = "label first"
-    for row, reason in zip(account.choice.rows, account.choice.reasons):
-        lines.add(label, f"row {row}: {reason}")
-        label = ""
-    _add_notes(lines, account.data, account.notes)
+    yield "rows", f"{source}{account.n_target:,} target{known}"
+    chosen = [f"row {row}: {reason}" for row, reason in zip(account.choice.rows, account.choice.reasons)]
+    yield from _list_first("label first", chosen, len(chosen))
+    yield from _list_notes(account.data, account.notes)
     if account.output is None:
-        lines.add("wrote", "nothing; use -o to_label.csv to write these rows")
-    else:
-        rows = _count_noun(len(account.choice), "row")
-        lines.add("wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)")
-        run = f"run spar adapt with --labels {account.output} --use-target-labels"
-        if account.data is None:
-            run += ", which needs the source file; without it, use pyspar.TargetCorrection(model) in Python"
-        lines.add("next step", f"fill in {account.label!r}, and {run}")
-    lines.show()
+        yield "wrote", "nothing; use -o to_label.csv to write these rows"
+        return
+    rows = count_noun(len(account.choice), "row")
+    yield "wrote", f"{account.output} ({rows} with an empty column for the label; rows are counted from 0)"
+    run = f"run spar adapt with --labels {account.output} --use-target-labels"
+    if account.data is None:
+        run += ", which needs the source file; without it, use pyspar.TargetCorrection(model) in Python"
+    yield "next step", f"fill in {account.label!r}, and {run}"
 
 
-def print_predict(account: PredictAccount) -> None:
-    """Print how many rows were predicted, and the error if the file has labels."""
-    lines = Lines()
-    lines.add("rows", f"{account.rows:,}")
-    intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
+def list_predict(account: PredictAccount) -> Lines:
+    """Yield how many rows were predicted, and the error if the file has labels."""
+    yield "rows", f"{account.rows:,}"
     if account.errors is not None:
-        rows = _count_noun(account.errors.n, "row")
-        lines.add("measured", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label")
-    for note in account.notes:
-        lines.add("note", note)
-    lines.add("wrote", f"{account.output} ({_count_noun(account.rows, 'prediction')}, {intervals})")
-    lines.show()
+        rows = count_noun(account.errors.n, "row")
+        yield "measured", f"{format_number(account.errors.rmse)} RMSE on {rows} with a label"
+    yield from _list_notes(None, account.notes)
+    intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
+    yield "wrote", f"{account.output} ({count_noun(account.rows, 'prediction')}, {intervals})"
 
 
-def _add_judgement(lines: Lines, judged: Judgement | OutputInspection, next_step: str | None = None) -> None:
-    """Add the sentences of the judgement, which the reports have as well. ``next_step`` replaces its next step."""
-    lines.add("outcome", judged.headline, style=_STYLES[judged.severity])
+def _list_judgement(judged: Judgement, next_step: str) -> Lines:
+    """Yield the sentences of the judgement, which the reports have as well, and the next step."""
+    yield "outcome", judged.headline, _STYLES[judged.severity]
     texts = {"labels": judged.comparison, "not covered": judged.not_covered, "experience": judged.experience}
-    for label, text in texts.items():
-        if text:
-            lines.add(label, text)
-    lines.add("next step", next_step or judged.next_step)
+    yield from ((label, text) for label, text in texts.items() if text)
+    yield "next step", next_step
 
 
 def _describe_finding(finding: Finding) -> str:
     return f"{finding.code} {finding.severity}: {finding.text} {finding.advice}"
 
 
-def _describe_separation(inspection: Inspection) -> str:
-    separation = inspection.separation
-    found = "found a shift" if separation.found else "found no shift"
-    found += ", but matched rows" if separation.matched else ""
-    return (
-        f"the two-sample test {found} ({format_p_value(separation.p_value)}); the expected AUC of a linear "
-        f"discriminant between source and target, computed from means and covariances, is {separation.auc:.2f}"
-    )
+def _list_first(label: str, texts: Iterable[str], limit: int = _MAX_LINES) -> Lines:
+    """Yield the first lines with a label, and the number of the others."""
+    texts = list(texts)
+    more = [f"and {len(texts) - limit} more"] if len(texts) > limit else []
+    yield from zip([label, *[""] * limit], [*texts[:limit], *more])
 
 
-def forecast_lines(inspection: Inspection) -> list[str]:
-    """Return a line with the expected RMSE and its intervals for each set of weights."""
-    lines = []
-    for output in inspection.outputs:
-        width = max(len(forecast.name) for forecast in output.forecasts)
-        for forecast in output.forecasts:
-            lines.append(
-                f"{forecast.name:<{width}}  {format_number(forecast.rmse)} RMSE  "
-                f"(80 %: {format_interval(forecast.interval80)}; 95 %: {format_interval(forecast.interval95)})"
-            )
-    return lines
-
-
-class Lines:
-    """Labelled lines. Their text is never interpreted as markup, because it contains names from files."""
-
-    def __init__(self) -> None:
-        self._grid = Table.grid(padding=(0, 2, 0, 0))
-        self._grid.add_column(no_wrap=True, style="bold")
-        self._grid.add_column(overflow="fold")
-
-    def add(self, label: str, text: str, style: str = "") -> None:
-        self._grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style=style))
-
-    def add_all(self, label: str, texts: list[str]) -> None:
-        for text in texts[:_MAX_LINES]:
-            self.add(label, text)
-            label = ""
-        if len(texts) > _MAX_LINES:
-            self.add("", f"and {len(texts) - _MAX_LINES} more")
-
-    def show(self) -> None:
-        Console(highlight=False).print(self._grid)
-
-
-def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> None:
+def print_directions(account: InspectAccount) -> None:
+    """Print the table of the target's directions."""
+    (output,), has_rule = account.inspection.outputs, account.inspection.has_rule
     table = Table(
-        title=f"the {_count_noun(len(output.directions), 'target direction')}, largest keep cost first",
+        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
         title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
     for name in ("", "keep cost", "removal cost", "share", "removed"):
@@ -245,7 +240,7 @@ def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> 
         table.add_column("rule", no_wrap=True)
     table.add_column("columns", overflow="fold")
     total = sum(direction.keeping for direction in output.directions)
-    for place, direction in enumerate(output.directions[:top], 1):
+    for place, direction in enumerate(output.directions[: account.top], 1):
         loads = ", ".join(f"{name} {_whole_percent(share)}" for name, share in direction.loads[:3] if share >= 0.005)
         outside = f" ({_whole_percent(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
         share = direction.keeping / total if total > 0.0 else 0.0
@@ -255,74 +250,41 @@ def _print_directions(output: OutputInspection, top: int, *, has_rule: bool) -> 
             f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule,
             Text(printable(shorten(loads + outside))),
         )  # fmt: skip
-    console = Console(highlight=False)
-    console.print()
-    console.print(table)
-    console.print()
-    console.print(
-        Text(
-            "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
-            "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
-            f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loadings.",
-            style="dim",
-        )
+    meaning = (
+        "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
+        "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
+        f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loadings."
     )
+    for part in ("", table, "", Text(meaning, style="dim")):
+        Console(highlight=False).print(part)
 
 
-def _add_data(lines: Lines, data: DataAccount, rank: int) -> None:
-    lines.add("rows", f"{data.n_source:,} source, {data.n_target:,} target")
+def _list_data(data: DataAccount, rank: int) -> Lines:
+    yield "rows", f"{data.n_source:,} source, {data.n_target:,} target"
     counts = ((data.n_numeric, "numeric"), (data.n_categorical, "categorical"), (data.n_date, "date"))
     kinds = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
-    lines.add("features", f"{kinds}; {data.n_encoded:,} after encoding, rank {rank:,}; label {data.label!r}")
+    yield "features", f"{kinds}; {data.n_encoded:,} after encoding, rank {rank:,}; label {data.label!r}"
 
 
 def _describe_method(account: AdaptAccount) -> str:
     directions = account.directions
-    removed = f"{directions.removed:,} of {_count_noun(directions.total, 'target direction')} removed"
+    removed = f"{directions.removed:,} of {count_noun(directions.total, 'target direction')} removed"
     if account.method == "spar":
         return f"spar, alpha {account.alpha:g}: {removed}"
     if account.method == "bayes":
         return f"bayes, {account.chosen}: {removed}, {directions.shrunk:,} shrunk"
-    names = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
-    return names[account.method] + (f": {account.chosen}" if account.chosen else "")
+    return _METHODS[account.method] + (f": {account.chosen}" if account.chosen else "")
 
 
-def _add_expected(lines: Lines, account: AdaptAccount) -> None:
-    """Add the expected errors of least squares and of the weights that predict, on noisy labels."""
-    before, after, method = account.before, account.after, account.method
-    if not (math.isfinite(before.rmse) and math.isfinite(after.rmse)):
-        lines.add("expected", "unknown; the error is too large to compute")
-        return
-    least_squares = "" if method == "ols" else f"{format_number(before.rmse)} (least squares) → "
-    unused = "without the target's labels: " if account.correction else ""
-    interval = format_interval(after.interval95)
-    lines.add(
-        "expected",
-        f"{unused}{least_squares}{format_number(after.rmse)} ({method}; 95 %: {interval}) RMSE on the target, "
-        f"{format_number(account.judgement.home)} at home{account.judgement.on_groups}",
-    )
-    included = "'expected' and 'measured' include it" if account.scored else "'expected' includes it"
-    lines.add("noise", f"{format_number(math.sqrt(after.noise))} in each label, estimated on the source; {included}")
-
-
-def _add_notes(lines: Lines, data: DataAccount | None, notes: tuple[str, ...]) -> None:
-    """Add what was imputed, unseen and ignored, and the notes."""
+def _list_notes(data: DataAccount | None, notes: tuple[str, ...]) -> Lines:
+    """Yield what was imputed, unseen and ignored, and the notes."""
     if data is not None:
-        imputed = [
-            f"{column.column}: {column.source:,} source, {column.target:,} target, with {column.value}"
-            for column in data.imputed
-        ]
+        imputed = [f"{c.column}: {c.source:,} source, {c.target:,} target, with {c.value}" for c in data.imputed]
         unseen = [f"{c.column}: {describe_new_categories(c.rows, c.categories)}" for c in data.unseen.columns]
-        lines.add_all("imputed", imputed)
-        lines.add_all("unseen", unseen)
-        lines.add_all("ignored", [f"{column.column}: {column.reason}" for column in data.ignored])
-    for note in notes:
-        lines.add("note", note)
-
-
-def _count_noun(n: int, noun: str) -> str:
-    """Return a number and a noun in singular or plural."""
-    return f"{n:,} {noun if n == 1 else noun + 's'}"
+        yield from _list_first("imputed", imputed)
+        yield from _list_first("unseen", unseen)
+        yield from _list_first("ignored", [f"{c.column}: {c.reason}" for c in data.ignored])
+    yield from (("note", note) for note in notes)
 
 
 def _whole_percent(share: float) -> str:

@@ -54,24 +54,15 @@ West Virginia,Wisconsin,Wyoming
 
 
 @dataclass(frozen=True, eq=False)
-class StateYears:
-    """Rows of the table: their features as a data frame, and the state and year of each row."""
-
-    features: Any
-    states: tuple[str, ...]
-    years: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.years)
-
-
-@dataclass(frozen=True, eq=False)
 class Traffic:
-    """The source with its labels, the target, and the labels of the target, which only the last step may use."""
+    """The source with its labels, the target, and the labels of the target, which only the last step may use.
 
-    source: StateYears
+    X and Z are data frames, whose rows are named by state and year.
+    """
+
+    X: Any
     y: NDArray[np.float64]
-    target: StateYears
+    Z: Any
     truth: NDArray[np.float64]
 
 
@@ -92,41 +83,27 @@ def load_traffic() -> Traffic:
     features = table.drop(columns=[*unused, "state", "rownames"], errors="ignore").astype(float)
     features = features.loc[:, features[~is_target].nunique() > 1]  # without those that are constant in the source
     names = STATES.strip().replace("\n", "").split(",")
+    features.index = [f"{names[code - 1]} {year}" for code, year in zip(table["state"], table["year"])]
     labels = table[LABEL].to_numpy(dtype=float)
-
-    def rows(mask: NDArray[np.bool_]) -> StateYears:
-        states = tuple(names[code - 1] for code in table["state"][mask])
-        return StateYears(features[mask].reset_index(drop=True), states, table["year"][mask].to_numpy(dtype=np.int64))
-
-    return Traffic(rows(~is_target), labels[~is_target], rows(is_target), labels[is_target])
-
-
-@dataclass(frozen=True)
-class ErrorForecast:
-    """An expected RMSE on the target with its 95 % interval, computed without the labels that it is compared with."""
-
-    expected: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, forecast: Any) -> ErrorForecast:
-        return cls(float(forecast.rmse), *map(float, forecast.interval95))
+    return Traffic(features[~is_target], labels[~is_target], features[is_target], labels[is_target])
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One model: the number of target labels that it used, its forecast, and its true RMSE."""
+    """One model: the number of target labels that it used, its forecast with the 95 % interval, and its true RMSE.
+
+    The forecast is computed without the labels that it is compared with.
+    """
 
     model: str
     n_labels: int
-    forecast: ErrorForecast
+    forecast: dict[str, float]  # expected, low and high
     error: float
 
     @property
     def holds(self) -> bool:
         """Whether the interval contains the true error."""
-        return self.forecast.low <= self.error <= self.forecast.high
+        return self.forecast["low"] <= self.error <= self.forecast["high"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,49 +144,49 @@ class Story:
 
 def forecast_unlabelled(
     X: Any, y: NDArray[np.float64], Z: Any, progress: Progress
-) -> tuple[dict[str, Any], dict[str, ErrorForecast], float]:
+) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Fit the models, adapt ours, and forecast all errors; return the AUC of source and target as well."""
-    forecasts, models = {}, {}
+    forecasts: dict[str, Any] = {}
     progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")
-    users = {
+    models: dict[str, Any] = {
         RIDGE: make_pipeline(StandardScaler(), RidgeCV(PENALTIES)),
         BOOSTING: HistGradientBoostingRegressor(random_state=0),
     }
-    for done, (name, model) in enumerate(users.items(), start=1):
-        models[name] = model.fit(X, y)
-        inspection = inspect(model, Z, source=(X, y))
-        forecasts[name] = ErrorForecast.of(inspection.outputs[0].expected)
+    for done, (name, model) in enumerate(models.items(), start=1):
+        inspection = inspect(model.fit(X, y), Z, source=(X, y))
+        forecasts[name] = inspection.outputs[0].expected
         progress.advance("forecasts", done)
     models[UNADAPTED] = BayesSpARRegressor().fit(X, y)
     models[SPAR] = adapt_pipeline(make_pipeline(StandardScaler(), SpARRegressor()).fit(X, y), Z)
     models[OURS] = models[UNADAPTED].adapted(Z)
     for name in (SPAR, UNADAPTED, OURS):
-        forecasts[name] = ErrorForecast.of(expected_rmse(models[name], Z))
+        forecasts[name] = expected_rmse(models[name], Z)
     progress.finish("forecasts")
     return models, forecasts, inspection.separation.auc
 
 
 def run_demo(data: Traffic, progress: Progress = SILENT) -> Story:
     """Compute everything, and compare each forecast with the true error at the end."""
-    source, target = data.source, data.target
-    X, Z = source.features, target.features
+    X, Z = data.X, data.Z
     models, forecasts, auc = forecast_unlabelled(X, data.y, Z, progress)
     rows = rows_to_label(models[OURS], Z, N_LABELS).rows
 
-    labels = np.full(len(target), np.nan)
+    labels = np.full(len(Z), np.nan)
     labels[rows] = data.truth[rows]
     for name, model in ((OURS_CORRECTED, OURS), (BOOSTING_CORRECTED, BOOSTING)):
         models[name] = TargetCorrection(models[model]).fit(Z, labels)
-        forecasts[name] = ErrorForecast.of(models[name].expected_rmse())
+        forecasts[name] = models[name].expected_rmse()
 
     is_scored = np.isnan(labels)
     predictions = {name: np.asarray(model.predict(Z)) for name, model in models.items()}
-    errors = {
-        name: float(np.sqrt(np.square(values - data.truth)[is_scored].mean())) for name, values in predictions.items()
-    }
+    claims = []
+    for name, forecast in forecasts.items():
+        numbers = dict(zip(("expected", "low", "high"), map(float, (forecast.rmse, *forecast.interval95))))
+        error = float(np.sqrt(np.square(predictions[name] - data.truth)[is_scored].mean()))
+        claims.append(Claim(name, N_LABELS if name in (OURS_CORRECTED, BOOSTING_CORRECTED) else 0, numbers, error))
     return Story(
-        n_source=len(source),
-        n_target=len(target),
+        n_source=len(X),
+        n_target=len(Z),
         n_columns=X.shape[1],
         fast_source=int((X[FAST_LIMIT] > 0).sum()),
         fast_target=int((Z[FAST_LIMIT] > 0).sum()),
@@ -217,12 +194,9 @@ def run_demo(data: Traffic, progress: Progress = SILENT) -> Story:
         auc=auc,
         effect_before=_effect_of_faster_limit(models[UNADAPTED], X),
         effect_after=_effect_of_faster_limit(models[OURS], X),
-        labelled=tuple(f"{target.states[row]} {target.years[row]}" for row in rows),
+        labelled=tuple(Z.index[rows]),
         n_scored=int(is_scored.sum()),
-        claims=tuple(
-            Claim(name, N_LABELS if name in (OURS_CORRECTED, BOOSTING_CORRECTED) else 0, forecast, errors[name])
-            for name, forecast in forecasts.items()
-        ),
+        claims=tuple(claims),
         predictions=predictions,
     )
 

@@ -152,7 +152,7 @@ def inspect(
     return build_inspection(
         comparison,
         Z,
-        outputs=read_names("outputs", outputs, name_outputs(labels, estimator.moments_.n_outputs)),
+        outputs=name_outputs(outputs, labels, estimator.moments_.n_outputs),
         description=description,
         groups=group_moments,
         unseen=NO_UNSEEN_ROWS if preprocessing is None else find_unseen(preprocessing, rows, sample_weight),
@@ -181,18 +181,31 @@ def build_inspection(
     of the candidates on labelled rows, if they are measured already. ``is_transformed`` is whether the labels of the
     estimator are transformed.
     """
-    estimator, candidates = comparison.estimator, comparison.candidates
-    on_target: Forecaster = estimator._model.forecaster(comparison.target)
+    estimator, candidates, target = comparison.estimator, comparison.candidates, comparison.target
+    on_target: Forecaster = estimator._model.forecaster(target)
     on_groups = {name: on_target.on(moments) for name, moments in (groups or {}).items()}
     posterior_mean = comparison.prior.correction(on_target.best()[0])
-    used = (comparison.before, comparison.adapted, *comparison.alternatives)
-    predicted = {name: predict_rows(Z, candidates[name]) for name in used}
-    leaders = find_leading_columns(comparison)
-    if errors is None and labels is not None:
-        errors = _measure_errors(comparison, Z, labels)
-    inspected = []
-    for k, judgement in enumerate(judge_outputs(comparison, on_target, Z, unseen=unseen, errors=errors)):
-        judgement = replace(judgement, is_transformed=is_transformed)
+    predicted = {name: predict_rows(Z, weights) for name, weights in candidates.items()}
+    known = {name: rows for name, rows in predicted.items() if rows is not None}
+    if errors is None and labels is not None and len(known) == len(predicted):
+        errors = {name: list(map(SquaredErrors.of, (labels - rows).T.copy())) for name, rows in known.items()}
+    leaders, inspected = find_leading_columns(comparison), []
+    for k, home in enumerate(np.atleast_1d(estimator.home_rmse()).tolist()):
+        judgement = Judgement(
+            forecasts=_forecast_all(comparison, on_target, k),
+            home=home,
+            before=comparison.before,
+            adapted=comparison.adapted,
+            separation=on_target.separation,
+            alternatives=comparison.alternatives,
+            home_is_of_groups=estimator._folds is not None and estimator._folds.rmse is not None,
+            is_transformed=is_transformed,
+            in_memory=not isinstance(Z, Moments),
+            n_target=target.rows,
+            outside=comparison.outside,
+            unseen=unseen,
+            evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home, target.rows),
+        )
         if labels is not None and not is_transformed:  # TargetCorrection corrects in the unit of y
             judgement = add_correction(judgement, Z, candidates, labels[:, k], k)
         inspected.append(
@@ -200,7 +213,7 @@ def build_inspection(
                 judgement,
                 outputs[k],
                 summarise_labels(estimator, k),
-                {weights: None if rows is None else rows[:, k] for weights, rows in predicted.items()},
+                {name: None if rows is None else rows[:, k] for name, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
                 leader=leaders[k],
@@ -213,44 +226,13 @@ def build_inspection(
         inspected,
         [*describe_unseen(unseen), *list_feature_findings(comparison)],
         n_source=estimator._source.weight,
-        n_target=comparison.target.weight,
+        n_target=target.weight,
         columns=tuple(dict.fromkeys(comparison.columns)),
         estimator=description,
         alpha=float(estimator.alpha),
         has_rule=comparison.has_rule,
         rank=int(estimator.rank_),
     )
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def judge_outputs(
-    comparison: Comparison,
-    on_target: Forecaster,
-    Z: Any,
-    *,
-    unseen: UnseenRows = NO_UNSEEN_ROWS,
-    errors: TargetErrors | None = None,
-) -> list[Judgement]:
-    """Judge each output of a comparison. ``on_target`` is the forecaster of its estimator for its target Z."""
-    folds, n_target, judgements = comparison.estimator._folds, comparison.target.rows, []
-    for k, home in enumerate(np.atleast_1d(comparison.estimator.home_rmse()).tolist()):
-        judgements.append(
-            Judgement(
-                forecasts=_forecast_all(comparison, on_target, k),
-                home=home,
-                before=comparison.before,
-                adapted=comparison.adapted,
-                separation=on_target.separation,
-                alternatives=comparison.alternatives,
-                home_is_of_groups=folds is not None and folds.rmse is not None,
-                in_memory=not isinstance(Z, Moments),
-                n_target=n_target,
-                outside=comparison.outside,
-                unseen=unseen,
-                evidence=weigh_evidence({name: squares[k] for name, squares in (errors or {}).items()}, home, n_target),
-            )
-        )
-    return judgements
 
 
 def _forecast_all(comparison: Comparison, forecaster: Forecaster, output: int) -> tuple[Forecast, ...]:
@@ -282,17 +264,6 @@ def add_correction(
         return judgement
     rows = np.asarray(Z, dtype=np.float64)
     return replace(judgement, corrected=forecast_correction(rows, predicted[:, output], labels, name, smooth=False))
-
-
-def _measure_errors(comparison: Comparison, Z: Any, labels: Matrix) -> TargetErrors:
-    """Return the errors of all candidates on the labelled rows."""
-    errors = {}
-    for name, weights in comparison.candidates.items():
-        predicted = predict_rows(Z, weights)
-        if predicted is None:
-            return {}
-        errors[name] = [SquaredErrors.of(labels[:, k] - predicted[:, k]) for k in range(labels.shape[1])]
-    return errors
 
 
 def _shorten_names(names: Sequence[str] | None) -> Sequence[str] | None:

@@ -8,7 +8,6 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -33,14 +32,7 @@ from pyspar.estimators.validation import is_missing, label_names_of
 from pyspar.inspection.compare import lies_outside
 from pyspar.inspection.findings import describe_moved, describe_unseen, find_moved_columns
 from pyspar.inspection.judgement import Judgement
-from pyspar.inspection.results import (
-    Inspection,
-    OutputInspection,
-    describe_output,
-    join_outputs,
-    name_outputs,
-    read_names,
-)
+from pyspar.inspection.results import Inspection, describe_output, join_outputs, name_outputs
 from pyspar.inspection.target_rows import SourceLabels, read_target_labels, weigh_evidence
 from pyspar.sources import moments_of, refuse_unread_tables
 
@@ -74,18 +66,20 @@ def inspect_regressor(
     if m < 1 or n < 2 * FOLDS:
         raise InputError(f"at least {2 * FOLDS} source rows and one target row are needed, got {n} and {m}")
     labels = source_y.reshape(n, -1)
-    names = read_names("outputs", outputs, name_outputs(label_names_of(source[1]), labels.shape[1]))
+    names = name_outputs(outputs, label_names_of(source[1]), labels.shape[1])
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
     moments, target, columns, unseen, numbers = _encode(X, Z)
     separation = measure_separation(moments, target)
     squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
 
-    inspected: list[OutputInspection] = []
-    method = name_regressor(model)
+    inspected, method = [], name_regressor(model)
     for k, name in enumerate(names):
         forecast = _forecast(method, squares[:, k], m, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
+        corrected = None
+        if target_labels is not None and numbers is not None:
+            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method, smooth=True)
         judgement = Judgement(
             forecasts=(forecast,),
             home=forecast.rmse,
@@ -98,12 +92,10 @@ def inspect_regressor(
             outside=float(lies_outside(moments, target)),
             unseen=unseen,
             evidence=weigh_evidence(errors, forecast.rmse, m),
+            corrected=corrected,
         )
         own = labels[:, k]
         known = SourceLabels(float(own.mean()), float(own.std()), (float(own.min()), float(own.max())))
-        if target_labels is not None and numbers is not None:
-            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method, smooth=True)
-            judgement = replace(judgement, corrected=corrected)
         inspected.append(describe_output(judgement, name, known, {method: predictions[:, k]}))
     return join_outputs(
         inspected,
@@ -137,22 +129,19 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    rows, errors = np.zeros((len(y), 1)), np.zeros(y.shape)
-    names: list[str] | None = None
-    takes_groups = False
-    if groups is None:
-        splits = KFold(FOLDS, shuffle=True, random_state=0).split(rows)
-    else:
-        names = check_groups(groups, X)
-        count = len(set(names))
+    splitter, names, options = KFold(FOLDS, shuffle=True, random_state=0), None, {}
+    if groups is not None:
+        names = np.array(check_groups(groups, X))
+        count = len(np.unique(names))
         if count < 2:
             raise InputError(f"groups must contain at least 2 groups, got {count}")
-        takes_groups = hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2)
-        splits = GroupKFold(min(FOLDS, count)).split(rows, groups=names)
-    for kept, left_out in splits:
+        splitter = GroupKFold(min(FOLDS, count))
         # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
-        options = {"groups": np.array(names)[kept]} if names and takes_groups else {}
-        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **options)
+        if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
+            options = {"groups": names}
+    errors = np.zeros(y.shape)
+    for kept, left_out in splitter.split(y, groups=names):  # cross_val_predict needs a request for metadata
+        fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **{key: of[kept] for key, of in options.items()})
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]
     return errors.reshape(len(y), -1)
@@ -172,22 +161,22 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Ma
     names = list(map(str, getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])))
     if hasattr(Z, "columns") and hasattr(X, "columns") and list(map(str, Z.columns)) != names:
         raise InputError("source and target must have the same columns in the same order")
-    parts: list[tuple[Matrix, Matrix]] = []
+    n, parts, columns = len(X), [], []
     found: list[tuple[str, Any, Any]] = []
     for j, name in enumerate(names):
-        one, two = (rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z))
-        numbers = [_as_numbers(values) for values in (one, two)]
-        if numbers[0] is not None and numbers[1] is not None:
-            parts.append(_impute(numbers[0], numbers[1]))
-            continue
-        texts = [np.array(["" if is_missing(v) else str(v) for v in values], dtype=object) for values in (one, two)]
-        found.append((name, texts[1], ~np.isin(texts[1], np.unique(texts[0]))))
-        kinds, counts = np.unique(np.concatenate(texts), return_counts=True)
-        kinds = kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES]
-        parts.append(tuple(np.equal.outer(text, kinds).astype(np.float64) for text in texts))
-    source, target = (np.column_stack([part[i] for part in parts]) for i in (0, 1))
-    columns = [name for name, (one, _) in zip(names, parts, strict=True) for _ in range(one.shape[1])]
-    return Moments.of(source), Moments.of(target), columns, summarise_unseen(found), target
+        both = [rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j] for rows in (X, Z)]
+        numbers = [column for column in map(_as_numbers, both) if column is not None]
+        if len(numbers) == 2:
+            part = _impute(np.concatenate(numbers), n)
+        else:
+            text = np.array(["" if is_missing(v) else str(v) for values in both for v in values], dtype=object)
+            found.append((name, text[n:], ~np.isin(text[n:], np.unique(text[:n]))))
+            kinds, counts = np.unique(text, return_counts=True)
+            part = np.equal.outer(text, kinds[np.argsort(-counts, kind="stable")][:MAX_CATEGORIES])
+        parts.append(part)
+        columns += [name] * part.shape[1]
+    rows = np.column_stack(parts).astype(np.float64, copy=False)
+    return Moments.of(rows[:n]), Moments.of(rows[n:]), columns, summarise_unseen(found), rows[n:]
 
 
 def _as_numbers(values: Any) -> Vector | None:
@@ -202,12 +191,9 @@ def _as_numbers(values: Any) -> Vector | None:
     return np.asarray(values, dtype=np.float64)
 
 
-def _impute(one: Vector, two: Vector) -> tuple[Matrix, Matrix]:
-    """Return both parts of a column with the source mean for missing numbers, and a mark of them if there are any."""
-    is_known = [np.isfinite(values) for values in (one, two)]
-    mean = float(one[is_known[0]].mean()) if is_known[0].any() else 0.0
-    filled = [np.where(known, values, mean)[:, None] for known, values in zip(is_known, (one, two), strict=True)]
-    if all(known.all() for known in is_known):
-        return filled[0], filled[1]
-    first, second = (np.column_stack([v, ~known]) for v, known in zip(filled, is_known, strict=True))
-    return first, second
+def _impute(values: Vector, n: int) -> Matrix:
+    """Return a column with the mean of its first n rows for missing numbers, and a mark of them if there are any."""
+    is_known = np.isfinite(values)
+    source = values[:n][is_known[:n]]
+    filled = np.where(is_known, values, source.mean() if source.size else 0.0)
+    return filled[:, None] if is_known.all() else np.column_stack([filled, ~is_known])

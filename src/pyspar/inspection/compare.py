@@ -244,7 +244,7 @@ def _fit(new: Any, estimator: Any, moments: Moments) -> Any:
 
 def _check_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) -> Pair:
     """Return one of the caller's weights in our shape; ``columns`` are the source's feature names or None."""
-    what = f"weights[{name!r}]"
+    what, pair, kind = f"weights[{name!r}]", value, type(value).__name__
     if name in METHODS:
         raise InputError(f"{what}: the name {name!r} is reserved; choose another name")
     names = getattr(value, "feature_names_in_", None)
@@ -253,7 +253,19 @@ def _check_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) 
             f"{what} must have the columns of the source in the same order; fit it to "
             "X[list(estimator.feature_names_in_)]"
         )
-    coef, intercept = (_to_float(what, part) for part in _split_pair(what, value))
+    if hasattr(value, "coef_"):
+        pair = value.coef_, getattr(value, "intercept_", 0.0)
+    elif not isinstance(value, (tuple, list)) or len(value) != 2:
+        got = f"{kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
+        fitted = "fit it first, or pass the last step of a pipeline"
+        fix = fitted if hasattr(value, "fit") else "for example (coef, 0.0)"
+        raise InputError(f"{what} must be a pair (coef, intercept) or a fitted linear estimator, got {got}; {fix}")
+    try:
+        if any(part is None or np.iscomplexobj(part) for part in pair):
+            raise TypeError("got None" if any(part is None for part in pair) else "got complex numbers")
+        coef, intercept = (np.asarray(part, dtype=np.float64) for part in pair)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must contain real numbers ({error}); pass 0.0 for no intercept") from error
     array = coef[:, None] if coef.ndim == 1 else coef.T
     if array.shape != shape or not np.isfinite(array).all():
         raise InputError(
@@ -266,23 +278,3 @@ def _check_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) 
             f"{intercept.tolist()!r}; pass 0.0 for no intercept"
         )
     return array, np.broadcast_to(intercept, (shape[1],))
-
-
-def _split_pair(what: str, value: Any) -> tuple[Any, Any]:
-    """Return the coefficients and the intercept of one entry of ``weights``."""
-    if hasattr(value, "coef_"):
-        return value.coef_, getattr(value, "intercept_", 0.0)
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        return value[0], value[1]
-    got = f"{type(value).__name__} of {len(value)}" if isinstance(value, (tuple, list)) else type(value).__name__
-    fix = "fit it first, or pass the last step of a pipeline" if hasattr(value, "fit") else "for example (coef, 0.0)"
-    raise InputError(f"{what} must be a pair (coef, intercept) or a fitted linear estimator, got {got}; {fix}")
-
-
-def _to_float(what: str, values: Any) -> Matrix:
-    try:
-        if values is None or np.iscomplexobj(values):
-            raise TypeError("got None" if values is None else "got complex numbers")
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must contain real numbers ({error}); pass 0.0 for no intercept") from error

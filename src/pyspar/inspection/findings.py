@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pyspar.estimators.validation import weights_of
 from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
-from pyspar.wording import format_factor, format_interval, format_number, format_percent, list_some
+from pyspar.wording import count_noun, format_factor, format_interval, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
@@ -82,34 +82,40 @@ class Finding:
     output: str | None = None
 
 
-class LeadingColumn(NamedTuple):
-    """The column that explains most of a label on the source, and its share of the contributions of all columns.
-
-    ``reach`` is its distance from the source mean in the target, divided by that in the source.
-    """
-
-    name: str
-    share: float
-    n_columns: int
-    reach: float
-
-
-def find_leading_columns(comparison: Comparison) -> list[LeadingColumn | None]:
-    """Return for each output the column with the largest contribution on the source, by the weights of ridge."""
+def find_leading_columns(comparison: Comparison) -> list[Finding | None]:
+    """Return for each output the finding about the column that dominates on the source, by the weights of ridge."""
     source, target, columns = comparison.estimator._source, comparison.target, comparison.columns
     spread = spread_of_features(source, fit_intercept=True)
     reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
     contribution = weights_of(comparison.ridge)[0] * spread[:, None]
     names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
-    leaders: list[LeadingColumn | None] = []
+    leaders: list[Finding | None] = []
     for squared in squares.T:
         total, place = float(squared.sum()), int(np.argmax(squared))
-        if 0.0 < total < np.inf:
-            farthest = max(float(reach[j]) for j, column in enumerate(columns) if column == names[place])
-            leaders.append(LeadingColumn(names[place], float(squared[place]) / total, len(names), farthest))
-        else:
-            leaders.append(None)
+        share = float(squared[place]) / total if 0.0 < total < np.inf else 0.0
+        is_leader = share >= max(LEADER_SHARE, LEADER_FACTOR / len(names))
+        farthest = max(float(reach[j]) for j, column in enumerate(columns) if column == names[place])
+        leaders.append(describe_leader(names[place], share, len(names), farthest) if is_leader else None)
     return leaders
+
+
+def describe_leader(name: str, share: float, n_columns: int, reach: float) -> Finding:
+    """Return the finding about the column that explains most of a label on the source.
+
+    ``share`` is its share of the contributions of all columns, and ``reach`` its distance from the source mean in the
+    target, divided by that in the source.
+    """
+    text = (
+        f"One column dominates: {name!r} accounts for {format_percent(share, 0)} of the variation in the label that "
+        f"the {n_columns:,} columns explain. Forecasts assume that many columns matter, so the true error of adapted "
+        "weights may be outside its interval."
+    )
+    is_far = reach >= LEADER_REACH
+    if is_far:
+        distance = f"{format_factor(reach)} times as far from the source mean as in the source"
+        text += f" An error above the interval is likely, because in the target the column is {distance}."
+    advice = f"Label some rows with extreme values of {name!r} before relying on an interval of adapted weights."
+    return Finding("SPAR013", "warning" if is_far else "info", text, advice)
 
 
 def list_feature_findings(comparison: Comparison) -> Iterator[Finding]:
@@ -163,7 +169,7 @@ def derive_feature_findings(
         yield Finding(
             "SPAR004",
             "warning",
-            f"{_count(len(constant), 'column is', 'columns are')} constant in the source but not in the target: "
+            f"{count_noun(len(constant), 'column is', 'columns are')} constant in the source but not in the target: "
             f"{list_some(constant, 5)}.",
             "The weights of these columns cannot be estimated and are zero. Label rows in which these columns vary.",
         )
@@ -194,7 +200,7 @@ def describe_moved(moved: Mapping[str, float]) -> Iterator[Finding]:
     if not moved:
         return
     farthest = ", ".join(f"{name!r} by {format_number(distance, 3)}" for name, distance in list(moved.items())[:3])
-    where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {_count(len(moved), 'column', 'columns')}: {farthest}."
+    where = f"{MAX_MEAN_SHIFT:g} source standard deviations in {count_noun(len(moved), 'column')}: {farthest}."
     advice = "Check that units and encodings agree. If they do, every prediction is an extrapolation."
     yield Finding("SPAR009", "warning", f"The mean moved by more than {where}", advice)
 
@@ -204,14 +210,14 @@ def derive_label_findings(
     directions: Sequence[Direction] = (),
     *,
     limit: str = "interior",
-    leader: LeadingColumn | None = None,
+    leader: Finding | None = None,
     absurd: AbsurdRows | None = None,
     has_rule: bool = True,
 ) -> Iterator[Finding]:
     """Yield the findings about one label. The first is the judgement.
 
-    ``limit`` is the limit at which the evidence has its maximum, and ``has_rule`` whether the estimator removes
-    directions by the paper's rule.
+    ``limit`` is the limit at which the evidence has its maximum, ``leader`` the finding about a column that dominates,
+    and ``has_rule`` whether the estimator removes directions by the paper's rule.
     """
     code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
     missed = judgement.not_covered if judgement.outcome == "no-shift" else ""
@@ -232,9 +238,9 @@ def derive_label_findings(
         yield Finding(
             "SPAR006",
             "info",
-            f"{_count(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal singular "
-            "values, and the rule removes only one of the two. These directions are not unique, so the removed set is "
-            "not unique either.",
+            f"{count_noun(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal "
+            "singular values, and the rule removes only one of the two. These directions are not unique, so the "
+            "removed set is not unique either.",
             "Expect a different choice on slightly different rows. The expected errors are almost equal.",
         )
     if limit in LIMITS:
@@ -259,8 +265,10 @@ def derive_label_findings(
             f"RMSE of {name_weights(judgement.recommended)} is {format_number(low)} to {format_number(high)}.",
             "Label some target rows, especially rows with a wide interval (predict_interval).",
         )
-    if leader is not None and leader.share >= max(LEADER_SHARE, LEADER_FACTOR / leader.n_columns):
-        yield _describe_leader(leader)
+    if leader is not None:
+        yield leader
+    if judgement.corrected is not None and judgement.labels is not None:
+        yield describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step)
 
 
 def sort_by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -275,10 +283,11 @@ def describe_absurd(absurd: AbsurdRows, weights: str) -> Finding:
     worst = "row" if len(absurd.rows) == 1 else "rows"
     kinds = []
     if absurd.n_negative:
-        kinds.append(f"{_count(absurd.n_negative, 'is', 'are')} negative although no source label is")
+        kinds.append(f"{count_noun(absurd.n_negative, 'is', 'are')} negative although no source label is")
     if absurd.n_far:
         low, high = map(format_number, absurd.limits)
-        kinds.append(f"{_count(absurd.n_far, 'is', 'are')} below {low} or above {high}, far outside the source labels")
+        far = count_noun(absurd.n_far, "is", "are")
+        kinds.append(f"{far} below {low} or above {high}, far outside the source labels")
     return Finding(
         "SPAR018",
         "serious" if share >= SERIOUS_ABSURD_SHARE else "warning",
@@ -353,25 +362,3 @@ def _count_ties(directions: Sequence[Direction]) -> int:
         for larger, smaller in pairwise(ordered)
         if larger.energy > 0.0
     )
-
-
-def _describe_leader(leader: LeadingColumn) -> Finding:
-    is_far = leader.reach >= LEADER_REACH
-    text = (
-        f"One column dominates: {leader.name!r} accounts for {format_percent(leader.share, 0)} of the variation "
-        f"in the label that the {leader.n_columns:,} columns explain. Forecasts assume that many columns matter, so "
-        "the true error of adapted weights may be outside its interval."
-    )
-    if is_far:
-        distance = f"{format_factor(leader.reach)} times as far from the source mean as in the source"
-        text += f" An error above the interval is likely, because in the target the column is {distance}."
-    return Finding(
-        "SPAR013",
-        "warning" if is_far else "info",
-        text,
-        f"Label some rows with extreme values of {leader.name!r} before relying on an interval of adapted weights.",
-    )
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

@@ -17,7 +17,7 @@ from pyspar.estimators.calibrated_forecasts import EXCESS, BaseRate, Kind, Outco
 from pyspar.estimators.target_labels import ENOUGH_LABELS, LabelForecast
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, count_unseen, describe_columns
 from pyspar.inspection.target_rows import COMMAND_METHODS, LabelEvidence, name_weights
-from pyspar.wording import format_interval, format_number, format_p_value, format_percent
+from pyspar.wording import count_noun, format_interval, format_number, format_p_value, format_percent
 
 OUTCOMES: tuple[Outcome, ...] = ("no-shift", "unverified", "unknown", "hurts")
 """The outcomes, from the mildest to the worst."""
@@ -317,7 +317,7 @@ class Judgement:
         """One sentence: what to do."""
         known = 0 if self.labels is None else self.labels.n
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
-        rows = f"{n_rows:,} target row{'' if n_rows == 1 else 's'}"
+        rows = count_noun(n_rows, "target row")
         choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
         if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
@@ -375,9 +375,8 @@ class Judgement:
     def _describe_labels(self, labels: LabelEvidence) -> str:
         times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"
         measured = (
-            f"on {labels.n:,} labelled target row{'' if labels.n == 1 else 's'} the RMSE of "
-            f"{name_weights(self.recommended)} is {_show(labels.rmse)} (95 %: "
-            f"{format_interval(labels.interval, _DIGITS)}), {times} the error at home "
+            f"on {count_noun(labels.n, 'labelled target row')} the RMSE of {name_weights(self.recommended)} is "
+            f"{_show(labels.rmse)} (95 %: {format_interval(labels.interval, _DIGITS)}), {times} the error at home "
             f"({_show(self.home)}{self.on_groups})"
         )
         if self.is_confirmed:

@@ -16,13 +16,7 @@ from pyspar.core.separation import Separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import Outcome
 from pyspar.inspection.compare import Direction
-from pyspar.inspection.findings import (
-    Finding,
-    LeadingColumn,
-    derive_label_findings,
-    describe_correction,
-    sort_by_severity,
-)
+from pyspar.inspection.findings import Finding, derive_label_findings, sort_by_severity
 from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import AbsurdRows, Predictions, SourceLabels, find_absurd_rows, sample_predictions
 
@@ -31,8 +25,7 @@ _COLOURS = {"good": "#176b30", "info": "#57606a", "warning": "#b07d00", "serious
 _SHOWN = (
     "name", "outcome", "severity", "home", "home_is_of_groups", "is_transformed", "recommended", "headline",
     "comparison", "not_covered", "experience", "next_step", "verdict", "base_rate", "labels", "corrected", "forecasts",
-    "worth",
-    "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
+    "worth", "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
 LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR013", "SPAR014", "SPAR018")
@@ -117,15 +110,12 @@ class Inspection:
     def _write_output_html(self, output: OutputInspection) -> str:
         sentences = (output.comparison, output.not_covered, output.experience, output.next_step)
         findings = [f for f in self.findings if f.output in (output.name, None) and f not in output.findings[:1]]
-        listed = "".join(
-            f"<li><b>{f.code}</b> {f.severity}: {escape(f.text)} {escape(f.advice)}</li>" for f in findings
-        )
+        items = (f"<li><b>{f.code}</b> {f.severity}: {escape(f.text)} {escape(f.advice)}</li>" for f in findings)
         return (
             f'<div style="border-left: 4px solid {_COLOURS[output.severity]}; padding-left: 0.8em">'
             f"<p><small>{escape(output.name)}</small><br><b>{escape(output.headline)}</b></p>"
             + "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
-            + (f"<ul>{listed}</ul>" if listed else "")
-            + "</div>"
+            + (f"<ul>{''.join(items)}</ul></div>" if findings else "</div>")
         )
 
 
@@ -136,23 +126,18 @@ def describe_output(
     predicted: Mapping[str, Vector | None],
     *,
     directions: tuple[Direction, ...] = (),
-    limit: str = "interior",
-    leader: LeadingColumn | None = None,
-    has_rule: bool = False,
-    **details: Any,
+    groups: Mapping[str, tuple[Forecast, ...]] | None = None,
+    columns: tuple[tuple[str, float], ...] = (),
+    **observed: Any,
 ) -> OutputInspection:
     """Return the inspection of one output: the judgement, its findings and further details.
 
     ``predicted`` holds the predictions of the target rows by the weights in use, the adapted and the recommended ones,
-    or None where they are unknown.
+    or None where they are unknown. ``observed`` are further arguments of ``derive_label_findings``.
     """
     recommended = predicted[judgement.recommended]
     absurd = None if recommended is None else find_absurd_rows(recommended, labels)
-    findings = list(
-        derive_label_findings(judgement, directions, limit=limit, leader=leader, absurd=absurd, has_rule=has_rule)
-    )
-    if judgement.corrected is not None and judgement.labels is not None:
-        findings.append(describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step))
+    findings = derive_label_findings(judgement, directions, absurd=absurd, **observed)
     return OutputInspection(
         **vars(judgement),
         name=name,
@@ -162,7 +147,8 @@ def describe_output(
         directions=directions,
         predictions=sample_predictions(predicted[judgement.before], predicted[judgement.adapted]),
         absurd=absurd,
-        **details,
+        groups=groups or {},
+        columns=columns,
     )
 
 
@@ -180,29 +166,24 @@ def join_outputs(
     outputs: Sequence[OutputInspection], feature_findings: Iterable[Finding], **details: Any
 ) -> Inspection:
     """Return the inspection of all outputs, with the findings about the features and further details."""
-    first = outputs[0]
+    first, own = outputs[0], [finding for output in outputs for finding in output.findings]
     return Inspection(
         outcome=max((output.outcome for output in outputs), key=OUTCOMES.index),
         separation=first.separation,
         before=first.before,
         adapted=first.adapted,
         outside_energy=first.outside,
-        findings=sort_by_severity(
-            [
-                *(f for output in outputs for f in output.findings),
-                *(_advise_all_labelled(f, first) for f in feature_findings),
-            ]
-        ),
+        findings=sort_by_severity([*own, *(_advise_all_labelled(finding, first) for finding in feature_findings)]),
         outputs=tuple(outputs),
         **details,
     )
 
 
-def name_outputs(known: Sequence[str] | None, n_outputs: int) -> Sequence[str]:
-    """Return the known names of the labels, or else "y", or "y0", "y1" and so on."""
-    if known is not None and len(known) == n_outputs:
-        return known
-    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+def name_outputs(names: Sequence[str] | None, known: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
+    """Return the caller's names of the labels, or else the known names, or "y", or "y0", "y1" and so on."""
+    if known is None or len(known) != n_outputs:
+        known = ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]
+    return read_names("outputs", names, known)
 
 
 def read_names(parameter: str, names: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:

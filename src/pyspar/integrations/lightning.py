@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from operator import length_hint
 from typing import Any, Literal, cast, get_args
 
 import torch
@@ -36,12 +37,10 @@ def _find_library() -> Any:
     for name in IMPORT_NAMES:
         if name in sys.modules:
             return sys.modules[name]
-    for name in IMPORT_NAMES[:-1]:
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    return need(IMPORT_NAMES[-1], "lightning")
+    try:
+        return importlib.import_module(IMPORT_NAMES[0])
+    except ImportError:
+        return need(IMPORT_NAMES[1], "lightning")
 
 
 Callback: Any = _find_library().Callback
@@ -98,9 +97,7 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         HeadRepair.__init__(self, target, source, options, default_target=when == "predict_start")
         self.when, self.module = when, module
         self._loaders: tuple[Any, Any] = (None, None)
-        self._name = ""
-        self._trained: dict[str, Tensor] = {}
-        self._written: dict[str, Tensor] = {}
+        self._head: dict[str, Any] = {}  # of the last repair: the name of the layer, its trained and its new weights
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == self.when.partition("_")[0]:
@@ -147,13 +144,11 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
             self._warn_if_replaced(pl_module)
 
     def state_dict(self) -> dict[str, Any]:
-        if not self._written:
-            return {}
-        return {"name": self._name, "trained": self._trained, "written": self._written, "metrics": self.metrics}
+        return {**self._head, "metrics": self.metrics} if self._head else {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        self._name, self.metrics = state_dict["name"], dict(state_dict["metrics"])
-        self._trained, self._written = dict(state_dict["trained"]), dict(state_dict["written"])
+        self._head = {name: state_dict[name] for name in ("name", "trained", "written")}
+        self.metrics = dict(state_dict["metrics"])
 
     def _repair(self, trainer: Any, pl_module: Any, target: Any) -> None:
         model = self._get_model(pl_module)
@@ -168,7 +163,7 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
             layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
             trained = _copy_head(layer)
             self.store_result(adapted, model)
-            self._name, self._trained, self._written = adapted.head_name, trained, _copy_head(layer)
+            self._head = {"name": adapted.head_name, "trained": trained, "written": _copy_head(layer)}
         for logger in trainer.loggers:
             logger.log_metrics(self.metrics, step=trainer.global_step)
 
@@ -202,22 +197,22 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         if not self._is_written(model):
             yield
             return
-        layer = cast(nn.Linear, unwrap(model).get_submodule(self._name))
-        _set_head(layer, self._trained)
+        layer = cast(nn.Linear, unwrap(model).get_submodule(self._head["name"]))
+        _set_head(layer, self._head["trained"])
         try:
             yield
         except BaseException:
-            _set_head(layer, self._written)
+            _set_head(layer, self._head["written"])
             raise
 
     def _is_written(self, model: nn.Module) -> bool:
-        if not self._written:
+        layer = dict(unwrap(model).named_modules()).get(self._head["name"]) if self._head else None
+        if layer is None:
             return False
-        layer = dict(unwrap(model).named_modules()).get(self._name)
-        head = {} if layer is None else dict(layer.named_parameters(recurse=False))
-        return head.keys() == self._written.keys() and all(
+        head, written = dict(layer.named_parameters(recurse=False)), self._head["written"]
+        return head.keys() == written.keys() and all(
             head[name].shape == value.shape and torch.equal(head[name].detach().cpu(), value)
-            for name, value in self._written.items()
+            for name, value in written.items()
         )
 
     def _warn_if_replaced(
@@ -226,7 +221,7 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         cause: str = "other weights, such as those of a checkpoint; use SpARCallback(when='predict_start') to repair "
         "the weights of the checkpoint, or pass ckpt_path=None",
     ) -> None:
-        if self._written and not self._is_written(self._get_model(pl_module)):
+        if self._head and not self._is_written(self._get_model(pl_module)):
             warn(f"the repaired head was replaced by {cause}")
 
 
@@ -241,10 +236,7 @@ class _TransferredBatches:
         return map(self._trainer.strategy.batch_to_device, islice(self._loader, self._stop))
 
     def __length_hint__(self) -> int:
-        try:
-            length = len(self._loader)
-        except TypeError:  # an iterable without a length
-            return 0
+        length = length_hint(self._loader)
         return length if self._stop is None else min(length, self._stop)
 
 

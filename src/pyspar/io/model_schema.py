@@ -130,31 +130,23 @@ class _SchemaCheck:
 
         ``plain`` excludes objects, functions and types.
         """
-        name, kind = self.name_of(node), node.get("__loader__")
+        name, kind, node_id = self.name_of(node), node.get("__loader__"), node.get("__id__")
         self._require(depth < _MAX_DEPTH, f"nodes {_MAX_DEPTH} levels deep")
         if not isinstance(kind, str) or kind not in _NODES:
             self.rejected.add(f"{name} ({kind})")
             return -1
         if (plain and kind not in _PLAIN_KINDS) or not _is_accepted(kind, name):
             self.rejected.add(name)
-        self._check_fields(kind, node)
-        content = self._check_content(kind, node, depth + 1, plain)
-        number = self._forms.setdefault((kind, name, content), len(self._forms))
-        self._check_id(kind, node.get("__id__"), number)
-        return number
-
-    def _check_fields(self, kind: str, node: dict[str, Any]) -> None:
         fields = _NODES[kind][0] | _COMMON
         if kind == "NdArrayNode":
             fields = fields | ({"file"} if node.get("type") == "numpy" else {"content", "shape"})
         self._require({*node, "__id__"} == fields, f"a {kind} with the fields {sorted(node)}")
-
-    def _check_id(self, kind: str, node_id: Any, number: int) -> None:
-        """Check that all nodes with an id are equal, which means that they have the same number."""
-        if node_id is None:
-            return
-        self._require(type(node_id) is int, f"a {kind} with the id {node_id!r}")
-        self._require(self._ids.setdefault(node_id, number) == number, f"two different nodes with the id {node_id}")
+        content = self._check_content(kind, node, depth + 1, plain)
+        number = self._forms.setdefault((kind, name, content), len(self._forms))
+        if node_id is not None:
+            self._require(type(node_id) is int, f"a {kind} with the id {node_id!r}")
+            self._require(self._ids.setdefault(node_id, number) == number, f"two different nodes with the id {node_id}")
+        return number
 
     def name_of(self, node: Any) -> str:
         """Return ``module.name`` of a node."""

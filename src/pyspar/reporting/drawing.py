@@ -21,7 +21,7 @@ from markupsafe import escape
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from pyspar.wording import replace_exponents
+from pyspar.wording import format_factor, replace_exponents
 
 THEME = {
     "#00000a": "var(--ink)",
@@ -85,8 +85,8 @@ class Points:
     radius: float = 3.2
 
 
-Draw = Callable[[Any, bool], tuple[Any, Points] | None]
-"""A function that draws into a figure, given whether it is narrow; it may return an axes and points to add to it."""
+Draw = Callable[[Any, bool], Points | None]
+"""A function that draws into an axes, given whether the figure is narrow; it may return points to add to the axes."""
 
 
 def draw_figure(name: str, label: str, draw: Draw, heights: tuple[float, float]) -> str:
@@ -103,30 +103,26 @@ def _draw_svg(name: str, label: str, draw: Draw, size: tuple[float, float], *, n
             "ignore", message=r"(?s)(Glyph|Matplotlib currently does not support)", category=UserWarning
         )
         figure = Figure(figsize=size, dpi=72, layout="constrained")
-        overlay = draw(figure, narrow)
+        axes: Any = figure.subplots()
+        points = draw(axes, narrow)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = _clean_svg(text.getvalue(), name)
     attributes = f'role="img" aria-label="{escape(label)}" focusable="false"'
-    if overlay is None:
+    if points is None:
         return svg.replace("<svg ", f"<svg {attributes} ", 1)
-    axes, points = overlay
     height = size[1] * 72.0
     corners = axes.get_window_extent()
     box = (corners.x0, height - corners.y0, corners.x1, height - corners.y1)
     limits = (*axes.get_xlim(), *axes.get_ylim())
     attributes += f' data-box="{_join_numbers(box)}" data-limits="{_join_numbers(limits, 12)}"'
     svg = svg.replace("<svg ", f"<svg {attributes} ", 1)
-    return svg.replace("</svg>", f"{_draw_circles(axes, points, height)}</svg>")
-
-
-def _draw_circles(axes: Any, points: Points, height: float) -> str:
     positions = axes.transData.transform(list(zip(points.x, points.y)))
     circles = "".join(
         f'<circle cx="{x:.1f}" cy="{height - y:.1f}" r="{points.radius:g}" class="{css_class}"/>'
         for (x, y), css_class in zip(positions, points.classes)
     )
-    return f'<g class="points">{circles}</g>'
+    return svg.replace("</svg>", f'<g class="points">{circles}</g></svg>')
 
 
 def _clean_svg(svg: str, name: str) -> str:
@@ -196,22 +192,14 @@ def set_log_scale(axis: Any, limits: tuple[float, float], max_ticks: int = 7) ->
 
 def set_linear_scale(axis: Any, max_steps: int = 5, *, integers: bool = False) -> None:
     """Give an axis at most this many equal steps."""
-    _set_ticks(axis, MaxNLocator(max_steps, integer=integers, min_n_ticks=1 if integers else 2), format_tick)
+    locator = MaxNLocator(max_steps, integer=integers, min_n_ticks=1 if integers else 2)
+    _set_ticks(axis, locator, lambda value: format_factor(value, 4, AXIS_EXPONENT))
 
 
 def _set_ticks(axis: Any, locator: Any, format_value: Callable[[float], str]) -> None:
     axis.set_major_locator(locator)
     axis.set_major_formatter(lambda value, _: format_value(value))
     axis.set_minor_locator(NullLocator())
-
-
-def format_tick(value: float) -> str:
-    """Return a number for an axis with equal steps.
-
-    >>> format_tick(-0.02), format_tick(20000.0), format_tick(5e7)
-    ('-0.02', '20,000', '5·10⁷')
-    """
-    return _drop_unit_factor(replace_exponents(f"{value:.4g}", AXIS_EXPONENT))
 
 
 def format_log_tick(value: float, *, as_power: bool) -> str:
@@ -227,12 +215,7 @@ def format_log_tick(value: float, *, as_power: bool) -> str:
     digits, exponent = f"{value:.3e}".split("e")
     if int(exponent) in (0, 1):
         return f"{value:g}"
-    return _drop_unit_factor(replace_exponents(f"{float(digits):g}e{int(exponent):+d}", 0))
-
-
-def _drop_unit_factor(text: str) -> str:
-    """Return 1·10⁷ as 10⁷."""
-    return re.sub(r"^(-?)1·", r"\1", text)
+    return replace_exponents(f"{float(digits):g}e{int(exponent):+d}", 0).removeprefix("1·")
 
 
 def cut_middle(name: str, limit: int = 20) -> str:

@@ -44,8 +44,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
     ends = [end for row in shown for end in (*(row["interval95"] or ()), row["value"]) if end]
     high = max(ends)
 
-    def draw(figure: Any, narrow: bool) -> None:
-        ax = figure.subplots()
+    def draw(ax: Any, narrow: bool) -> None:
         if high > _LOG_SCALE_RATIO * min(ends):
             low = 0.8 * min(ends)
             set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.15), max_ticks=4 if narrow else 6)
@@ -66,7 +65,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
                 ha="left", fontsize=9.5,
             )  # fmt: skip
         ax.set_ylim(-0.4, len(shown) - 0.3)
-        _name_bars(ax, [row["label_narrow" if narrow else "label"] for row in shown])
+        _name_bars(ax, [_shorten_label(row["label"]) if narrow else row["label"] for row in shown])
         ax.set_xlabel("RMSE")  # the caption below the figure has the key, because it wraps on a narrow screen
 
     label = "; ".join(
@@ -88,8 +87,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
         ("noise", "", MUTED),
     )
 
-    def draw(figure: Any, narrow: bool) -> None:
-        ax = figure.subplots()
+    def draw(ax: Any, narrow: bool) -> None:
         for place, forecast in enumerate(forecasts):
             values = [max(forecast[part] or 0.0, 0.0) for part, _, _ in parts]
             largest = max(values) or 1.0
@@ -105,7 +103,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
         ax.set(xlim=(0, 100), xlabel="share, %" if narrow else "share of the expected squared error, %")
         _name_bars(ax, [cut_middle(f["name"]) for f in forecasts])
         ax.grid(visible=False)
-        figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
+        ax.figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
     label = "The parts of the expected squared error. " + "; ".join(
         f"{f['name']}: " + ", ".join(f"{part} {format_number(f[part])}" for part in ("variance", "bias", "noise"))
@@ -127,16 +125,15 @@ def draw_inflation(
     least = max(_MIN_INFLATION * min(unshifted, max(values)), min(v for v in values if v > 0.0))
     low, high = min(unshifted, least) / 1.6, max(*values, unshifted) * 1.6  # the line is always visible
 
-    def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
-        ax = figure.subplots()
+    def draw(ax: Any, narrow: bool) -> Points:
         set_log_scale(ax.yaxis, (low, high))
         ax.set_xlim(0, max(ranks, default=1) + 1)
         set_linear_scale(ax.xaxis, 6, integers=True)
         ax.axhline(unshifted, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="without a shift (1 / N)")
-        figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
+        ax.figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
         inflation = "spectral inflation" if narrow else "spectral inflation, in units of the noise"
         ax.set(xlabel="target direction, largest energy first", ylabel=inflation)
-        return ax, _place_directions(directions, ranks, _clip(values, (low, high)), has_rule=has_rule)
+        return _place_directions(directions, ranks, _clip(values, (low, high)), has_rule=has_rule)
 
     above = sum(v > unshifted for v in values)
     label = (
@@ -158,8 +155,7 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
     x = compute_log_limits(removing)
     y = include_line(x, compute_log_limits(keeping), 1.0 / scale)
 
-    def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
-        ax = figure.subplots()
+    def draw(ax: Any, narrow: bool) -> Points:
         set_log_scale(ax.xaxis, x, max_ticks=4 if narrow else 7)
         set_log_scale(ax.yaxis, y)
         (line,) = ax.plot([x[0], x[1]], [x[0] / scale, x[1] / scale], color=INK, linewidth=1.4)
@@ -168,7 +164,7 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
         ax.set_title("below the line: kept", loc="right", color=KEEP, fontsize=8.5)
         bias = "removing: bias² per row" if narrow else "removing: bias² per row (estimated)"
         ax.set(xlabel=bias, ylabel="keeping: variance per row")
-        return ax, _place_directions(directions, _clip(removing, x), _clip(keeping, y))
+        return _place_directions(directions, _clip(removing, x), _clip(keeping, y))
 
     removed = sum(d["goes"] for d in directions)
     label = (
@@ -188,8 +184,7 @@ def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_
     before, after = predictions["before"][::step], predictions["after"][::step]
     mean, std = output["label_mean"], output["label_std"]
 
-    def draw(figure: Any, narrow: bool) -> tuple[Any, Points]:
-        ax = figure.subplots()
+    def draw(ax: Any, narrow: bool) -> Points:
         x, y = _pad_limits(before), _pad_limits(after)
         ax.set(xlim=x, ylim=y, xlabel=f"before: {before_name}", ylabel=f"after: {after_name}")
         if mean is not None and std is not None:
@@ -199,13 +194,22 @@ def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_
         ax.plot(ends, ends, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
         set_linear_scale(ax.xaxis, 4 if narrow else 5)
         set_linear_scale(ax.yaxis)
-        return ax, Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
+        return Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
         f"Predictions of {len(before):,} target rows: {format_interval((min(before), max(before)))} before "
         f"adapting, {format_interval((min(after), max(after)))} after it."
     )
     return draw_figure(name, label, draw, (3.6, 3.8))
+
+
+def _shorten_label(label: str, limit: int = 24) -> str:
+    """Return the label of a row for a narrow figure.
+
+    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
+    ('expected, least squares', 'model since spring')
+    """
+    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
 
 
 def _pad_limits(values: Sequence[float]) -> tuple[float, float]:

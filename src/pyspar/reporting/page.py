@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
@@ -14,14 +13,7 @@ from scipy.special import chdtri
 from pyspar.inspection.target_rows import name_weights
 from pyspar.reporting import figures
 from pyspar.reporting.drawing import cut_middle
-from pyspar.wording import (
-    POWER_EXPONENT,
-    format_interval,
-    format_number,
-    format_p_value,
-    format_percent,
-    replace_exponents,
-)
+from pyspar.wording import POWER_EXPONENT, count_noun, format_interval, format_number, format_p_value, format_percent
 
 MAX_OUTPUTS = 6
 MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL = 400, 1200
@@ -53,7 +45,7 @@ def render_page(report: dict[str, Any]) -> str:
         percent=lambda *value: keep_percent(format_percent(*value)), keep_percent=keep_percent,
         p_value=lambda value: format_p_value(value).replace(" ", no_break),
         sort_key=lambda value: "unknown" if value is None else f"{value:.6g}",  # as JavaScript reads numbers
-        hundredths=format_hundredths, cut_middle=cut_middle, in_column=format_in_column, in_sentence=name_weights,
+        hundredths=format_hundredths, cut_middle=cut_middle, in_sentence=name_weights,
     )  # fmt: skip
     outputs = report["outputs"][:MAX_OUTPUTS]
     limit = min(MAX_DIRECTIONS, MAX_DIRECTIONS_IN_TOTAL // max(len(outputs), 1))
@@ -75,9 +67,8 @@ def render_page(report: dict[str, Any]) -> str:
 
 def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values that the section of one output shows, with at most ``limit`` directions."""
-    names = [forecast["name"] for forecast in output["forecasts"]]
-    by_name = dict(zip(names, output["forecasts"]))
-    place = names.index(output["recommended"])
+    by_name, headline = {forecast["name"]: forecast for forecast in output["forecasts"]}, output["findings"][0]
+    place = list(by_name).index(output["recommended"])
     groups = sorted(output["groups"].items(), key=lambda item: -(item[1][place]["rmse"] or 0.0))
     findings = [finding for finding in report["findings"] if finding["output"] in (output["name"], None)]
     before, after, scatter = name_weights(report["before"]), name_weights(report["adapted"]), ""
@@ -88,15 +79,15 @@ def _prepare_section(report: dict[str, Any], output: dict[str, Any], k: int, lim
         "id": f"o{k}",
         "by_name": by_name,
         "expected": by_name[output["recommended"]],
-        "code": output["findings"][0]["code"],
-        "others": [finding for finding in findings if finding != output["findings"][0]],
+        "code": headline["code"],
+        "others": [finding for finding in findings if finding != headline],
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
         "picture": Markup(figures.draw_judgement(output, f"o{k}-errors", _list_errors(report, output, by_name))),
         "parts": Markup(figures.draw_error_parts(output, f"o{k}-parts")),
-        "two_std": None if output["label_std"] is None else 2.0 * output["label_std"],
         "scatter": Markup(scatter),
-        **_prepare_directions(report, output, k, limit),
+        "data": None,
+        **(_prepare_directions(report, output, k, limit) if output["directions"] else {}),
     }
 
 
@@ -114,78 +105,53 @@ def _list_errors(
         label = f"expected, {name_weights(name) if name == 'OLS' else name}"
         rows.append((kind, label, *(forecast[key] for key in ("rmse", "interval80", "interval95"))))
     if labels is not None:
-        label = f"measured, on {labels['n']:,} label{'' if labels['n'] == 1 else 's'}"
+        label = f"measured, on {count_noun(labels['n'], 'label')}"
         rows.append(("true", label, labels["rmse"], None, labels["interval"]))
     if (corrected := output["corrected"]) is not None:
         label = f"corrected, {corrected['n_labels']:g} labels"
         rows.append(("expected", label, *(corrected[key] for key in ("rmse", "interval80", "interval95"))))
-    keys = ("kind", "label", "value", "interval80", "interval95", "label_narrow")
-    return [dict(zip(keys, (*row, _shorten_label(row[1])))) for row in rows]
-
-
-def _shorten_label(label: str, limit: int = 24) -> str:
-    """Return the label of a row for a narrow figure.
-
-    >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
-    ('expected, least squares', 'model since spring')
-    """
-    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
+    return [dict(zip(("kind", "label", "value", "interval80", "interval95"), row)) for row in rows]
 
 
 def _prepare_directions(report: dict[str, Any], output: dict[str, Any], k: int, limit: int) -> dict[str, Any]:
     """Return the values of the expert sections: the directions, at most ``limit``, and their figures."""
     alpha, directions, has_rule = report["alpha"], output["directions"], report["has_rule"]
-    if not directions:
-        return {"directions": (), "drawn": (), "n_directions": 0, "costs": "", "inflation": "", "data": None}
-    drawn = directions[:limit]
-    order = sorted(range(len(directions)), key=lambda j: -(directions[j]["energy"] or 0.0))
-    rank = {j: place for place, j in enumerate(order, 1)}
-    ranks = [rank[j] for j in range(len(drawn))]
-    removed = [d for d in directions if d["goes"]]
-    start = ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha)
+    drawn, energy = directions[:limit], [d["energy"] or 0.0 for d in directions]
+    by_energy = sorted(range(len(energy)), key=lambda j: -energy[j])
+    ranks = [rank for _, rank in sorted(zip(by_energy, range(1, len(energy) + 1)))][:limit]
     inflation = figures.draw_inflation(drawn, ranks, report["n_source"], f"o{k}-inflation", has_rule=has_rule)
-    costs = ""
-    if has_rule:
-        costs = figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha))
-    data = _prepare_script_data(report, output, drawn, start)
+    costs = figures.draw_costs(drawn, f"o{k}-plane", alpha, _compute_quantile(1.0 - alpha)) if has_rule else ""
+    largest_cost = max(d[key] or 0.0 for d in drawn for key in ("keeping", "removing"))
+    data = _prepare_script_data(report, output, drawn)
     return {
-        "alpha": alpha,
-        "start": min(SLIDER_MAX, start),
         "drawn": drawn,
-        "n_directions": len(directions),
-        "n_removed": len(removed),
-        "removed_energy": sum(d["energy"] or 0.0 for d in removed),
+        "n_removed": sum(d["goes"] for d in directions),
+        "removed_energy": sum(share for share, d in zip(energy, directions) if d["goes"]),
         "all_kept": math.sqrt(max(data["base"], 0.0)),
-        "max_removed_share": max((d["removed"] or 0.0 for d in directions), default=0.0),
-        "adapted_energy": sum((d["energy"] or 0.0) * (d["removed"] or 0.0) for d in directions),
+        "max_removed_share": max(d["removed"] or 0.0 for d in directions),
+        "adapted_energy": sum(share * (d["removed"] or 0.0) for share, d in zip(energy, directions)),
         "n_other_columns": len(report["columns"]) - len(output["columns"]),
         "other_columns_share": 1.0 - sum(share for _, share in output["columns"]),
-        "exponent": choose_power_exponent(d[key] for d in drawn for key in ("keeping", "removing")),
+        "exponent": COLUMN_EXPONENT if largest_cost >= 10.0**POWER_EXPONENT else POWER_EXPONENT,
         "data": data,
         "inflation": Markup(inflation),
         "costs": Markup(costs),
     }
 
 
-def _prepare_script_data(
-    report: dict[str, Any], output: dict[str, Any], drawn: list[dict[str, Any]], start: float
-) -> dict[str, Any]:
+def _prepare_script_data(report: dict[str, Any], output: dict[str, Any], drawn: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the data of slider and tooltip: the slider position of each direction, and the error after removing it.
 
     ``base`` is the expected squared error with all directions: that of the adapted weights, less the changes of the
     removed directions.
     """
-    directions = output["directions"]
+    alpha, directions = report["alpha"], output["directions"]
     adapted = next(f["rmse"] for f in output["forecasts"] if f["name"] == report["adapted"])
     base = (adapted or 0.0) ** 2 - sum(d["change"] or 0.0 for d in directions if d["goes"])
     positions = [_compute_position(d) for d in directions]
-    path = sorted(
-        (position, d["change"] or 0.0, d["energy"] or 0.0)
-        for position, d in zip(positions, directions)
-        if position is not None
-    )
+    changes = [(position, d["change"] or 0.0, d["energy"] or 0.0) for position, d in zip(positions, directions)]
     squared, energy, steps = base, 0.0, []
-    for position, change, share in path:
+    for position, change, share in sorted(step for step in changes if step[0] is not None):
         squared, energy = squared + change, energy + share
         steps.append([_round(position), _round(squared), _round(energy)])
     names = sorted({name for d in drawn for name, _ in d["loads"]})
@@ -200,8 +166,7 @@ def _prepare_script_data(
     return {
         "base": _round(base),
         "known": adapted is not None,
-        "start": start,
-        "total": len(directions),
+        "start": ALPHA_ONE if alpha >= 1.0 else -math.log10(1.0 - alpha),
         "steps": steps,
         "names": [cut_middle(name, 40) for name in names],
         "points": points,
@@ -245,23 +210,3 @@ def format_alpha(alpha: float | None, doubt: float | None) -> str:
     if alpha is not None and doubt and doubt < MIN_DOUBT:
         return f"over {1.0 - MIN_DOUBT:g}"
     return format_number(alpha)
-
-
-def choose_power_exponent(values: Iterable[float | None]) -> int:
-    """Return the power of ten from which the numbers of one column are written as powers, so that they look alike.
-
-    >>> choose_power_exponent([12.0, 4e7]), choose_power_exponent([40_200_000.0, 7.3e9])
-    (9, 4)
-    """
-    return COLUMN_EXPONENT if any(abs(value or 0.0) >= 10.0**POWER_EXPONENT for value in values) else POWER_EXPONENT
-
-
-def format_in_column(value: float | None, power_exponent: int) -> str:
-    """Return a number with three digits, as a power of ten from a given exponent on.
-
-    >>> format_in_column(40_200_000.0, 4), format_in_column(40_200_000.0, 9), format_in_column(0.25, 4)
-    ('4.02·10⁷', '40,200,000', '0.25')
-    """
-    if value is None or not math.isfinite(value):
-        return format_number(value)
-    return replace_exponents(f"{value:.3g}", power_exponent)
