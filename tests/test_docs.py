@@ -267,7 +267,8 @@ def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
 
     sets, mean, median, worst = ten_or_thirty(10)
     assert f"card}} {mean} % lower " in text
-    assert f"over {sets} held-out data sets. On the median data set the error falls by {median} %" in text
+    assert f"over {sets} data sets that were not used to choose between variants" in text
+    assert f"On the median data set the error falls by {median} %" in text
     assert f"on the worst it rises by {worst} %" in text
     _, mean, _, worst = ten_or_thirty(30)
     assert f"falls by {mean} %, and the worst increase is {worst} %" in text

@@ -7,18 +7,17 @@ The residuals r = y - f(z) of n labelled target rows follow
 with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
 divided by the root of the number of features, so that each component has the mean variance 1. For a smooth drift,
 :math:`\Phi\Phi^\top` is replaced by the mean of itself and of exp(-d^2 / 2), where d is the distance between two rows
-of :math:`\Phi`; the columns of a root of this matrix serve as features. Each of alpha, beta and
-delta takes the values ``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except
-that no drift at all has the prior probability 1/2. The noise variance has the prior 1 / s^2 and is integrated out. The
+of :math:`\Phi`; the columns of a root of this matrix serve as features. Each of alpha, beta and delta takes the values
+``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except that no drift at all has
+the prior probability 1/2. The noise variance has the prior 1 / s^2 and is integrated out. The
 posterior is averaged over all models, each weighted by its prior and by its evidence
 
 .. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
 
 to the power 2 / (k - 1), where k is the kurtosis of the residuals: labels with heavy tails carry less information.
 
-One singular value decomposition of the features serves all models. Unless the drift is smooth, the posterior mean is
-linear in (1, q, features).
-``docs/derivations/labels.md`` derives the formulas.
+All models share one singular value decomposition of the features. Unless the drift is smooth, the posterior mean is
+linear in (1, q, features). ``docs/derivations/labels.md`` derives the formulas.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from pyspar.core.drift_features import Basis, DriftFeatures, SmoothFeatures, Tar
 from pyspar.core.drift_models import ModelGrid, information_share
 
 MIN_LABELS = 3
-"""With fewer labels offset, slope and noise cannot be distinguished."""
+"""With fewer labels, offset, slope and noise cannot be distinguished."""
 
 MIN_KURTOSIS = 6.0
 """Residuals are assumed to have at least the tails of a Laplace distribution when the error is forecast."""
@@ -48,8 +47,8 @@ DRAWS = 2000
 class Drift:
     """The posterior of the drift of one output: a Student t distribution of offset, slope and weights.
 
-    The weights are described in the ``r`` directions in which the labelled rows vary. Outside of them the mean is
-    zero and the variance is that of the prior.
+    The weights are described in the ``r`` directions in which the labelled rows vary. Outside these directions, the
+    mean is zero and the variance is that of the prior.
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ class Drift:
     kurtosis: float
 
     def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
-        """Return the same posterior for a target of other rows, for the expected error."""
+        """Return the same posterior with other target rows, for the expected error."""
         moment, outside_moment, rows = self.basis.moment(features, prediction, counts)
         return replace(self, moment=moment, outside_moment=outside_moment, rows=rows)
 
@@ -213,9 +212,9 @@ _EQUAL_RESIDUALS = 1e-9
 def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
     """Return the position of a residual that dominates all others and is incompatible with them, or None.
 
-    It dominates if its squared distance from the mean of the others exceeds the sum of theirs, so that it alone would
-    determine the noise. It is incompatible if the t-test of one row against the others has a p-value below
-    ``OUTLIER_LEVEL``, which takes about 70 spreads for 5 labels and 10 spreads for 10.
+    It dominates if its squared distance from the mean of the others exceeds the sum of their squared distances, so that
+    it alone would determine the noise. It is incompatible if the t-test of one row against the others has a p-value
+    below ``OUTLIER_LEVEL``, which requires a distance of about 70 spreads with 5 labels and 10 spreads with 10.
     """
     counts = np.ones(len(residual)) if counts is None else counts
     if float(counts.sum()) <= 3.0:
@@ -235,7 +234,7 @@ def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
 
 
 def _kurtosis(residual: Vector, counts: Vector) -> float:
-    """Return the kurtosis of residuals in units of the largest; differences by rounding only count as none.
+    """Return the kurtosis of residuals in units of the largest. Differences caused by rounding are treated as zero.
 
     With equal counts it is at most the number of residuals. With unequal ones it is limited to their sum.
     """

@@ -1,4 +1,4 @@
-"""The coordinates in which a drift is described: features and predictions in units of the target, and smooth features.
+"""The coordinates of a drift: features and predictions standardised by the target, and smooth features.
 
 ``pyspar.core.drift`` states the model.
 """
@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from pyspar.core.arrays import Matrix, Vector
 
 MAX_CENTRES = 300
-"""The most labelled rows that smooth features use as centres; more would take longer than all other steps."""
+"""The maximum number of labelled rows used as centres of smooth features. More would dominate the run time of a fit."""
 
 _NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
 _DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
@@ -41,7 +41,7 @@ class TargetUnits:
 
     @classmethod
     def of(cls, features: Matrix, prediction: Vector, counts: Vector | None = None) -> TargetUnits:
-        """Return the coordinates of target rows; a count of 2 stands for two equal rows."""
+        """Return the standardisation by target rows. A count of 2 stands for two equal rows."""
         columns = np.column_stack([prediction, features])
         mean = np.average(columns, axis=0, weights=counts)
         size = np.abs(columns).max(axis=0)
@@ -60,9 +60,9 @@ class TargetUnits:
 
 @dataclass(frozen=True, eq=False)
 class SmoothFeatures:
-    """Features of standardised rows whose inner products are exp(-d^2 / 2), d the distance of two rows.
+    """Features of standardised rows whose inner products are exp(-d^2 / 2), where d is the distance between two rows.
 
-    This is exact for the centres, which are the labelled rows, and the Nystroem approximation for others.
+    The inner products are exact for the centres, which are labelled rows, and the Nystroem approximation for others.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class SmoothFeatures:
     def of(cls, rows: Matrix) -> SmoothFeatures | None:
         """Return the features with distinct rows as centres, or None if no feature varies over the target.
 
-        More than ``MAX_CENTRES`` distinct rows are replaced by a random choice that does not depend on their order.
+        With more than ``MAX_CENTRES`` distinct rows, a random subset is used, which does not depend on their order.
         """
         if not rows.any():
             return None
@@ -100,9 +100,9 @@ def _kernel(rows: Matrix, centres: Matrix) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class DriftFeatures:
-    """The features of a drift's weights: the standardised features, and as many smooth ones if there are any.
+    """The features that the weights of a drift apply to: the standardised features, and then the smooth ones, if any.
 
-    Features and smooth features are each divided by the root of 2, so that rows have mean squared length 1.
+    If there are smooth features, both kinds are divided by the root of 2, so that rows have mean squared length 1.
     """
 
     units: TargetUnits
@@ -111,7 +111,7 @@ class DriftFeatures:
     def transform(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector, Vector]:
         """Return features (m, F), standardised predictions, and the squared lengths of the rows.
 
-        A squared length is larger than the sum of squares by what the Nystroem approximation misses.
+        A squared length is the sum of squared features plus the variance that the Nystroem approximation misses.
         """
         rows, q = self.units.standardise(features, prediction)
         length2 = np.square(rows).sum(axis=1)
@@ -125,7 +125,7 @@ class DriftFeatures:
         return np.empty((0, len(self.units.feature_scale))) if self.smooth is None else self.smooth.centres
 
     def split_weights(self, weights: Vector) -> tuple[Vector, Vector | None]:
-        """Return the weights of the features in their own units, and of ``exp(-d^2 / 2)`` for each centre, if any."""
+        """Return the weights of the original features, and those of ``exp(-d^2 / 2)`` for each centre, or None."""
         if self.smooth is None:
             return weights * self.units.feature_scale, None
         plain, smooth = np.split(weights * _ROOT_HALF, [len(self.units.feature_scale)])
@@ -134,7 +134,7 @@ class DriftFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The directions in which a drift is known, among its features.
+    """The directions, in the space of its features, in which labels determine a drift.
 
     Attributes
     ----------

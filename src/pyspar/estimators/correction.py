@@ -41,11 +41,12 @@ from pyspar.sources import refuse_unread_tables
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
 
-    The residuals of the labelled rows are explained by an offset, a slope in the prediction, a smooth function of the
-    features, and noise. The correction is averaged over all combinations of the sizes of these components, weighted by
-    prior and evidence, so no parameter has to be tuned. No drift has the prior probability 1/2, and larger drifts are
-    rarer. If the labels do not indicate a drift, the predictions change little. With many labels the result approaches
-    a model of the residuals fitted on the target. The model itself is not refitted, and no source rows are needed.
+    The residuals of the labelled rows are modelled as the sum of an offset, a slope in the prediction, a smooth
+    function of the features, and noise. The correction is averaged over all combinations of the sizes of these
+    components, weighted by prior and evidence, so no parameter has to be tuned. The prior probability of no drift is
+    1/2, and larger drifts have lower prior probabilities. If the labels do not indicate a drift, the predictions change
+    little. With many labels the result approaches a model of the residuals fitted on the target. The model itself is
+    not refitted, and no source rows are needed.
 
     Parameters
     ----------
@@ -53,15 +54,15 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Any object with ``predict``. A scikit-learn estimator with ``fit`` must be fitted. ``clone`` does not clone it,
         as for scikit-learn's ``FrozenEstimator``.
     features : transformer, optional
-        Computes the numeric features of the weights from the rows. A fitted transformer is used unchanged. An unfitted
-        one is cloned and fitted on the target rows. By default, the features are those that the last step of ``model``
-        receives if ``model`` is a Pipeline of several steps, or a search over one, and otherwise the columns of the
-        rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
+        Computes the numeric features of the correction from the rows. A fitted transformer is used unchanged. An
+        unfitted one is cloned and fitted on the target rows. By default, the features are those that the last step of
+        ``model`` receives if ``model`` is a Pipeline of several steps, or a search over one, and otherwise the columns
+        of the rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
         columns are one-hot encoded as text. In both cases, missing numbers are imputed by the mean of the target.
         Features are always standardised by the target.
     smooth : bool, default True
-        Whether the function of the features may be any smooth function. False for a function that is linear in the
-        features; then the corrected model is linear if the model is, as after ``adapt(Z, y)`` of our estimators.
+        If True, the function of the features can be any smooth function. If False, it is linear in the features, and
+        the corrected model is linear if ``model`` is, as after ``adapt(Z, y)`` of our estimators.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     - a wrong number of labels, or a label of a row that does not exist: ValueError
     - infinite labels, or text: ValueError
     - all labels equal, or equal to the predictions: SparWarning, and the labels are used
-    - one label far from all others, of at least 4: SparWarning, and the label is ignored
+    - at least 4 labels, one of which is far from all others: SparWarning, and this label is ignored
 
     Examples
     --------
@@ -210,8 +211,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> LabelForecast | list[LabelForecast]:
         """Return the expected error of the corrected model on target rows, with intervals.
 
-        Z are the rows, by default those of the fit. ``float(forecast)`` is the expected RMSE on noisy labels. If y had
-        two dimensions, a list with one forecast per output.
+        Z contains the rows, by default those of the fit. ``float(forecast)`` is the expected RMSE on noisy labels. If y
+        had two dimensions, return a list with one forecast per output.
         """
         check_is_fitted(self)
         drifts = self._drifts

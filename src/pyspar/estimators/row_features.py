@@ -19,7 +19,7 @@ from pyspar.core.arrays import Matrix
 from pyspar.estimators.validation import is_missing
 
 MAX_CATEGORIES = 50
-"""Per column of a data frame. The rarest other categories share one feature."""
+"""The maximum number of features of a text column. The rarest categories share one of them."""
 
 MISSING_CATEGORY = "(missing)"
 
@@ -54,7 +54,7 @@ def check_model(model: Any) -> None:
 
 
 def split_model(model: Any) -> tuple[Pipeline | None, Any]:
-    """Return the preprocessing of a fitted model as one Pipeline, None if it has no steps, and its regressor.
+    """Return the preprocessing of a fitted model as one Pipeline (None if it has no steps), and its regressor.
 
     The steps of nested pipelines are joined, and a search is replaced by its best estimator.
     """
@@ -128,7 +128,7 @@ def _encode_columns(Z: Any) -> Any:
 
 
 def is_frame(Z: Any) -> bool:
-    """Return whether rows are a data frame of pandas or polars."""
+    """Return whether rows are a pandas or polars data frame."""
     return hasattr(Z, "columns") and hasattr(Z, "dtypes")
 
 
