@@ -71,11 +71,33 @@ def simulate(n: int, targets: int = 200) -> tuple[float, float]:
     return float(linear), float(smooth_rmse)
 
 
+def simulate_rough(n: int, targets: int = 20) -> tuple[float, float, float]:
+    """Return the RMSE without correction, with the linear and with the smooth one, for a drift rougher than the prior.
+
+    The drift is sin(3 z) for one of five features z, and the noise has the standard deviation 0.1.
+    """
+    rng = np.random.default_rng(0)
+    errors2 = np.zeros(3)
+    for _ in range(targets):
+        Z = rng.normal(size=(n + 500, 5))
+        before = Z[:, 0]
+        truth = before + np.sin(3.0 * Z[:, 0])
+        labels = truth[:n] + 0.1 * rng.normal(size=n)
+        errors2[0] += np.mean(np.square(before[n:] - truth[n:])) + 0.01
+        for i, smooth in enumerate((False, True), 1):
+            drift = fit_drift(Z[:n], before[:n], labels, target_features=Z, target_prediction=before, smooth=smooth)
+            errors2[i] += np.mean(np.square(drift.correct(Z[n:], before[n:]) - truth[n:])) + 0.01
+    none, linear, smooth_rmse = np.sqrt(errors2 / targets)
+    return float(none), float(linear), float(smooth_rmse)
+
+
 def main() -> None:
     held_out, design = split_records(read(RECORDS, PEER_RECORDS))
     rows = [[str(n), *(f"{value:.3f}" for value in simulate(n))] for n in (10, 30, 100, 300)]
     print(compare_numbers(design, DESIGN_LABELS), compare_classes(design), compare_numbers(held_out, LABELS), sep="\n")
     print(table(["labels", "linear", "smooth"], rows))
+    rough = [[str(n), *(f"{value:.3f}" for value in simulate_rough(n))] for n in (10, 30, 100, 300, 600, 1500)]
+    print(table(["labels", "no correction", "linear", "smooth"], rough))
 
 
 if __name__ == "__main__":

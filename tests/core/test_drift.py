@@ -9,7 +9,7 @@ from scipy.stats import kurtosis
 from sklearn.linear_model import Ridge
 
 from pyspar.core.drift import find_outlier, fit_drift
-from pyspar.core.drift_features import MAX_CENTRES, TargetUnits
+from pyspar.core.drift_features import MAX_CENTRES, SOME_CENTRES, TargetUnits
 from pyspar.core.drift_models import RATIOS
 
 
@@ -235,21 +235,58 @@ def test_a_linear_drift_costs_little_if_it_may_be_smooth():
     assert 1.1 < linear < smooth < 1.05 * linear
 
 
-def test_smooth_features_have_at_most_so_many_centres_and_know_what_they_miss():
-    """Far from all centres, the variance of the smooth part is that of the prior, for few and for many labels."""
+def test_smooth_features_know_what_labelled_rows_leave_unknown():
+    """Far from all centres, the variance of the smooth part is that of the prior."""
+    Z, f, y = make_rows()
+    basis = fit(Z, f, y, smooth=True).basis.features
+    assert len(basis.centres) == len(y)
+    rows, _, length2 = basis.transform(np.vstack([Z[:3], Z[0] + 1e4]), f[:4])
+    np.testing.assert_allclose(length2[:3], np.square(rows[:3]).sum(axis=1))
+    assert length2[3] - np.square(rows[3]).sum() == pytest.approx(0.5, abs=1e-6)
+
+
+def make_curved_rows(n, m, d=10):
     rng = np.random.default_rng(0)
-    Z = rng.normal(size=(900, 2))
+    Z = rng.normal(size=(m, d))
     f = Z[:, 0]
-    y = f[:800] + np.sin(3.0 * Z[:800, 1]) + 0.1 * rng.normal(size=800)
+    truth = f + np.square(Z[:, 1]) + Z[:, 2] * Z[:, 3] + 0.3 * rng.normal(size=m)
+    return Z, f, truth[:n], truth[n:]
+
+
+@pytest.mark.parametrize("n", [300, MAX_CENTRES, MAX_CENTRES + 50, 1500])
+def test_intervals_hold_for_any_number_of_centres(n):
+    """The squares of rows far from the others determine the RMSE, so the expected one is too low for every n."""
+    Z, f, y, left = make_curved_rows(n, n + 500)
     drift = fit(Z, f, y, smooth=True)
-    basis = drift.basis.features
-    assert len(basis.smooth.centres) == MAX_CENTRES
-    rows, _, length2 = basis.transform(Z, f)
-    captured = np.square(rows).sum(axis=1) / length2
-    assert np.median(captured) > 0.999
-    far = np.array([[0.0, 1e3]])
-    rows, _, length2 = basis.transform(far, np.zeros(1))
-    assert length2 - np.square(rows).sum(axis=1) == pytest.approx(0.5)
+    assert len(drift.basis.features.centres) == (n if n <= MAX_CENTRES else SOME_CENTRES)
+    error = drift.correct(Z, f)[n:] - left
+    half = drift.quantile(0.9) * drift.predictive_scale(Z, f)[n:]
+    assert 0.85 < np.mean(np.abs(error) <= half) < 0.97
+    expected = np.sqrt(drift.expected_variance() + drift.noise2)
+    assert 0.7 < expected / np.sqrt(np.mean(error**2)) < 1.1
+
+
+def test_chosen_centres_depend_on_no_order_or_sign():
+    Z, f, y, _ = make_curved_rows(700, 800, d=4)
+    base = fit(Z, f, y, smooth=True).correct(Z, f)
+    np.testing.assert_allclose(fit(-Z, f, y, smooth=True).correct(-Z, f), base, rtol=1e-6)
+    np.testing.assert_allclose(fit(Z[:, ::-1], f, y, smooth=True).correct(Z[:, ::-1], f), base, rtol=1e-6, atol=1e-6)
+    order = np.random.default_rng(1).permutation(700)
+    rows = np.r_[order, np.arange(700, 800)]
+    shuffled = fit(Z[rows], f[rows], y[order], smooth=True).correct(Z, f)
+    np.testing.assert_allclose(shuffled, base, rtol=1e-6, atol=1e-6)
+
+
+def test_labelled_rows_at_the_mean_of_the_target_are_not_special():
+    Z = np.linspace(-2.0, 2.0, 41)[:, None]
+    y = 1.0 + 0.3 * np.random.default_rng(0).normal(size=20)
+    scales = []
+    for z in (0.0, 1e-9):
+        rows, target = np.full((20, 1), z), np.vstack([Z, np.full((20, 1), z)])
+        zeros = np.zeros(len(target))
+        drift = fit_drift(rows, zeros[:20], y, target_features=target, target_prediction=zeros, smooth=True)
+        scales.append(drift.predictive_scale(Z, zeros[:41]))
+    np.testing.assert_allclose(*scales, rtol=1e-5)
 
 
 def test_constant_features_have_no_smooth_function():

@@ -5,6 +5,7 @@ import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -109,3 +110,13 @@ def test_a_repaired_network_is_exported_with_torch(tmp_path):
         expected = adapted(Z).numpy()
         assert np.abs(expected - model(Z).numpy()).max() > 0.1
     np.testing.assert_allclose(run(graph, Z.numpy()), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_smooth_correction_with_many_labels_keeps_its_digits_in_float32():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 3)), rng.normal(size=(900, 3))
+    truth = Z[:, 0] + np.sin(3.0 * Z[:, 0]) + 0.01 * rng.normal(size=900)
+    fixed = TargetCorrection(LinearRegression().fit(X, X[:, 0])).fit(Z, np.where(np.arange(900) < 800, truth, np.nan))
+    rows = Z.astype(np.float32)
+    predicted = run(to_onnx(fixed, rows), rows)
+    np.testing.assert_allclose(np.ravel(predicted), fixed.predict(rows.astype(float)), rtol=1e-4, atol=1e-4)

@@ -175,6 +175,7 @@ def fit_drift(
         Whether the drift may be any smooth function of the features. By default it is linear in them.
     """
     at = TargetUnits.of(target_features, target_prediction, target_counts)
+    smooth = smooth and bool(at.feature_scale.any())  # without a feature that varies there is no function of it
     drift_features = DriftFeatures(at, SmoothFeatures.of(at.standardise(features, prediction)[0]) if smooth else None)
     rows, q, _ = drift_features.transform(features, prediction)
     residual = labels - prediction

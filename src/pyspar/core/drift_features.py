@@ -13,8 +13,11 @@ from scipy.spatial.distance import cdist
 
 from pyspar.core.arrays import Matrix, Vector
 
-MAX_CENTRES = 300
-"""The maximum number of labelled rows used as centres of smooth features. More would dominate the run time of a fit."""
+MAX_CENTRES = 600
+"""The most labelled rows that are all centres of smooth features; with more, a fit would take several seconds."""
+
+SOME_CENTRES = 300
+"""The number of centres if there are more rows. At least as many rows are not centres, and so determine the noise."""
 
 _NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
 _DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
@@ -69,25 +72,30 @@ class SmoothFeatures:
     centres : array of shape (c, D)
     weights : array of shape (c, r)
         The features of a row z are ``exp(-d(z, centres)^2 / 2) @ weights``.
+    exact : bool
+        Whether all labelled rows are centres.
     """
 
     centres: Matrix
     weights: Matrix
+    exact: bool
 
     @classmethod
-    def of(cls, rows: Matrix) -> SmoothFeatures | None:
-        """Return the features with distinct rows as centres, or None if no feature varies over the target.
+    def of(cls, rows: Matrix) -> SmoothFeatures:
+        """Return the features with distinct labelled rows as centres.
 
-        With more than ``MAX_CENTRES`` distinct rows, a random subset is used, which does not depend on their order.
+        Of more than ``MAX_CENTRES`` distinct rows, ``SOME_CENTRES`` at equal steps in the order of their lengths are
+        used. This choice does not depend on the order of rows or columns, or on the sign of a column.
         """
-        if not rows.any():
-            return None
         centres = np.unique(rows, axis=0)
-        if len(centres) > MAX_CENTRES:
-            centres = centres[np.sort(np.random.default_rng(0).choice(len(centres), MAX_CENTRES, replace=False))]
+        if exact := len(centres) <= MAX_CENTRES:
+            steps = np.arange(len(centres))
+        else:
+            steps = np.linspace(0, len(centres) - 1, SOME_CENTRES).round().astype(int)
+        centres = centres[np.argsort(np.square(centres).sum(axis=1), kind="stable")[steps]]
         values, vectors = np.linalg.eigh(_kernel(centres, centres))
         kept = values > _DEPENDENT * values[-1]
-        return cls(centres, vectors[:, kept] / np.sqrt(values[kept]))
+        return cls(centres, vectors[:, kept] / np.sqrt(values[kept]), exact)
 
     def transform(self, rows: Matrix) -> Matrix:
         """Return the features of standardised rows, of shape (m, r)."""
@@ -111,13 +119,16 @@ class DriftFeatures:
     def transform(self, features: Matrix, prediction: Vector) -> tuple[Matrix, Vector, Vector]:
         """Return features (m, F), standardised predictions, and the squared lengths of the rows.
 
-        A squared length is the sum of squared features plus the variance that the Nystroem approximation misses.
+        A squared length is the sum of squared features plus the variance that the labelled rows leave unknown. If not
+        all of them are centres, nothing is added: the variance that the approximation misses is a part of the noise.
         """
         rows, q = self.units.standardise(features, prediction)
         length2 = np.square(rows).sum(axis=1)
         if self.smooth is None:
             return rows, q, length2
-        return np.hstack([rows, self.smooth.transform(rows)]) * _ROOT_HALF, q, 0.5 * (length2 + 1.0)
+        smooth = self.smooth.transform(rows)
+        smooth_length2 = 1.0 if self.smooth.exact else np.square(smooth).sum(axis=1)
+        return np.hstack([rows, smooth]) * _ROOT_HALF, q, 0.5 * (length2 + smooth_length2)
 
     @property
     def centres(self) -> Matrix:

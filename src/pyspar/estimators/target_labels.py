@@ -45,7 +45,8 @@ class TargetDrift:
     Attributes
     ----------
     offset : DriftPart
-        The mean of the labels above the predictions, at the mean of the target; in the unit of the label.
+        The mean of the labels above the predictions, at the mean of the target; in the unit of the label. With a smooth
+        function of the features, a part of it can be attributed to that function.
     slope : DriftPart
         The relative change of differences between predictions: 0.2 makes them 20 % larger.
     weights : DriftPart

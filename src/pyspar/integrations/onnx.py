@@ -120,7 +120,8 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
     weights = np.column_stack([part[2] for part in parts]).astype(dtype)
     add = _make_operators(container)
     before = _subgraphs.OnnxSubEstimator(model.model, X, op_version=opset)
-    before = add("Cast", before, to=_helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))  # trees predict in float32
+    to = _helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    before = add("Cast", before, to=to)  # trees predict in float32
     before = add("Reshape", before, np.array([-1, len(parts)], np.int64))
     features = model.features_
     steps = [step for _, step in features.steps] if isinstance(features, Pipeline) else [features]
@@ -135,16 +136,20 @@ def _convert_correction(scope: Any, operator: Any, container: Any) -> None:
     for k, (drift, part) in enumerate(zip(model._drifts, parts)):
         if part[3] is not None:
             column = np.eye(len(parts), dtype=dtype)[k : k + 1]
-            smooth = _add_smooth(add, rows, drift.basis.features, part[3].astype(dtype)[:, None])
+            smooth = _add_smooth(add, rows, drift.basis.features, part[3][:, None], to)
             total = add("Add", total, add("MatMul", smooth, column))
     add("Add", total, offsets, output_names=operator.outputs[:1]).add_to(scope, container)
 
 
-def _add_smooth(add: Callable[..., Any], rows: Any, features: Any, weights: Any) -> Any:
-    """Return the node of the weighted sum of exp(-d^2 / 2) over the centres of smooth features, of shape (m, 1)."""
-    at, centres, dtype = features.units, features.centres, weights.dtype
-    rows = add("Mul", add("Sub", rows, at.feature_mean.astype(dtype)[None]), at.feature_scale.astype(dtype)[None])
-    product = add("MatMul", rows, centres.T.astype(dtype))  # -d^2 / 2 = product - (|row|^2 + |centre|^2) / 2
-    square = add("MatMul", add("Mul", rows, rows), np.full((centres.shape[1], 1), 0.5, dtype))
-    constant = (0.5 * np.square(centres).sum(axis=1)).astype(dtype)[None]
-    return add("MatMul", add("Exp", add("Sub", add("Sub", product, square), constant)), weights)
+def _add_smooth(add: Callable[..., Any], rows: Any, features: Any, weights: Any, to: int) -> Any:
+    """Return the node of the weighted sum of exp(-d^2 / 2) over the centres of smooth features, of shape (m, 1).
+
+    It is computed in double precision, because large weights of opposite signs cancel, and cast to the type ``to``.
+    """
+    at, centres = features.units, features.centres
+    rows = add("Cast", rows, to=_helper.np_dtype_to_tensor_dtype(np.dtype(np.float64)))
+    rows = add("Mul", add("Sub", rows, at.feature_mean[None]), at.feature_scale[None])
+    product = add("MatMul", rows, centres.T.copy())  # -d^2 / 2 = product - (|row|^2 + |centre|^2) / 2
+    square = add("MatMul", add("Mul", rows, rows), np.full((centres.shape[1], 1), 0.5))
+    constant = 0.5 * np.square(centres).sum(axis=1)[None]
+    return add("Cast", add("MatMul", add("Exp", add("Sub", add("Sub", product, square), constant)), weights), to=to)
