@@ -405,3 +405,11 @@ def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifte
     for one in fixed[1:]:
         assert one.drift_.p_value == pytest.approx(fixed[0].drift_.p_value, rel=1e-6)
         np.testing.assert_allclose(one.predict(Z), fixed[0].predict(Z), rtol=1e-9)
+
+
+def test_rows_whose_squares_overflow_are_refused_by_the_expected_error(shifted):
+    model, Z, y = shifted
+    fixed = TargetCorrection(model).fit(Z, hide(y, 20))
+    far = np.vstack([Z, np.full((1, Z.shape[1]), 1e200)])
+    with pytest.raises(ValueError, match="squares overflow"):
+        fixed.expected_rmse(far)

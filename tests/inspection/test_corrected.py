@@ -1,9 +1,12 @@
 """Inspections with target labels show the expected error before and after a correction with them."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar import BayesSpARRegressor, InputError, TargetCorrection, inspect, report
 
@@ -36,6 +39,23 @@ def test_it_is_the_forecast_of_the_corrected_model(data):
 def test_any_regressor(data):
     X, y, Z, labels = data
     model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
+    corrected = inspect(model, Z, source=(X, y), y=labels).outputs[0].corrected
+    expected = TargetCorrection(model).fit(Z, labels).expected_rmse()
+    assert (corrected.rmse, *corrected.interval95) == pytest.approx((expected.rmse, *expected.interval95))
+
+
+@pytest.mark.parametrize("kind", ["missing numbers", "pipeline with categories"])
+def test_any_regressor_with_other_features_than_its_columns(data, kind):
+    X, y, Z, labels = data
+    if kind == "missing numbers":
+        X, Z = (np.where(np.random.default_rng(0).random(rows.shape) < 0.2, np.nan, rows) for rows in (X, Z))
+        model = HistGradientBoostingRegressor(max_iter=20)
+    else:
+        X, Z = (pd.DataFrame(rows, columns=list("abc")).assign(town=list("xyz"[: 3 - i]) * (len(rows) // (3 - i)))
+                for i, rows in enumerate((X, Z)))  # fmt: skip
+        encode = ColumnTransformer([("town", OneHotEncoder(), ["town"])], remainder=StandardScaler())
+        model = make_pipeline(encode, HistGradientBoostingRegressor(max_iter=20))
+    model.fit(X, y)
     corrected = inspect(model, Z, source=(X, y), y=labels).outputs[0].corrected
     expected = TargetCorrection(model).fit(Z, labels).expected_rmse()
     assert (corrected.rmse, *corrected.interval95) == pytest.approx((expected.rmse, *expected.interval95))

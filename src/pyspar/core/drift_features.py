@@ -177,6 +177,12 @@ class Basis:
         moment, outside_moment = np.zeros((size, size)), 0.0
         for at, basis, outside in self.blocks(features, prediction):
             share = counts[at] / total
-            moment += (basis * share[:, None]).T @ basis
-            outside_moment += float(share @ outside)
+            with np.errstate(over="ignore", invalid="ignore"):
+                moment += (basis * share[:, None]).T @ basis
+                outside_moment += float(share @ outside)
+        if not np.isfinite(moment).all() or not np.isfinite(outside_moment):
+            raise ValueError(
+                "the features or predictions of some target rows are so large that their squares overflow; rescale or "
+                "drop these rows"
+            )
         return moment, outside_moment, total

@@ -25,7 +25,7 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
 from pyspar.estimators.groups import check_groups
-from pyspar.estimators.row_features import name_regressor
+from pyspar.estimators.row_features import compute_features, fit_features, is_frame, name_regressor
 from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
@@ -68,7 +68,8 @@ def inspect_regressor(
     labels = source_y.reshape(n, -1)
     names = name_outputs(outputs, label_names_of(source[1]), labels.shape[1])
     target_labels = None if y is None else read_target_labels(y, Z, labels.shape[1])
-    moments, target, columns, unseen, numbers = _encode(X, Z)
+    moments, target, columns, unseen = _encode(X, Z)
+    features = None if target_labels is None else _correction_features(model, Z)
     separation = measure_separation(moments, target)
     squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
@@ -78,8 +79,8 @@ def inspect_regressor(
         forecast = _forecast(method, squares[:, k], m, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
         corrected = None
-        if target_labels is not None and numbers is not None:
-            corrected = forecast_correction(numbers, predictions[:, k], target_labels[:, k], method, smooth=True)
+        if target_labels is not None and features is not None:
+            corrected = forecast_correction(features, predictions[:, k], target_labels[:, k], method, smooth=True)
         judgement = Judgement(
             forecasts=(forecast,),
             home=forecast.rmse,
@@ -147,14 +148,23 @@ def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matr
     return errors.reshape(len(y), -1)
 
 
-def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Matrix | None]:
+def _correction_features(model: Any, Z: Any) -> Matrix | None:
+    """Return the features that ``TargetCorrection(model)`` computes, or None for rows that it does not accept."""
+    if hasattr(Z, "tocsr"):
+        return None
+    rows = Z if is_frame(Z) else np.asarray(Z)
+    if not is_frame(rows) and rows.dtype.kind not in "biuf":
+        return None
+    return compute_features(fit_features(None, model, [rows]), rows)
+
+
+def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows]:
     """Return the moments of source and target rows as numbers, the column of each, and rows in unseen categories.
 
-    The last result are the target rows as numbers, or None if they are sparse. Missing numbers are replaced by the
-    source mean and marked by a further column. Text has a column per category.
+    Missing numbers are replaced by the source mean and marked by a further column. Text has a column per category.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS, None
+        return moments_of(X), moments_of(Z), [f"x{j}" for j in range(X.shape[1])], NO_UNSEEN_ROWS
     X, Z = (rows if hasattr(rows, "columns") else np.asarray(rows) for rows in (X, Z))
     if np.ndim(X) != 2 or np.ndim(Z) != 2 or X.shape[1] != Z.shape[1]:
         raise InputError(f"source and target must have the same columns, got shapes {np.shape(X)} and {np.shape(Z)}")
@@ -176,7 +186,7 @@ def _encode(X: Any, Z: Any) -> tuple[Moments, Moments, list[str], UnseenRows, Ma
         parts.append(part)
         columns += [name] * part.shape[1]
     rows = np.column_stack(parts).astype(np.float64, copy=False)
-    return Moments.of(rows[:n]), Moments.of(rows[n:]), columns, summarise_unseen(found), rows[n:]
+    return Moments.of(rows[:n]), Moments.of(rows[n:]), columns, summarise_unseen(found)
 
 
 def _as_numbers(values: Any) -> Vector | None:
