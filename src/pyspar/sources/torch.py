@@ -122,7 +122,7 @@ class TensorSums:
             part = slice(start, start + step)
             rows, weight = X[part].double(), None if w is None else w[part]
             self._accumulate(rows, Y[part], weight)
-            features = describe_columns(rows, weight)
+            features = describe_columns(X[part], weight)
             self._features = features if self._features is None else self._features.merge(features)
 
     def _start(self, X: Tensor, Y: Tensor) -> None:
@@ -212,17 +212,31 @@ class TensorSums:
 
 
 def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
-    """Return the distribution of each column of a tensor in float64."""
-    share = torch.full_like(X[:, 0], 1.0 / len(X)) if w is None else w / w.sum()
-    mean = share @ X
-    rows = X - mean
-    largest = rows.abs().amax(dim=0)
+    """Return the distribution of each column of a tensor. Powers of float32 values are summed in float64."""
+    X = X if X.dtype == torch.float32 and w is None else X.double()
+    share = None if w is None else w / w.sum()
+
+    def average(values: Tensor) -> Tensor:
+        return values.mean(dim=0, dtype=torch.float64) if share is None else share @ values
+
+    origin = average(X).to(X.dtype)
+    rows = X - origin
+    largest = torch.stack(torch.aminmax(rows, dim=0)).abs().amax(dim=0)
     unit = torch.where(largest > 0.0, largest, torch.ones_like(largest))
-    spread = (share @ (rows / unit).square()).sqrt() * unit
+    squares = rows.div_(unit).square()
+    error, second = average(rows), average(squares)  # the origin is the mean up to rounding
+    third, fourth = average(rows.mul_(squares)), average(squares.square_())
+    variance = (second - error**2).clamp(min=0.0)
+    central = torch.stack(
+        [
+            third - 3.0 * error * second + 2.0 * error**3,
+            fourth - 4.0 * error * third + 6.0 * error**2 * second - 3.0 * error**4,
+        ]
+    )
+    mean, spread = origin + error * unit, variance.sqrt() * unit
     spread = torch.where(spread > CONSTANT_SHARE * mean.abs(), spread, torch.zeros_like(spread))
-    rows = rows * torch.where(spread > 0.0, 1.0 / spread, torch.zeros_like(spread))
-    squares = rows.square()
-    found = copy_to_numpy(torch.stack([mean, spread, share @ (squares * rows), share @ squares.square()]))
+    root = torch.where(spread > 0.0, variance.sqrt(), torch.full_like(spread, torch.inf))
+    found = copy_to_numpy(torch.stack([mean, spread, central[0] / root**3, central[1] / root**4]))
     return Marginals(float(len(X) if w is None else w.sum()), found[0], found[1], found[2:])
 
 
