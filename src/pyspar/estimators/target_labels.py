@@ -310,6 +310,11 @@ def forecast_correction(
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:
     """Return the expected error of the corrected model on the target."""
+    if not np.isfinite([*drift.moment.flat, drift.outside_moment]).all():
+        raise ValueError(
+            "the features or predictions of some target rows are so large that their squares overflow; rescale or drop "
+            "these rows"
+        )
     noisy, noiseless = drift.draw_mse()
     variance = drift.expected_variance()
     before2 = variance + drift.noise2 + float(drift.mean @ drift.moment @ drift.mean)

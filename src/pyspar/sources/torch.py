@@ -25,6 +25,8 @@ _MIN_BLOCK_ROWS = 1000
 """Batches are joined into blocks of at least this many rows, for efficient products."""
 _TILE_COLUMNS = 512
 _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
+_MOST_DESCRIBED = 100
+"""The most blocks whose distributions are held on the device before they are merged."""
 _EXACT: dict[str, bool | None] = {"auto": None, "gram": False, "qr": True}
 
 
@@ -67,7 +69,8 @@ class TensorSums:
         """Whether the product kept enough digits, after ``moments``."""
         self._held: list[tuple[Tensor, Tensor, Tensor | None]] = []
         self._shift: Any = None
-        self._features: Any = None
+        self._features: Marginals | None = None
+        self._described: list[Tensor] = []  # the distributions of blocks that are not yet in _features
         # With ``exact`` a root of [1 | X | Y]. Otherwise the product in column order [X | 1 | Y]; of X'X only the upper
         # triangle is filled; the border is stored in the last rows.
         self._sum: Any = None
@@ -100,7 +103,7 @@ class TensorSums:
         if not bool(self._sum.isfinite().all()):
             raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
         root = copy_to_numpy(self._sum) if self.exact else self._root_of_product()
-        eps, tails = np.full(self.d, self.eps), self._features.tails
+        eps, tails = np.full(self.d, self.eps), self._merge_described().tails
         return Moments(root, self.d, self.rows, self.weight, self.weight2, eps, tails=tails)
 
     def _add_held(self) -> None:
@@ -122,8 +125,18 @@ class TensorSums:
             part = slice(start, start + step)
             rows, weight = X[part].double(), None if w is None else w[part]
             self._accumulate(rows, Y[part], weight)
-            features = describe_columns(X[part], weight)
-            self._features = features if self._features is None else self._features.merge(features)
+            self._described.append(describe_columns(X[part], weight))
+        if len(self._described) > _MOST_DESCRIBED:
+            self._merge_described()
+
+    def _merge_described(self) -> Marginals:
+        """Merge the distributions of all blocks; copying them together waits for the device only once."""
+        for total, mean, spread, *tails in copy_to_numpy(torch.stack(self._described)) if self._described else ():
+            block = Marginals(float(total[0]), mean, spread, np.array(tails))
+            self._features = block if self._features is None else self._features.merge(block)
+        self._described = []
+        assert self._features is not None  # a block was added
+        return self._features
 
     def _start(self, X: Tensor, Y: Tensor) -> None:
         if self.exact is None:
@@ -211,8 +224,11 @@ class TensorSums:
         return X, Y, w
 
 
-def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
-    """Return the distribution of each column of a tensor. Powers of float32 values are summed in float64."""
+def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
+    """Return for each column the total weight, mean, spread, skewness and kurtosis, of shape (5, D).
+
+    Powers of float32 values are summed in float64.
+    """
     X = X if X.dtype == torch.float32 and w is None else X.double()
     share = None if w is None else w / w.sum()
 
@@ -236,8 +252,8 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Marginals:
     mean, spread = origin + error * unit, variance.sqrt() * unit
     spread = torch.where(spread > CONSTANT_SHARE * mean.abs(), spread, torch.zeros_like(spread))
     root = torch.where(spread > 0.0, variance.sqrt(), torch.full_like(spread, torch.inf))
-    found = copy_to_numpy(torch.stack([mean, spread, central[0] / root**3, central[1] / root**4]))
-    return Marginals(float(len(X) if w is None else w.sum()), found[0], found[1], found[2:])
+    total = torch.full_like(mean, len(X)) if w is None else w.sum().expand_as(mean)
+    return torch.stack([total, mean, spread, central[0] / root**3, central[1] / root**4])
 
 
 def copy_to_numpy(tensor: Tensor) -> Matrix:
