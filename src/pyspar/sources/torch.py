@@ -227,13 +227,13 @@ class TensorSums:
 def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
     """Return for each column the total weight, mean, spread, skewness and kurtosis, of shape (5, D).
 
-    Blocks of float32 values are averaged in float32, by sums of sums, and the averages are combined in float64.
+    Powers of float32 values are summed in float64.
     """
     X = X if X.dtype == torch.float32 and w is None else X.double()
     share = None if w is None else w / w.sum()
 
     def average(values: Tensor) -> Tensor:
-        return values.mean(dim=0).double() if share is None else share @ values
+        return values.mean(dim=0, dtype=torch.float64) if share is None else share @ values
 
     origin = average(X).to(X.dtype)
     rows = X - origin
