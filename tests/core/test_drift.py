@@ -295,3 +295,12 @@ def test_constant_features_have_no_smooth_function():
     y = f[:10] + 1.0 + 0.1 * rng.normal(size=10)
     Z = np.ones((50, 2))
     np.testing.assert_array_equal(fit(Z, f, y, smooth=True).correct(Z, f), fit(Z, f, y).correct(Z, f))
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("n", [10, 30])
+def test_the_sizes_do_not_depend_on_the_order_of_rows(n, smooth):
+    Z, f, y = make_rows(n=n)
+    sizes = fit(Z, f, y, smooth=smooth).sizes
+    order = np.r_[np.random.default_rng(1).permutation(n), np.arange(n, 40)]
+    np.testing.assert_allclose(fit(Z[order], f[order], y[order[:n]], smooth=smooth).sizes, sizes, rtol=1e-6, atol=1e-9)

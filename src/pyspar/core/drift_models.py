@@ -213,4 +213,7 @@ def _directions(rows: Matrix) -> Matrix:
     else:  # the square has no more columns, and is much faster for many rows
         lam2, directions = np.linalg.eigh(rows.T @ rows)
         lam = np.sqrt(np.maximum(lam2, 0.0))
-    return np.asarray(directions[:, lam > 1e-7 * max(lam, default=0.0)])
+    directions = directions[:, lam > 1e-7 * max(lam, default=0.0)]
+    largest = np.abs(directions).argmax(axis=0)
+    # The sign of a direction is arbitrary. With a fixed one, random draws along it do not depend on the order of rows.
+    return np.asarray(directions * np.sign(directions[largest, np.arange(directions.shape[1])]))
