@@ -116,7 +116,12 @@ def test_pointing_at_a_direction_shows_its_details(page):
     from selenium.webdriver import ActionChains
 
     circle = page.find_element("css selector", ".plane .wide circle")
-    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", circle)
+    # A scroll event hides the details, so wait for the frame after the scrolling.
+    page.execute_async_script(
+        "arguments[0].scrollIntoView({block: 'center'});"
+        "const done = arguments[1]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))",
+        circle,
+    )
     ActionChains(page).move_to_element(circle).perform()
     tip = page.find_element("id", "tip")
     assert tip.is_displayed()
