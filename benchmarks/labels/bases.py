@@ -89,12 +89,15 @@ def problems(part: str) -> Iterator[Problem]:
                 yield problem
 
 
+def fit(name: str, X: np.ndarray, y: np.ndarray, Z: np.ndarray, weight: Any = None) -> Any:
+    """Fit a model on rows with optional weights. Ours is adapted to the target."""
+    model = BASES[name]().fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+    return model.adapt(Z) if name == OURS else model
+
+
 def fit_predict(name: str, X: np.ndarray, y: np.ndarray, Z: np.ndarray, weight: Any = None) -> np.ndarray:
     """Fit a model on rows with optional weights and return its predictions for the target."""
-    model = BASES[name]().fit(X, y, **({} if weight is None else {"sample_weight": weight}))
-    if name == OURS:
-        model.adapt(Z)
-    return np.ravel(model.predict(Z))
+    return np.ravel(fit(name, X, y, Z, weight).predict(Z))
 
 
 def _fit_base(name: str, X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """ADAPT's supervised methods for regression, around the same models, with their own defaults.
 
-They need a separate environment (``make labels-peers``) and are imported only if such a method is run.
+They need a separate environment (``make labels-peers``) and are imported only if such a method is run. Except for
+``RegularTransferLR``, they fit the models themselves, so our estimator is not adapted to the target in them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.labels.bases import BASES
+from benchmarks.labels.bases import BASES, fit
 from benchmarks.labels.methods import Answer, Case, Method
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -33,7 +34,7 @@ def regular_transfer(case: Case) -> Answer:
     """Fit least squares on the labelled rows, with a penalty on the distance from the weights of the source model."""
     X, y, Z, _ = case.problem.arrays
     make: Any = import_module("adapt.parameter_based").RegularTransferLR
-    model = make(BASES[case.base]().fit(X, y), verbose=0).fit(Z[case.rows], case.labels)
+    model = make(fit(case.base, X, y, Z), verbose=0).fit(Z[case.rows], case.labels)
     return Answer(np.ravel(model.predict(Z)))
 
 

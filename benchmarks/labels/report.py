@@ -31,6 +31,9 @@ SHOWN = (OURS, "HistGradientBoosting")
 HARM = 1.05
 """The ratio above which a set is counted as harmed."""
 
+LARGE = 100
+"""The ratio above which the tables do not show the value."""
+
 Groups = dict[tuple[str, str, int], list[Record]]
 """Records by model, method and number of labels."""
 
@@ -57,7 +60,8 @@ class Summary:
         return cls(len(values), mean, float(low), float(median), float(high), float(values.max()))
 
     def __str__(self) -> str:
-        return f"{self.geometric_mean:.3f} ({self.worst:.2f})" if self.sets else "-"
+        worst = f"{self.worst:.2f}" if self.worst < LARGE else f"> {LARGE}"
+        return f"{self.geometric_mean:.3f} ({worst})" if self.sets else "-"
 
 
 def ratio(record: Record) -> float:
@@ -112,7 +116,7 @@ def compare_numbers(records: Groups) -> str:
 
 def compare_curves(records: Groups, base: str) -> str:
     """Return a table of the methods that were run for all numbers of labels, around one model."""
-    names = [m for m in METHODS if (base, m, 5) in records]
+    names = [m for m in (*METHODS, *PEERS) if (base, m, 5) in records]
     rows = [[m, *(str(summarise(records, base, m, n)) for n in LABELS)] for m in names]
     return table([f"around {base}", *(f"{n} labels" for n in LABELS)], rows)
 

@@ -31,7 +31,7 @@ TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK)
 """Parts on which all methods are run; on the others only the fast ones."""
 
 LATEST_PARTS = (RESERVE, CHECK)
-"""Parts on which the slowest method of another library is run."""
+"""Parts on which models are refitted for all numbers of labels, and the slowest method of another library is run."""
 
 PARTS = ("design", *TESTS)
 
@@ -72,29 +72,35 @@ CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
 def stages(part: str) -> list[Stage]:
     """Return the stages of a part. Slow models are refitted for fewer draws, and not on design data."""
     is_test = part in TESTS
+    is_latest = part in LATEST_PARTS
     labels = LABELS if is_test else (10, 30)
+    refit_labels = LABELS if is_latest else (10, 30)
+    appended = ("append", "append, weighted")
     refits = [
-        Stage(part, ("HistGradientBoosting",), ("append", "append, weighted"), (10, 30), 2),
-        Stage(part, SLOW_BASES, ("append",), (10, 30), 1),
+        Stage(part, ("HistGradientBoosting",), appended, refit_labels, DRAWS if is_latest else 2),
+        Stage(part, SLOW_BASES, appended if is_latest else ("append",), refit_labels, DRAWS if is_latest else 1),
     ]
     return [
         Stage(part, FAST_BASES, CHEAP, labels),
         *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30))] if is_test else []),
         Stage(part, SLOW_BASES if is_test else (NETWORK,), CHEAP, labels),
         *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if is_test else []),
-        Stage(part, ("RidgeCV", OURS), ("append", "append, weighted"), (10, 30), DRAWS if is_test else 2),
+        Stage(part, ("RidgeCV", OURS), appended, refit_labels, DRAWS if is_test else 2),
         *(refits if is_test else []),
     ]
 
 
 def peer_stages(part: str) -> list[Stage]:
     """Return the stages of the other library."""
+    is_latest = part in LATEST_PARTS
+    labels = LABELS if is_latest else (10, 30)
+    linear = ("RidgeCV", OURS) if is_latest else ("RidgeCV",)
     return [
-        Stage(part, ("RidgeCV",), ("ADAPT RegularTransferLR", "ADAPT PRED", "ADAPT FA"), (10, 30)),
-        Stage(part, ("RidgeCV",), ("ADAPT TrAdaBoostR2",), (10, 30), 2),
-        Stage(part, ("HistGradientBoosting",), ("ADAPT PRED", "ADAPT FA"), (10, 30), 2),
-        Stage(part, ("HistGradientBoosting",), ("ADAPT TrAdaBoostR2",), (10, 30), 1),
-        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), (10, 30), 1)] if part in LATEST_PARTS else []),
+        Stage(part, linear, ("ADAPT RegularTransferLR", "ADAPT PRED", "ADAPT FA"), labels),
+        Stage(part, linear, ("ADAPT TrAdaBoostR2",), labels, 2),
+        Stage(part, ("HistGradientBoosting",), ("ADAPT PRED", "ADAPT FA"), labels, 2),
+        Stage(part, ("HistGradientBoosting",), ("ADAPT TrAdaBoostR2",), labels, 1),
+        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), labels, 1)] if is_latest else []),
     ]
 
 

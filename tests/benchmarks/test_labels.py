@@ -16,6 +16,7 @@ pytest.importorskip("benchmarks.labels", reason="the benchmarks are not part of 
 from benchmarks.labels import priors, report, run, settings, smooth, variants
 from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, LINEAR_CORRECTION, METHODS, Answer, Case, Lookup
+from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
 from benchmarks.shifts.sets import CHECK, NEW, REGISTER, RESERVE
 from benchmarks.shifts.sets.shift import Shift
@@ -180,10 +181,11 @@ def test_a_second_run_makes_no_records_unless_again_is_set(problem, monkeypatch,
 
 
 def test_every_stage_names_known_models_and_methods():
-    known = {*METHODS, *CHOOSE_ROWS}
-    for stage in (*run.stages(NEW), *run.stages("design")):
-        assert set(stage.bases) <= set(BASES)
-        assert set(stage.methods) <= known
+    known = {*METHODS, *CHOOSE_ROWS, *PEERS}
+    for part in ("design", NEW, CHECK):
+        for stage in (*run.stages(part), *run.peer_stages(part)):
+            assert set(stage.bases) <= set(BASES)
+            assert set(stage.methods) <= known
     with pytest.raises(ValueError, match="'last'"):
         run.run("last", Path("unused"))
     with pytest.raises(ValueError, match="'test'"):
@@ -203,6 +205,7 @@ def test_a_summary_equals_a_computation_by_hand():
     assert summary.geometric_mean == pytest.approx(math.sqrt(0.5 * 2.0))
     assert str(summary) == "1.000 (2.00)"
     assert str(report.summarise(records, "MLP", CORRECTION, 10)) == "-"
+    assert str(report.Summary.of([1.0, 1e15])).endswith("(> 100)")
     assert "| RidgeCV | 10 | 2 | 1 | 1 | b 2.00, a 0.50 | 33% | 33% | 2.00 |" in report.list_harm(records)
     assert "| RidgeCV | 30 | 1 | 0.850 |" in report.compare_coverage(
         report.group([make_record("a", [1.0], n=30, coverage=[0.9, 0.8])])
@@ -251,6 +254,21 @@ def test_the_figures_in_the_text_agree_with_the_records():
     short = [f"On {ten.sets} real shifts", *means, *medians, *worst]
     for figures, text in ((limits, page), (harm, page), (short, readme)):
         assert re.search(r"[^|]{0,400}?".join(map(re.escape, figures)), text), figures
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_no_other_method_has_a_smaller_mean_error(base):
+    """The text names the models and numbers of labels for which this holds."""
+    if not run.RECORDS.exists():
+        pytest.skip("no records here")
+    held_out, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
+    others = [m for m in (*METHODS, *PEERS) if not m.startswith(CORRECTION)]
+    for n in (10, 20, 30, 50, 200) if base in report.SHOWN else (20, 30, 50, 200):
+        means = {m: report.summarise(held_out, base, m, n) for m in others if (base, m, n) in held_out}
+        ours = report.summarise(held_out, base, CORRECTION, n)
+        assert {"append", "append, weighted", "offset", "line"} <= set(means)
+        assert {s.sets for s in means.values()} == {ours.sets}  # all on the same data sets
+        assert ours.geometric_mean < min(s.geometric_mean for s in means.values())
 
 
 def test_the_page_needs_a_place_for_each_table(monkeypatch, tmp_path):
