@@ -3,8 +3,9 @@
 ``python -m benchmarks.networks.centres --runs FOLDER`` reads the features that
 ``spar reproduce tabular --seeds 40 --out FOLDER`` stored, computes every centre, repairs it with ``method="bayes"``,
 and writes ``benchmarks/results/centres.json``. ``--networks`` does the same with the networks of
-``benchmarks.networks`` on the parts ``last`` and ``final``. Without either it prints the stored results. Decision 15
-quotes them. All repairs use the test for equal noise, which needs moments only. All these networks are design data.
+``benchmarks.networks`` on the parts ``last``, ``final`` and ``reserve``. Without either it prints the stored results.
+Decision 15 quotes them. All repairs use the current test, with the errors of the trained head in single rows. All these
+networks are design data.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, kurtosis
 
 from benchmarks.measure import RESULTS
 from benchmarks.networks.report import geometric_mean
 from benchmarks.report import table
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.drift_models import NORMAL_KURTOSIS, information_share
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import collect_warnings
-from pyspar.estimators.head_weights import HeadMethod, NewHead, fit_head
+from pyspar.estimators.head_weights import HeadMethod, NewHead, error_roots_of, fit_head
 from pyspar.io.atomic import whole_file
 
 FILE = RESULTS / "centres.json"
@@ -38,6 +40,8 @@ ROUNDING = 1e-12
 FACTORS = np.linspace(0.0, 1.2, 25)
 SUITE_SEEDS = 10
 LIMIT = 1.03
+BY_LIKELIHOOD = "averaged by likelihood with even odds"
+IF_CORRECTED = "averaged by likelihood with even odds, if the trained head is corrected"
 
 Weights = tuple[Vector, float | None]
 """Coefficients and bias; None for a head without bias."""
@@ -54,6 +58,17 @@ class Problem:
     source: Moments
     target: Moments
     trained: Weights
+    error_roots: tuple[Matrix, ...] = ()
+    kurtosis: float = NORMAL_KURTOSIS
+    """Of the trained head's errors on the source."""
+
+    @classmethod
+    def of_rows(cls, features: Matrix, labels: Vector, target: Matrix, trained: Weights) -> Problem:
+        coef, bias = trained
+        errors = labels - features.astype(np.float64) @ coef - (bias or 0.0)
+        roots = error_roots_of(features, labels[:, None], coef[None], bias or 0.0)
+        tails = float(kurtosis(errors, fisher=False))
+        return cls(Moments.of(features, labels), Moments.of(target), trained, roots, tails)
 
     @cached_property
     def directions(self) -> Matrix:
@@ -115,6 +130,12 @@ class Problem:
         values = -0.5 * (self.rows * np.log(quadratic) + volume)
         return values.max(axis=1), PENALTIES[values.argmax(axis=1)]
 
+    def log_likelihood(self, heads: Matrix) -> Vector:
+        """Return the log likelihood of each head (columns), up to a constant, with the noise of maximum likelihood."""
+        lam, V, along, residual = self.svd
+        misfit = (along[:, None] - lam[:, None] * (V.T @ heads)) ** 2
+        return np.asarray(-0.5 * self.rows * np.log(residual + misfit.sum(axis=0)))
+
     def restore(self, coef: Vector) -> Weights:
         """Return weights of the features for coordinates along the kept directions."""
         (trained, bias), new = self.trained, self.directions.T @ coef
@@ -124,7 +145,9 @@ class Problem:
         coef, bias = centre
         intercept = None if bias is None else np.array([bias])
         with collect_warnings():
-            return fit_head(self.source, self.target, method, coef=coef[None], intercept=intercept)
+            return fit_head(
+                self.source, self.target, method, coef=coef[None], intercept=intercept, error_roots=self.error_roots
+            )
 
     def repair(self, centre: Weights) -> Weights:
         """Return the head of ``adapt_head`` for a centre."""
@@ -147,6 +170,8 @@ def centres(problem: Problem) -> dict[str, Weights]:
     scaled = head[:, None] * FACTORS
     to_zero = path_to_zero(head, E)
     of_source = path_to_zero(head, V[:, ::-1])
+    evidence, even = p.log_evidence(to_zero)[0], even_odds(len(counts))
+    less = information_share(p.kurtosis)
     return {
         "without faint directions": p.restore(head),
         "zero along source directions that noise explains": p.restore(V @ source),
@@ -154,8 +179,15 @@ def centres(problem: Problem) -> dict[str, Weights]:
         "the same, tested jointly": p.restore(head - E @ (joint * (E.T @ head))),
         "trained head times a factor": p.restore(scaled[:, int(np.argmax(p.log_evidence(scaled)[0]))]),
         "trained head or posterior about zero, averaged": p.restore(average_ends(p)),
-        "target directions set to zero, averaged": p.restore(to_zero @ shares(p.log_evidence(to_zero)[0])),
         "source directions set to zero, averaged": p.restore(of_source @ shares(p.log_evidence(of_source)[0])),
+        "target directions set to zero, averaged": p.restore(to_zero @ shares(evidence)),
+        "the same, evidence reduced by heavy tails": p.restore(to_zero @ shares(less * evidence)),
+        "averaged with even odds of no zeros": p.restore(to_zero @ shares(evidence + even)),
+        "averaged with even odds and heavy tails": p.restore(to_zero @ shares(less * evidence + even)),
+        BY_LIKELIHOOD: p.restore(to_zero @ shares(p.log_likelihood(to_zero) + even)),
+        "averaged by likelihood with even odds and heavy tails": p.restore(
+            to_zero @ shares(less * p.log_likelihood(to_zero) + even)
+        ),
     }
 
 
@@ -169,6 +201,11 @@ def shares(log_evidence: Vector) -> Vector:
     """Return the posterior probabilities of models with equal prior probabilities."""
     weights = np.exp(log_evidence - log_evidence.max())
     return np.asarray(weights / weights.sum())
+
+
+def even_odds(n: int) -> Vector:
+    """Return the logarithms of prior probabilities: one half for no zeros, and the rest equal for 1 to n zeros."""
+    return np.log(np.concatenate([[0.5], np.full(n, 0.5 / n)]))
 
 
 def average_ends(problem: Problem) -> Vector:
@@ -192,8 +229,11 @@ def heads(problem: Problem) -> dict[str, Weights]:
     ):
         shift = float((coef - new) @ problem.origin[: len(coef)])
         result[name] = new, None if bias is None else bias + shift
-    result["bayes"] = problem.repair(problem.trained)
-    return result | {name: problem.repair(centre) for name, centre in centres(problem).items()}
+    current = problem.fit(problem.trained, "bayes")
+    result["bayes"] = problem.weights_of(current)
+    result |= {name: problem.repair(centre) for name, centre in centres(problem).items()}
+    result[IF_CORRECTED] = result[BY_LIKELIHOOD if current.changed.directions else "trained"]
+    return result
 
 
 def tabular_results(folder: Path) -> dict[str, Any]:
@@ -209,7 +249,7 @@ def tabular_results(folder: Path) -> dict[str, Any]:
         for seed in spec["seeds"]:
             with np.load(path.with_name(f"features-{seed}.npz")) as archive:
                 f = dict(archive)
-            problem = Problem(Moments.of(f["train"], f["y_train"]), Moments.of(f["test"]), (f["head"][0], None))
+            problem = Problem.of_rows(f["train"], f["y_train"], f["test"], (f["head"][0], None))
             label, target = f"{spec['task']}, {spec['objective']}", f["test"].astype(np.float64)
             for name, (coef, _) in heads(problem).items():
                 squares = (target @ coef - f["y_test"]) ** 2
@@ -229,34 +269,36 @@ def tabular_results(folder: Path) -> dict[str, Any]:
 def network_ratios() -> dict[str, dict[str, list[float]]]:
     """Return for each kind of rows and each head the target RMSE over that of the trained head, per network."""
     ratios: dict[str, dict[str, list[float]]] = {}
-    for name, moments, head in _networks():
-        for rows in ("train", "validation"):
-            target = moments["target"]
-            of_heads = heads(Problem(moments[rows], target.without_outputs(), head))
-            errors = {label: _rmse(target, weights) for label, weights in of_heads.items()}
+    for name, rows, head in _networks():
+        target, labels = rows["target"]
+        scored = Moments.of(target, labels)
+        for kind in ("train", "validation"):
+            of_heads = heads(Problem.of_rows(*rows[kind], target, head))
+            errors = {label: _rmse(scored, weights) for label, weights in of_heads.items()}
             for label, error in errors.items():
-                ratios.setdefault(rows, {}).setdefault(label, []).append(error / errors["trained"])
+                ratios.setdefault(kind, {}).setdefault(label, []).append(error / errors["trained"])
         print(name, flush=True)
     return ratios
 
 
-def _networks() -> Iterator[tuple[str, dict[str, Moments], Weights]]:
+def _networks() -> Iterator[tuple[str, dict[str, tuple[Matrix, Vector]], Weights]]:
     import torch
 
     from benchmarks.networks.choice import DESIGN_PARTS, chosen
     from benchmarks.networks.training import REQUIRED, trained_network
+    from benchmarks.shifts.sets import RESERVE
 
-    for name in (name for names in chosen(DESIGN_PARTS).values() for name in names):
+    for name in (name for names in chosen((*DESIGN_PARTS, RESERVE)).values() for name in names):
         for network in REQUIRED:
             trained = trained_network(name, network)
             layer = trained.model[-1]
             with torch.inference_mode():
-                moments = {
-                    part: Moments.of(trained.model[:-1](X).numpy(), y.double().numpy()[:, 0])
+                rows = {
+                    part: (trained.model[:-1](X).numpy(), y.double().numpy()[:, 0])
                     for part, (X, y) in vars(trained.data).items()
                 }
             weights = layer.weight.detach().double().numpy()[0], float(layer.bias)
-            yield f"{name}, {network}", moments, weights
+            yield f"{name}, {network}", rows, weights
 
 
 def _rmse(moments: Moments, weights: Weights) -> float:
@@ -300,6 +342,19 @@ def faint_parts(results: dict[str, Any]) -> str:
     return table(header, rows)
 
 
+def chance(results: dict[str, Any], cells_needed: int = 7, draws: int = 10_000) -> str:
+    """Return for each head how often 10 random seeds give an error of at most that of SpAR in 7 cells."""
+    rng = np.random.default_rng(0)
+    errors = {name: np.array(list(of_head.values())) for name, of_head in results["tabular"].items()}
+    seeds = [rng.choice(errors["SpAR"].shape[1], SUITE_SEEDS, replace=False) for _ in range(draws)]
+    lines = []
+    for name, values in errors.items():
+        difference = values - errors["SpAR"]
+        counts = np.array([(difference[:, chosen].mean(axis=1) <= 0.0).sum() for chosen in seeds])
+        lines.append([name, f"{counts.mean():.1f}", f"{np.mean(counts >= cells_needed):.3f}"])
+    return table([f"{SUITE_SEEDS} random seeds", "cells at most SpAR", f"share with at least {cells_needed}"], lines)
+
+
 def cell_means(of_head: dict[str, list[list[float]]], seeds: int | None = None) -> Vector:
     """Return the mean of each cell over the first seeds: average and worst group of each network."""
     return np.concatenate([np.mean(values[:seeds], axis=0) for values in of_head.values()])
@@ -320,7 +375,7 @@ def main() -> None:
         with whole_file(FILE) as temporary:
             temporary.write_text(json.dumps(rounded) + "\n", encoding="utf-8")
     if {"tabular", "networks"} <= set(results):
-        print(cells(results), faint_parts(results), summary(results), sep="\n")
+        print(cells(results), faint_parts(results), chance(results), summary(results), sep="\n")
 
 
 if __name__ == "__main__":

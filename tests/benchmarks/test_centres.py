@@ -7,10 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 pytest.importorskip("benchmarks.networks.centres", reason="the benchmarks are not part of an installed package")
 
-from benchmarks.networks.centres import FILE, Problem, average_ends, centres, path_to_zero, shares, summary
+from benchmarks.networks.centres import (
+    BY_LIKELIHOOD,
+    FILE,
+    IF_CORRECTED,
+    Problem,
+    average_ends,
+    centres,
+    chance,
+    even_odds,
+    heads,
+    path_to_zero,
+    shares,
+    summary,
+)
 
 from pyspar.core.belief import ridge_belief
 from pyspar.core.moments import Moments
@@ -75,6 +89,54 @@ def test_the_average_of_head_and_zero_uses_the_posterior_mean_of_the_library():
     expected = np.column_stack([p.head, about_zero]) @ shares(values)
     assert average_ends(p) == pytest.approx(expected, abs=0.003)  # the grid has steps of 0.25
     assert abs(expected - p.head).max() > 0.009
+
+
+def test_the_likelihood_of_a_head_is_that_of_its_residuals_about_their_mean():
+    p, X, y = problem()
+    path = path_to_zero(p.head, p.target_directions)
+    residuals = y[:, None] - X @ (p.directions.T @ path)
+    expected = [
+        norm.logpdf(r - r.mean(), scale=r.std()).sum() * (len(y) - 1) / len(y) for r in residuals.T
+    ]  # one row is spent on the mean
+    values = p.log_likelihood(path)
+    assert values - values[0] == pytest.approx(np.array(expected) - expected[0])
+
+
+@pytest.mark.parametrize("n", [5, 30, 80])
+def test_even_odds_limit_the_source_error_of_the_average(n):
+    _, X, y = problem(None)
+    rng, largest = np.random.default_rng(n), 0.0
+    for _ in range(100):
+        X_n, trained = X[:n], rng.normal(size=5) * rng.choice([0.01, 0.1, 1.0])
+        p = Problem(
+            Moments.of(X_n, y[:n]), Moments.of(rng.normal(size=(60, 5)) * rng.gamma(1.0, size=5)), (trained, None)
+        )
+        path = path_to_zero(p.head, p.target_directions)
+        average = path @ shares(p.log_likelihood(path) + even_odds(path.shape[1] - 1))
+        before, after = (np.sum((y[:n] - X_n @ p.restore(w)[0]) ** 2) for w in (p.head, average))
+        largest = max(largest, after / before - 1.0)
+    assert 0.0 < largest <= 2.0 / (np.e * (n - 2))
+
+
+def test_a_head_that_is_not_corrected_stays_as_it_is():
+    _, X, y = problem()
+    best = np.linalg.lstsq(np.column_stack([X, np.ones(80)]), y, rcond=None)[0]
+    for trained, same in ((best, True), (best + 5.0, False)):
+        of_heads = heads(Problem.of_rows(X, y, X[:40] * [1.0, 1.0, 1.0, 5.0, 5.0], (trained[:5], float(trained[5]))))
+        expected = of_heads["trained" if same else BY_LIKELIHOOD]
+        assert of_heads[IF_CORRECTED] == expected
+        assert not np.allclose(of_heads[BY_LIKELIHOOD][0], of_heads["trained"][0])
+
+
+def test_chance_is_one_for_spar_and_zero_for_a_worse_head():
+    rng = np.random.default_rng(0)
+    spar = {cell: rng.uniform(size=(40, 2)).tolist() for cell in "abcd"}
+    worse = {cell: (np.array(values) + 1.0).tolist() for cell, values in spar.items()}
+    lines = chance({"tabular": {"SpAR": spar, "worse": worse}}, draws=20).splitlines()
+    assert [[part.strip() for part in line.split("|")[2:4]] for line in lines[-2:]] == [
+        ["8.0", "1.000"],
+        ["0.0", "0.000"],
+    ]
 
 
 def test_decision_15_contains_the_stored_results():
