@@ -261,9 +261,9 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
 
 
 def _sum_rows(values: Tensor) -> Tensor:
-    """Return the sum of rows in float64. Groups of float32 rows are summed in float32, which is several times faster."""
+    """Return the sum of rows in float64. Groups of float32 rows are summed in float32, which is much faster."""
     if values.dtype == torch.float32 and values.numel() > 50_000:
-        groups = values[: len(values) // _GROUP_ROWS * _GROUP_ROWS].unflatten(0, (-1, _GROUP_ROWS))
+        groups = values[: len(values) // _GROUP_ROWS * _GROUP_ROWS].view(-1, _GROUP_ROWS, values.shape[1])
         values = torch.cat([groups.sum(dim=1), values[len(groups) * _GROUP_ROWS :]])
     return values.sum(dim=0, dtype=torch.float64)
 
