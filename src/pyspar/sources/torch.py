@@ -249,9 +249,10 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
     squares = rows.square()
     error, second = average(rows), average(squares)
     third, fourth = average(rows.mul_(squares)), average(squares.square_())
-    variance = (second - error**2).clamp(min=0.0)
-    third -= error * (3.0 * variance + error**2)  # from now on about the mean
-    fourth -= error * (4.0 * third + error * (6.0 * variance + error**2))
+    error2 = error * error
+    variance = (second - error2).clamp(min=0.0)
+    third -= error * (3.0 * variance + error2)  # from now on about the mean
+    fourth -= error * (4.0 * third + error * (6.0 * variance + error2))
     root = variance.sqrt()
     mean, spread = (origin + error) * unit, root * unit
     is_constant = spread <= CONSTANT_SHARE * mean.abs()
