@@ -42,6 +42,26 @@ def test_weights_are_copies(X, rng):
     assert weighted.counted("importance").tails == pytest.approx(weighted.tails)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1.0, 2.5, 3.5, 1e3, 1.7e9])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_rows_with_an_offset(rng, offset, dtype):
+    # Fourth powers lose (mean / spread)**4 without centring. The offset 1.7e9 is a date in seconds.
+    spread = 1e5 if offset == 1.7e9 else 1.0
+    columns = [rng.normal(size=20_000), rng.lognormal(size=20_000), rng.random(20_000) < 0.01, np.zeros(20_000)]
+    X = (np.column_stack(columns) * spread + offset).astype(dtype)
+    counts = rng.integers(1, 4, size=20_000)
+    for moments, rows in ((Moments.of(X), X), (Moments.of(X, sample_weight=counts), np.repeat(X, counts, axis=0))):
+        rows = rows[:, :3].astype(np.float64) - offset
+        assert moments.tails[:, :3] == pytest.approx(expected(rows), rel=1e-9, abs=1e-9)
+        assert not moments.tails[:, 3].any()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-60, 1e60, 1e200])
+def test_many_rows_in_extreme_units(rng, unit):
+    X = rng.lognormal(size=(20_000, 2)) * [unit, 1.0]
+    assert Moments.of(X, solver="qr").tails == pytest.approx(expected(X), rel=1e-9)
+
+
 def test_constant_columns(rng):
     X = np.column_stack([np.full(300, 0.1), rng.normal(size=300)])
     for moments in (Moments.of(X), Moments.of(X[:100]) + Moments.of(X[100:])):
@@ -67,6 +87,39 @@ def test_tensors(X, rng):
     assert moments_of_tensors(rows, sample_weight=w).tails == pytest.approx(whole, rel=1e-6)
     batches = [(rows[k : k + 100], torch.zeros(100), w[k : k + 100]) for k in range(0, 400, 100)]
     assert moments_of_loader(batches, labelled=True).tails == pytest.approx(whole, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 100.0, 1.7e9])
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e25])
+def test_tensors_of_float32(rng, offset, unit):
+    torch = pytest.importorskip("torch")
+    from pyspar.sources.torch import describe_columns
+
+    n = 31_007
+    columns = [rng.normal(size=n), rng.lognormal(size=n), rng.random(n) < 0.001, np.sort(rng.random(n)), np.zeros(n)]
+    X = ((np.column_stack(columns) * (1e5 if offset == 1.7e9 else 1.0) + offset) * unit).astype(np.float32)
+    total, mean, spread, *tails = describe_columns(torch.as_tensor(X), None).numpy()
+    exact = X[:, :4].astype(np.float64)
+    # Powers are rounded to float32, and groups of 32 are summed in float32. Most of these errors cancel, but not those
+    # of a column with two values.
+    assert (total == n).all()
+    assert np.abs(mean[:4] - exact.mean(axis=0)) == pytest.approx(0.0, abs=2e-8 * exact.std(axis=0).max())
+    assert spread[:4] == pytest.approx(exact.std(axis=0), rel=5e-7)
+    assert np.array(tails)[:, :4] == pytest.approx(expected(exact - exact.mean(axis=0)), rel=1e-6, abs=2e-7)
+    assert mean[4] == X[0, 4]
+    assert not spread[4]
+    assert not np.array(tails)[:, 4].any()
+
+
+def test_tensors_near_the_largest_number_of_float32():
+    torch = pytest.importorskip("torch")
+    from pyspar.sources.torch import describe_columns
+
+    X = torch.tensor([[3e38, 3e38], [-3e38, 3e38]]).repeat(20_000, 1)
+    _, mean, spread, *tails = describe_columns(X, None).numpy()
+    assert mean == pytest.approx([0.0, 3e38], rel=1e-6, abs=1e32)
+    assert spread == pytest.approx([3e38, 0.0], rel=1e-6)
+    assert np.array(tails) == pytest.approx(np.array([[0.0, 0.0], [1.0, 0.0]]), abs=1e-6)
 
 
 def test_a_file_keeps_them(X, tmp_path):
