@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from pyspar.cli import watch
-from pyspar.cli.app import app
+from pyspar.cli.app import ALARM, app
 from pyspar.terminal import EXIT_CODES, STOP_CODE
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -64,7 +63,7 @@ def test_help_in_a_narrow_terminal_is_complete(spar, monkeypatch):
 
 
 def test_the_exit_codes_are_those_of_the_help_and_of_the_page(spar):
-    codes = ["0", "1", "2", str(watch.ALARM), str(STOP_CODE)]
+    codes = ["0", "1", "2", str(ALARM), str(STOP_CODE)]
     assert re.findall(r"[:;] (\d+) ", EXIT_CODES) == codes
     assert " ".join(EXIT_CODES.split()) in " ".join(spar("--help").stdout.split())
     section = (

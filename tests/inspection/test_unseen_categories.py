@@ -77,7 +77,7 @@ def test_known_categories_are_not_reported():
 
 
 def test_the_headline_of_the_page_reports_unseen_rows(monkeypatch):
-    monkeypatch.setattr("pyspar.reporting.figures.draw_figure", lambda *_: "")  # drawing is slow
+    monkeypatch.setattr("pyspar.reporting.drawing.draw_figure", lambda *_: "")  # drawing is slow
     html = report(fit_pipeline(), make_homes(100, ["house", "<farm>"], 2)).html()
     assert "&lt;farm&gt;" in html[html.index('<section class="first') : html.index('-findings-h"')]
     assert 'id="o0-SPAR014" class="serious"' in html

@@ -26,4 +26,4 @@ def made(shifted_data):
 @pytest.fixture
 def plain_figures(monkeypatch) -> None:
     """Write the name of a figure in place of the figure, because drawing takes most of the time of a page."""
-    monkeypatch.setattr("pyspar.reporting.figures.draw_figure", lambda name, *_: f'<svg id="{name}"></svg>')
+    monkeypatch.setattr("pyspar.reporting.drawing.draw_figure", lambda name, *_: f'<svg id="{name}"></svg>')

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from pyspar import BayesSpARRegressor, InputError
+from pyspar.cli.as_json import describe_batch
 from pyspar.tables import watch
 from pyspar.tables.adapt import adapt_files
 from pyspar.tables.inputs import Request
@@ -34,7 +35,7 @@ def test_each_file_is_a_batch_and_a_large_shift_raises_the_alarm(folder):
     accounts = list(watch_files(request))
     assert [account.path.name for account in accounts] == ["a.csv", "b.csv"]
     assert [account.state.alarm for account in accounts] == [False, True]
-    assert accounts[1].as_dict()["interval95"][0] > 25.0
+    assert describe_batch(accounts[1])["interval95"][0] > 25.0
 
 
 def test_a_saved_model_and_its_source_give_the_same_numbers(folder):
@@ -107,7 +108,7 @@ def test_a_bad_file_is_reported_and_the_watch_goes_on(folder):
     accounts = list(watch_files(WatchRequest(folder / "model.skops", (folder / "inbox",), once=True)))
     assert [account.state is None for account in accounts] == [False, True, False]
     assert "garden" in accounts[1].error
-    assert accounts[1].as_dict() == {"file": str(folder / "inbox" / "aa.csv"), "error": accounts[1].error}
+    assert describe_batch(accounts[1]) == {"file": str(folder / "inbox" / "aa.csv"), "error": accounts[1].error}
     assert accounts[2].state.batch == 2
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
     from pyspar.tables.summarize import SummaryAccount
+    from pyspar.tables.watch import WatchAccount
 
 Lines = Iterator[tuple[str, ...]]
 """The label of each line, which is empty if it is that of the line before, its text, and its style if it has one."""
@@ -206,6 +207,26 @@ def list_predict(account: PredictAccount) -> Lines:
     yield from _list_notes(None, account.notes)
     intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
     yield "wrote", f"{account.output} ({count_noun(account.rows, 'prediction')}, {intervals})"
+
+
+def print_batch(account: WatchAccount) -> None:
+    """Print one batch of ``spar watch``, or to stderr why it cannot be used."""
+    state = account.state
+    if state is None:
+        print_line(f"error: {account.path.name}: {account.error}", stderr=True)
+        return
+    after = state.adapted[0]
+    text = (
+        f"{state.verdict:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
+        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, {state.rows:,.0f} rows"
+    )
+    text = "; ".join(filter(None, [text, state.describe_labels(), *account.notes]))
+    print_line(text, style="red" if state.alarm else "yellow" if state.above_limit else "")
+
+
+def print_line(text: str, *, style: str = "", stderr: bool = False) -> None:
+    """Print a text as one line, which a terminal may wrap."""
+    Console(highlight=False, soft_wrap=True, stderr=stderr).print(Text(printable(text), style=style))
 
 
 def _list_judgement(judged: Judgement, next_step: str) -> Lines:

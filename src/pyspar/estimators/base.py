@@ -20,29 +20,12 @@ from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning
 from pyspar.core.separation import Separation, measure_separation
+from pyspar.estimators import validation
 from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
 from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
 from pyspar.estimators.target_labels import TargetDrift, check_labelled_rows
-from pyspar.estimators.validation import (
-    SPARSE_FORMATS,
-    Attributes,
-    Source,
-    check_boolean,
-    check_choice,
-    check_level,
-    check_rows,
-    linear_weights,
-    per_output,
-    read_batches,
-    read_dense_rows,
-    read_labelled_rows,
-    read_moments,
-    target_moments,
-    warn_if_limited,
-    warn_if_weights_do_not_count,
-    weights_of,
-)
+from pyspar.estimators.validation import Attributes, Source, linear_weights, per_output, weights_of
 from pyspar.sources import kind_of, linear_prediction, use_device_of
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
@@ -83,7 +66,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self._validate_params()
         with use_device_of(X):
             folds = None if groups is None else check_several(extend_folds(None, self, X, y, sample_weight, groups))
-            self._learn(read_labelled_rows(self, X, y, sample_weight, min_rows=2), folds)
+            self._learn(validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2), folds)
         self._warn_of_limits()
         return self
 
@@ -99,7 +82,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         groups = None if groups is None else check_groups(groups, X)
         with use_device_of(X):
             try:
-                source = read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
+                source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
             except WeightlessRows:
                 if first:
                     raise
@@ -117,7 +100,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         ungrouped = UngroupedBatches(self, batches)
-        self._learn(read_batches(ungrouped, solver=self.solver), check_several(ungrouped.folds))
+        self._learn(validation.read_batches(ungrouped, solver=self.solver), check_several(ungrouped.folds))
         self._warn_of_limits()
         return self
 
@@ -127,7 +110,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         With one output the weights have the same shape as for a one-dimensional y.
         """
         self._validate_params()
-        self._learn(read_moments(moments))
+        self._learn(validation.read_moments(moments))
         self._warn_of_limits()
         return self
 
@@ -140,7 +123,7 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         kind = kind_of(X)
         if kind in ("dask", "torch"):
             return linear_prediction(self, X, kind)
-        return check_rows(self, X, accept_sparse=SPARSE_FORMATS) @ self.coef_.T + self.intercept_
+        return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
 
     def to_linear_regression(self) -> LinearRegression:
         """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
@@ -229,7 +212,7 @@ class AdaptableRegressor(MomentsRegressor):
         if y is not None:
             check_labelled_rows(Z, y)
         target = self._target(Z, sample_weight)
-        rows = None if y is None else read_dense_rows(self, Z)
+        rows = None if y is None else validation.read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
         with use_device_of(Z):
             new = copy.copy(self)
@@ -299,7 +282,7 @@ class AdaptableRegressor(MomentsRegressor):
         check_is_fitted(self)
         name, forecasts = type(self).__name__, list[Forecast]()
         if self._correction is not None:
-            forecasts += self._correction.forecasts(read_dense_rows(self, Z), sample_weight, name)
+            forecasts += self._correction.forecasts(validation.read_dense_rows(self, Z), sample_weight, name)
         else:
             forecaster = self._model.forecaster(self._target(Z, sample_weight))
             forecasts += [forecaster.forecast(name, *weights_of(self), k) for k in range(self.moments_.n_outputs)]
@@ -319,10 +302,10 @@ class AdaptableRegressor(MomentsRegressor):
         -------
         array of shape (n,), or (n, K) if y had two dimensions; a pair of such arrays with ``return_std``
         """
-        check_boolean("return_std", return_std)
+        validation.check_boolean("return_std", return_std)
         if not return_std:
             return super().predict(X)
-        rows = read_dense_rows(self, X)
+        rows = validation.read_dense_rows(self, X)
         prediction = rows @ self.coef_.T + self.intercept_
         if self._correction is not None:
             return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
@@ -351,9 +334,9 @@ class AdaptableRegressor(MomentsRegressor):
         -------
         low, high : arrays of shape (n,), or (n, K) if y had two dimensions
         """
-        check_level(level)
-        check_choice("basis", basis, ("experience", "linear"))
-        rows = read_dense_rows(self, X)
+        validation.check_level(level)
+        validation.check_choice("basis", basis, ("experience", "linear"))
+        rows = validation.read_dense_rows(self, X)
         prediction = rows @ self.coef_.T + self.intercept_
         if self._correction is not None:
             half = self._correction.half_widths(rows, level).reshape(prediction.shape)
@@ -381,14 +364,14 @@ class AdaptableRegressor(MomentsRegressor):
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
         if weights:
-            warn_if_weights_do_not_count(self.moments_, self._weight_meaning, "source")
-        warn_if_limited(self._belief)
+            validation.warn_if_weights_do_not_count(self.moments_, self._weight_meaning, "source")
+        validation.warn_if_limited(self._belief)
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target, with the same meaning of the row weights as in the source."""
-        target = target_moments(self, Z, sample_weight)
+        target = validation.target_moments(self, Z, sample_weight)
         if sample_weight is not None:
-            warn_if_weights_do_not_count(target, self._weight_meaning, "target")
+            validation.warn_if_weights_do_not_count(target, self._weight_meaning, "target")
         return target.counted(self._weight_meaning)
 
     def _adapt_moments(self, target: Moments) -> None:

@@ -30,15 +30,8 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
+from pyspar.estimators import pipelines
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.pipelines import (
-    find_regressor,
-    list_layers,
-    refuse_corrected,
-    replace_regressor,
-    warn_of_lost_groups,
-    warn_of_unseen,
-)
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import format_interval, format_number, format_p_value
@@ -168,7 +161,7 @@ class TargetWatch:
         self, estimator: Any, *, limit: float | None = None, window: int | None = None, decay: float | None = None
     ) -> None:
         regressor = find_last_regressor(estimator)
-        refuse_corrected(regressor, "TargetWatch")
+        pipelines.refuse_corrected(regressor, "TargetWatch")
         given = {"limit": limit, "window": window, "decay": decay}
         validate_parameter_constraints(_CONSTRAINTS, given, "TargetWatch")
         if window is not None and decay is not None:
@@ -200,8 +193,8 @@ class TargetWatch:
         relation, without the weights. They do not change the regressor.
         """
         check_index(Z, y)
-        part = find_regressor(self.model, Z)
-        warn_of_unseen(part, Z)
+        part = pipelines.find_regressor(self.model, Z)
+        pipelines.warn_of_unseen(part, Z)
         estimator, Z, relation = self._estimator, part.Z, self._relation
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
@@ -228,7 +221,7 @@ class TargetWatch:
             above_limit=any(above for _, above in verdicts),
             measured=measured,
             limits=self._limits,
-            estimator=replace_regressor(self.model, adapted),
+            estimator=pipelines.replace_regressor(self.model, adapted),
             labels=relation.labels,
             relation_p_value=relation.p_value,
         )
@@ -236,7 +229,7 @@ class TargetWatch:
 
 def find_last_regressor(model: Any) -> AdaptableRegressor:
     """Return the fitted regressor in a pipeline or search."""
-    layers = list_layers(model)
+    layers = pipelines.list_layers(model)
     if any(isinstance(layer, TransformedTargetRegressor) for layer in layers):
         raise TypeError(
             "TargetWatch does not support a TransformedTargetRegressor, because errors in the units of its labels need "
@@ -248,7 +241,7 @@ def find_last_regressor(model: Any) -> AdaptableRegressor:
             f"{type(layers[-1]).__name__}"
         )
     check_is_fitted(layers[-1])
-    warn_of_lost_groups(layers)
+    pipelines.warn_of_lost_groups(layers)
     return layers[-1]
 
 

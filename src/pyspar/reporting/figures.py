@@ -6,21 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pyspar.reporting.drawing import (
-    INK,
-    KEEP,
-    LINE,
-    MUTED,
-    REMOVE,
-    THIRD,
-    Points,
-    compute_log_limits,
-    cut_middle,
-    draw_figure,
-    include_line,
-    set_linear_scale,
-    set_log_scale,
-)
+from pyspar.reporting import drawing
+from pyspar.reporting.drawing import INK, KEEP, LINE, MUTED, REMOVE, THIRD, Points
 from pyspar.wording import format_interval, format_number
 
 MAX_DOTS = 500
@@ -47,10 +34,10 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
     def draw(ax: Any, narrow: bool) -> None:
         if high > _LOG_SCALE_RATIO * min(ends):
             low = 0.8 * min(ends)
-            set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.15), max_ticks=4 if narrow else 6)
+            drawing.set_log_scale(ax.xaxis, (low, high * (high / low) ** 0.15), max_ticks=4 if narrow else 6)
         else:
             ax.set_xlim(0.0, 1.15 * high)
-            set_linear_scale(ax.xaxis, 4 if narrow else 6)
+            drawing.set_linear_scale(ax.xaxis, 4 if narrow else 6)
         if output["home"]:
             ax.axvline(output["home"], color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
         for place, row in enumerate(shown):
@@ -73,7 +60,7 @@ def draw_judgement(output: dict[str, Any], name: str, rows: Sequence[dict[str, A
         + (f", 95 % interval {format_interval(row['interval95'])}" if row["interval95"] else "")
         for row in shown[::-1]
     )
-    return draw_figure(name, label, draw, (0.75 + 0.42 * len(shown), 0.85 + 0.46 * len(shown)))
+    return drawing.draw_figure(name, label, draw, (0.75 + 0.42 * len(shown), 0.85 + 0.46 * len(shown)))
 
 
 def draw_error_parts(output: dict[str, Any], name: str) -> str:
@@ -101,7 +88,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
                 )  # fmt: skip
                 left += share
         ax.set(xlim=(0, 100), xlabel="share, %" if narrow else "share of the expected squared error, %")
-        _name_bars(ax, [cut_middle(f["name"]) for f in forecasts])
+        _name_bars(ax, [drawing.cut_middle(f["name"]) for f in forecasts])
         ax.grid(visible=False)
         ax.figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, handlelength=1.0)
 
@@ -109,7 +96,7 @@ def draw_error_parts(output: dict[str, Any], name: str) -> str:
         f"{f['name']}: " + ", ".join(f"{part} {format_number(f[part])}" for part in ("variance", "bias", "noise"))
         for f in forecasts[::-1]
     )
-    return draw_figure(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
+    return drawing.draw_figure(name, label, draw, (1.0 + 0.3 * len(forecasts), 1.1 + 0.36 * len(forecasts)))
 
 
 def draw_inflation(
@@ -126,9 +113,9 @@ def draw_inflation(
     low, high = min(unshifted, least) / 1.6, max(*values, unshifted) * 1.6  # the line is always visible
 
     def draw(ax: Any, narrow: bool) -> Points:
-        set_log_scale(ax.yaxis, (low, high))
+        drawing.set_log_scale(ax.yaxis, (low, high))
         ax.set_xlim(0, max(ranks, default=1) + 1)
-        set_linear_scale(ax.xaxis, 6, integers=True)
+        drawing.set_linear_scale(ax.xaxis, 6, integers=True)
         ax.axhline(unshifted, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="without a shift (1 / N)")
         ax.figure.legend(loc="outside upper right", frameon=False, fontsize=8.5)
         inflation = "spectral inflation" if narrow else "spectral inflation, in units of the noise"
@@ -140,7 +127,7 @@ def draw_inflation(
         f"Spectral inflation of {len(directions):,} target directions: {above:,} have a larger variance cost than "
         f"without a shift, the largest {format_number(max(values) / unshifted)} times as much."
     )
-    return draw_figure(name, label, draw, (3.2, 3.4))
+    return drawing.draw_figure(name, label, draw, (3.2, 3.4))
 
 
 def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, quantile: float) -> str:
@@ -152,12 +139,12 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
     if not any(keeping):
         return ""
     scale = max(quantile, 1e-12)
-    x = compute_log_limits(removing)
-    y = include_line(x, compute_log_limits(keeping), 1.0 / scale)
+    x = drawing.compute_log_limits(removing)
+    y = drawing.include_line(x, drawing.compute_log_limits(keeping), 1.0 / scale)
 
     def draw(ax: Any, narrow: bool) -> Points:
-        set_log_scale(ax.xaxis, x, max_ticks=4 if narrow else 7)
-        set_log_scale(ax.yaxis, y)
+        drawing.set_log_scale(ax.xaxis, x, max_ticks=4 if narrow else 7)
+        drawing.set_log_scale(ax.yaxis, y)
         (line,) = ax.plot([x[0], x[1]], [x[0] / scale, x[1] / scale], color=INK, linewidth=1.4)
         line.set_gid("rule")
         ax.set_title("above the line: removed", loc="left", color=REMOVE, fontsize=8.5)
@@ -172,7 +159,7 @@ def draw_costs(directions: Sequence[dict[str, Any]], name: str, alpha: float, qu
         f"{alpha:g} the rule removes {removed:,} of them, which are above its line. The table below "
         "has the same numbers."
     )
-    return draw_figure(name, label, draw, (4.2, 4.3))
+    return drawing.draw_figure(name, label, draw, (4.2, 4.3))
 
 
 def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_name: str) -> str:
@@ -192,15 +179,15 @@ def draw_predictions(output: dict[str, Any], name: str, before_name: str, after_
             ax.axvspan(mean - 2 * std, mean + 2 * std, color=LINE, alpha=0.3, linewidth=0)
         ends = min(x[0], y[0]), max(x[1], y[1])
         ax.plot(ends, ends, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
-        set_linear_scale(ax.xaxis, 4 if narrow else 5)
-        set_linear_scale(ax.yaxis)
+        drawing.set_linear_scale(ax.xaxis, 4 if narrow else 5)
+        drawing.set_linear_scale(ax.yaxis)
         return Points(before, after, ["dot"] * len(before), 2.0 if len(before) > 100 else 3.0)
 
     label = (
         f"Predictions of {len(before):,} target rows: {format_interval((min(before), max(before)))} before "
         f"adapting, {format_interval((min(after), max(after)))} after it."
     )
-    return draw_figure(name, label, draw, (3.6, 3.8))
+    return drawing.draw_figure(name, label, draw, (3.6, 3.8))
 
 
 def _shorten_label(label: str, limit: int = 24) -> str:
@@ -209,7 +196,7 @@ def _shorten_label(label: str, limit: int = 24) -> str:
     >>> _shorten_label("expected, least squares"), _shorten_label("expected, model since spring")
     ('expected, least squares', 'model since spring')
     """
-    return label if len(label) <= limit else cut_middle(label.removeprefix("expected, "), limit)
+    return label if len(label) <= limit else drawing.cut_middle(label.removeprefix("expected, "), limit)
 
 
 def _pad_limits(values: Sequence[float]) -> tuple[float, float]:
@@ -219,7 +206,7 @@ def _pad_limits(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _name_bars(ax: Any, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), [cut_middle(name, 34) for name in names])
+    ax.set_yticks(range(len(names)), [drawing.cut_middle(name, 34) for name in names])
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
 

@@ -127,10 +127,9 @@ def _load_for_model(request: Request) -> _Candidates:
     label = request.label or find_label_of(model)
     if label is None:
         raise InputError(f"{str(request.source)!r} does not store the name of its label; add --label")
-    table, used, notes = load_rows_for(
+    frame, used, notes = load_rows_for(
         model, request.target, "target", identity=request.identity, label=label, bad_cells=request.bad_cells
     )
-    frame = table.frame
     check_features(list(frame.columns), used, describe_file("target", request.target))
     labels = as_numbers(frame[label]).astype(np.float64) if label in frame.columns else None
     if request.labels is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.mean_square import SquaredErrors
@@ -20,7 +21,7 @@ from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.columns import check_formats
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
-from pyspar.tables.read import LoadedTable, check_input, load_table
+from pyspar.tables.read import check_input, load_table
 from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 
@@ -55,8 +56,7 @@ def predict_file(
         raise InputError(f"the model must be a .skops file, got {str(model_path)!r}; write one with spar adapt --save")
     model = load(model_path)
     progress.start("read", "reading the rows")
-    table, used, notes = load_rows_for(model, path, "file", identity=identity, label=label, bad_cells=bad_cells)
-    frame = table.frame
+    frame, used, notes = load_rows_for(model, path, "file", identity=identity, label=label, bad_cells=bad_cells)
     for option, name in (("--id", identity), ("--label", label)):
         check_column(name, option, frame.columns, describe_file("file", path))
     rows: Any = frame[used] if set(used) <= set(frame.columns) else frame
@@ -96,10 +96,10 @@ def load_rows_for(
     path: Path,
     role: str,
     *,
-    identity: str | None = None,
-    label: str | None = None,
+    identity: str | None,
+    label: str | None,
     bad_cells: BadCells = "stop",
-) -> tuple[LoadedTable, list[str], tuple[str, ...]]:
+) -> tuple[pd.DataFrame, list[str], tuple[str, ...]]:
     """Read a file as the source of a model was read; return its rows, the columns that the model uses, and notes.
 
     The ``role`` is "file" for ``spar predict`` and "batch" for ``spar watch``; error messages name its options only.
@@ -113,7 +113,7 @@ def load_rows_for(
     check_formats(formats, table.formats, [*used, *([] if label is None else [label])], path, role, label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
-    return table, used, (*table.notes, *notes)
+    return table.frame, used, (*table.notes, *notes)
 
 
 def find_label_of(model: Any) -> str | None:

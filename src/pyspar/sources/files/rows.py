@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,8 @@ class ReadPlan:
     identity: str | None
     dtype: np.dtype[Any]
     missing_labels: bool
-    missing_features: bool = False
-    formats: Mapping[str, NumberFormat] = field(default_factory=dict)
+    missing_features: bool
+    formats: Mapping[str, NumberFormat]
 
     @property
     def numbers(self) -> list[str]:
@@ -152,8 +152,7 @@ class RowFile(ABC):
         The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
         an error. With ``missing_features`` missing values and bad cells are NaN, in the label too.
         """
-        plan = ReadPlan(tuple(columns), label, identity, np.dtype(np.float64), missing_labels, missing_features)
-        numbers = {name: self.column(name) for name in plan.numbers}
+        numbers = {name: self.column(name) for name in [*columns, *([] if label is None else [label])]}
         for name, column in numbers.items():
             if column.dtype is None:
                 raise InputError(
@@ -164,10 +163,10 @@ class RowFile(ABC):
             self.column(identity)
         if not columns:
             raise InputError(f"{self._where}: no numeric column to use as a feature; add one")
-        if all(np.dtype(numbers[name].dtype).name in ("float16", "float32") for name in columns):
-            plan = replace(plan, dtype=np.dtype(np.float32))
+        is_single = all(np.dtype(numbers[name].dtype).name in ("float16", "float32") for name in columns)
+        dtype = np.dtype(np.float32 if is_single else np.float64)
         formats = {name: column.style for name, column in numbers.items() if column.style is not None}
-        plan = replace(plan, formats=formats)
+        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels, missing_features, formats)
         self._check_files(plan)
         return self._read_ahead(plan, progress)
 
