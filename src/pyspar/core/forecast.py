@@ -32,6 +32,9 @@ DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
 """The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
 
+_ROUNDING = 1e-12
+"""A bias below this share of the predictions is the rounding error of weights that equal the belief's mean."""
+
 Interval = tuple[float, float]
 Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]
 """Maps (level, expected RMSE, interval of the linear model, separation, output) to an interval for real data."""
@@ -162,8 +165,15 @@ class Forecaster:
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
             weights = self.priors[0].correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
-            bias = float(np.square(self._root @ difference / np.sqrt(self.target.weight)).sum())
+            bias = self._mean_square(difference)
+            size = max(np.sqrt(self._mean_square(weights)), abs(belief.y_mean[output]))
+            if np.sqrt(bias) < _ROUNDING * size < np.inf:
+                bias = 0.0
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
+
+    def _mean_square(self, weights: Vector) -> float:
+        """Return the mean squared prediction of weights and an intercept, in the belief's coordinates."""
+        return float(np.square(self._root @ weights / np.sqrt(self.target.weight)).sum())
 
     def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
