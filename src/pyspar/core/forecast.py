@@ -85,11 +85,8 @@ class Forecast:
     interval95_if_linear: Interval | None = None
 
     def __repr__(self) -> str:
-        (low80, high80), (low95, high95) = self.interval80, self.interval95
-        return (
-            f"{type(self).__name__}({self.name}: RMSE {self.rmse:.4g}; 80 %: {low80:.4g} to {high80:.4g}; "
-            f"95 %: {low95:.4g} to {high95:.4g})"
-        )
+        numbers = (_text(number) for number in (self.rmse, *self.interval80, *self.interval95))
+        return "{}({}: RMSE {}; 80 %: {} to {}; 95 %: {} to {})".format(type(self).__name__, self.name, *numbers)
 
     def __float__(self) -> float:
         return self.rmse
@@ -253,3 +250,8 @@ def _interval(draws: Vector, level: float, expected: float) -> Interval:
 def _number(value: float) -> float:
     """Return a float; NaN, which results from overflow, becomes infinity."""
     return float("inf") if np.isnan(value) else float(value)
+
+
+def _text(number: float) -> str:
+    """Return a number with four digits, and without an exponent below a million."""
+    return f"{float(f'{number:.4g}'):,g}"
