@@ -12,7 +12,7 @@ from rich.text import Text
 from pyspar.cli.options import Debug, Drop, Groups, Identity
 from pyspar.errors import need
 from pyspar.terminal import handle_errors, print_json, printable
-from pyspar.wording import format_interval, format_number
+from pyspar.wording import count_noun, format_interval, format_number
 
 if TYPE_CHECKING:
     from pyspar.tables.watch import WatchAccount
@@ -87,7 +87,8 @@ def _print_batch(account: WatchAccount, *, as_json: bool) -> None:
     after = state.adapted[0]
     text = (
         f"{state.verdict:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
-        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, {state.rows:,.0f} rows"
+        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, "
+        f"{count_noun(round(state.rows), 'row')}"
     )
     text = "; ".join(filter(None, [text, state.describe_labels(), *account.notes]))
     console.print(Text(printable(text), style="red" if state.alarm else "yellow" if state.above_limit else ""))

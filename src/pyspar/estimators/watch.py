@@ -41,7 +41,7 @@ from pyspar.estimators.pipelines import (
 )
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
-from pyspar.wording import format_interval, format_number, format_p_value
+from pyspar.wording import count_noun, format_interval, format_number, format_p_value
 
 _CONSTRAINTS = {
     "limit": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -117,13 +117,13 @@ class WatchState:
             return ""
         parts = [
             f"measured RMSE {format_number(errors.rmse)} (95 %: {format_interval(errors.interval())}) on "
-            f"{errors.n:,} labels"
+            f"{count_noun(errors.n, 'label')}"
             for errors in self.measured
             if errors.n
         ]
         relation = "changed" if self.relation_changed else "no change found"
         p_value = format_p_value(self.relation_p_value)
-        return ", ".join([*parts, f"relation from {self.labels:,} labels: {relation} ({p_value})"])
+        return ", ".join([*parts, f"relation from {count_noun(self.labels, 'label')}: {relation} ({p_value})"])
 
     def __repr__(self) -> str:
         errors = ", ".join(
@@ -131,7 +131,7 @@ class WatchState:
             f"{format_number(before.rmse)} without adapting)"
             for after, before, limit in zip(self.adapted, self.before, self.limits)
         )
-        text = f"batch {self.batch}: {self.verdict}; expected RMSE {errors} on {self.rows:,.0f} rows"
+        text = f"batch {self.batch}: {self.verdict}; expected RMSE {errors} on {count_noun(round(self.rows), 'row')}"
         return "; ".join(filter(None, [text, self.describe_labels()]))
 
 

@@ -355,7 +355,7 @@ def describe_unseen(unseen: UnseenRows) -> Iterator[Finding]:
             "SPAR014",
             "serious" if is_serious(unseen) else "warning",
             f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
-            f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+            f"{unseen.verb} categories that do not occur in the source: "
             f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
             "forecasts do not cover these rows.",
             "Label some of these rows first, or handle them with a separate model.",

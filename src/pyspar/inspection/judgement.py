@@ -361,8 +361,8 @@ class Judgement:
 
     def _describe_gap(self) -> str:
         if is_serious(self.unseen):
-            columns = describe_columns(self.unseen.columns)
-            return f"{count_unseen(self.unseen)} have categories that do not occur in the source ({columns})"
+            rows, columns = f"{count_unseen(self.unseen)} {self.unseen.verb}", describe_columns(self.unseen.columns)
+            return f"{rows} categories that do not occur in the source ({columns})"
         if not math.isfinite(self.expected.rmse):
             return "the expected error is too large to compute"
         share = format_percent(self.outside)
