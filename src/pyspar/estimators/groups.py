@@ -142,6 +142,26 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
     return names
 
 
+def variance_by_groups(parts: Any) -> Any:
+    """Return the variance of a mean, given the deviation that each group, or each fold of groups, contributes to it.
+
+    >>> float(variance_by_groups(np.array([0.5, -0.5])))  # the mean of two groups with the means 1 and -1
+    1.0
+    """
+    return np.square(parts).sum(axis=0) * len(parts) / (len(parts) - 1)
+
+
+def new_group_factor(n_source: float, n_target: float, n_groups: int) -> float:
+    """Return the variance of a mean over the rows of new groups, divided by that over the rows of the source.
+
+    The groups of the target are assumed to be as large as those of the source; there is at least one.
+
+    >>> new_group_factor(200, 100, 20), new_group_factor(200, 1, 20)
+    (2.0, 20.0)
+    """
+    return float(min(n_source / n_target, n_groups))
+
+
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:
     """Return for each part the sum of all other parts, in two passes.
 
