@@ -36,8 +36,8 @@ _ROUNDING = 1e-12
 """A bias below this share of the predictions is the rounding error of weights that equal the belief's mean."""
 
 Interval = tuple[float, float]
-Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]
-"""Maps (level, expected RMSE, interval of the linear model, separation, output) to an interval for real data."""
+Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int, float], Interval]
+"""Maps (level, expected RMSE, interval of the linear model, separation, output, rows) to an interval for real data."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,7 +206,7 @@ class Forecaster:
     def _calibrated(self, level: float, rmse: float, if_linear: Interval, output: int) -> Interval:
         if self.calibrate is None or not np.isfinite(rmse):
             return if_linear
-        return self.calibrate(level, rmse, if_linear, self.separation, output)
+        return self.calibrate(level, rmse, if_linear, self.separation, output, self.target.weight)
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""

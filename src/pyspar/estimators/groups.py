@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
+from pyspar.core.belief import inverse
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
@@ -28,11 +29,15 @@ MAX_FOLDS = 10
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out."""
+    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out.
+
+    ``variance`` is that of the mean squared error on these folds, relative to its square.
+    """
 
     fold_of: dict[str, int]
     moments: dict[int, Moments]
     rmse: Vector | None = None
+    variance: Vector | None = None
 
     def divide(self, source: Source) -> Source:
         """Return a source with the moments of these folds."""
@@ -46,12 +51,25 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares, weight = np.zeros(folds[0].n_outputs), sum(fold.weight for fold in folds)
+        squares, shares = [], np.array([fold.weight for fold in folds])
+        weight = shares.sum()
         for i, (fold, others) in enumerate(zip(folds, sums_without_each(folds), strict=True)):
             weights = estimator._solve(Source(others, y_ndim, folds=(*folds[:i], *folds[i + 1 :])))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares += np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight))
-        return replace(self, rmse=np.sqrt(squares))
+            squares.append(np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight)))
+        mean = np.sum(squares, axis=0)
+        variance = variance_by_groups(squares * inverse(mean) - (shares / weight)[:, None])
+        return replace(self, rmse=np.sqrt(mean), variance=variance)
+
+    def log_error(self, rows: float) -> Vector:
+        """Return the standard error of the log RMSE on target rows of new groups and of its estimate, per output.
+
+        It is zero for a single group, and for files of earlier versions.
+        """
+        if self.variance is None:
+            return np.zeros(next(iter(self.moments.values())).n_outputs)
+        weight = sum(fold.weight for fold in self.moments.values())
+        return np.asarray(0.5 * np.sqrt(self.variance * (1.0 + new_group_factor(weight, rows, len(self.fold_of)))))
 
 
 def extend_folds(

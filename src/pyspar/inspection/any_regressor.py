@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import inverse
 from pyspar.core.forecast import LEVELS, Forecast, Interval
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
@@ -116,14 +117,15 @@ def _log_error(squares: Vector, m: int, groups: Any) -> float:
 
     With groups, the rows of a group are dependent.
     """
-    n, mean = len(squares), float(squares.mean())
-    rows = float(squares.var())
+    n, relative = len(squares), squares * inverse(squares.mean())
+    rows = float(relative.var())
     estimate, new = rows / n, rows / m
     if groups is not None:
         _, group = np.unique(groups, return_inverse=True)
-        grouped, count = variance_by_groups(np.bincount(group, squares - mean) / n), int(group.max()) + 1
-        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, count))
-    return 0.5 * float(np.sqrt(estimate + new)) / max(mean, np.finfo(np.float64).tiny)
+        parts = np.bincount(group, relative - relative.mean()) / n
+        grouped = float(variance_by_groups(parts))
+        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, len(parts)))
+    return 0.5 * float(np.sqrt(estimate + new))
 
 
 def _forecast(name: str, squares: Vector, error: float, separation: Separation, spread: float) -> Forecast:
