@@ -303,3 +303,9 @@ def test_one_row_and_one_label_are_singular(world):
     text = repr(TargetWatch(est).update(batch[:1], [1.0]))
     assert "on 1 row;" in text
     assert "relation from 1 label:" in text
+
+
+def test_the_warning_about_a_small_limit_also_suits_the_command_line(world):
+    with pytest.warns(SparWarning, match="below the error at home") as caught:
+        TargetWatch(world[0], limit=0.1)
+    assert "()" not in str(caught[0].message)

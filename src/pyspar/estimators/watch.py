@@ -186,7 +186,7 @@ class TargetWatch:
             texts = [f"{format_number(low)} < {format_number(home)}" for low, home in pairs if low < home]
             warn(
                 f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
-                "choose a limit above home_rmse()",
+                "choose a larger limit",
             )
         self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
         self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)
