@@ -294,3 +294,11 @@ def test_an_interval_contains_its_expectation(rng):
     constant = BayesSpARRegressor().fit(np.full((200, 5), 0.3), rng.normal(size=200))
     found = constant.expected_rmse(rng.normal(size=(9, 5)))
     assert found.interval95[0] <= found.rmse <= found.interval95[1]
+
+
+def test_a_forecast_prints_both_ends_of_an_interval_in_the_same_form():
+    X, y, Z, _, _ = shifted(np.random.default_rng(0), sigma=3.0)
+    model = BayesSpARRegressor().fit(X, 5000.0 * y).adapt(Z)
+    text = repr(model.expected_rmse(Z))
+    assert "e+" not in text
+    assert text.count(",") == 5

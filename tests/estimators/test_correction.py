@@ -413,3 +413,9 @@ def test_rows_whose_squares_overflow_are_refused_by_the_expected_error(shifted):
     far = np.vstack([Z, np.full((1, Z.shape[1]), 1e200)])
     with pytest.raises(ValueError, match="squares overflow"):
         fixed.expected_rmse(far)
+
+
+@pytest.mark.parametrize("use", [lambda model, Z: TargetCorrection(model).fit(Z, Z[:, 0]), rows_to_label])
+def test_a_class_is_not_a_model(use):
+    with pytest.raises(TypeError, match=r"fitted regressor.*got the class LinearRegression"):
+        use(LinearRegression, np.eye(4))

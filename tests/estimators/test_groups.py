@@ -170,3 +170,26 @@ def test_weights_of_any_library_may_be_zero_for_a_whole_fold(rng, library):
     rows = make(X) if library == "torch" else X
     est = BayesSpARRegressor().fit(rows, make(y), make(weights), groups=groups)
     np.testing.assert_allclose(est.home_rmse(), BayesSpARRegressor().fit(X, y, weights, groups=groups).home_rmse())
+
+
+def test_the_interval_without_a_shift_covers_errors_on_new_groups():
+    inside, groups = [], np.repeat(np.arange(10), 20)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        (X, y), (Z, truth) = (
+            (rows, rows.sum(axis=1) + 1.5 * offsets[groups] + rng.normal(size=200))
+            for rows, offsets in zip(rng.normal(size=(2, 200, 4)), rng.normal(size=(2, 10)))
+        )
+        est = BayesSpARRegressor().fit(X, y, groups=groups).adapt(Z)
+        if not est.separation_.found:
+            low, high = est.expected_rmse(Z).interval95
+            inside.append(low <= np.sqrt(np.mean((est.predict(Z) - truth) ** 2)) <= high)
+    assert np.mean(inside) > 0.85  # 0.65 if the rows of a group counted as independent
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e100])
+def test_intervals_for_new_groups_do_not_depend_on_the_unit_of_the_label(rng, unit):
+    X, y, groups = grouped(rng)
+    one, other = (BayesSpARRegressor().fit(X, scale * y, groups=groups).adapt(X + 0.01) for scale in (1.0, unit))
+    expected, found = one.expected_rmse(X).interval95, other.expected_rmse(X).interval95
+    np.testing.assert_allclose(np.divide(found, unit), expected, rtol=1e-9)

@@ -296,3 +296,16 @@ def test_large_labels_cause_an_alarm(rng):
     y = X[:, 0] + 0.1 * rng.normal(size=200)
     state = TargetWatch(BayesSpARRegressor().fit(X, 1e155 * y)).update(X[:50], np.full(50, 5e155))
     assert state.above_limit
+
+
+def test_one_row_and_one_label_are_singular(world):
+    est, (batch, *_) = world
+    text = repr(TargetWatch(est).update(batch[:1], [1.0]))
+    assert "on 1 row;" in text
+    assert "relation from 1 label:" in text
+
+
+def test_the_warning_about_a_small_limit_also_suits_the_command_line(world):
+    with pytest.warns(SparWarning, match="below the error at home") as caught:
+        TargetWatch(world[0], limit=0.1)
+    assert "()" not in str(caught[0].message)

@@ -12,6 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -73,6 +74,23 @@ def test_groups_that_share_labels_have_a_larger_error(rng):
     model = KNeighborsRegressor(1).fit(X, y)
     by_rows, by_groups = (inspect(model, X, source=(X, y), groups=g).outputs[0].home for g in (None, groups))
     assert by_groups > 3.0 * by_rows
+
+
+def test_the_interval_without_a_shift_covers_errors_on_new_groups():
+    inside = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        group, new = np.repeat(np.arange(10), 20), rng.normal(size=(2, 10))
+        (X, y), (Z, truth) = (
+            (rows, rows.sum(axis=1) + 1.5 * offsets[group] + rng.normal(size=200))
+            for rows, offsets in zip(rng.normal(size=(2, 200, 4)), new)
+        )
+        model = LinearRegression().fit(X, y)
+        (output,) = inspect(model, Z, source=(X, y), groups=group).outputs
+        if not output.separation.found:
+            low, high = output.expected.interval95
+            inside.append(low <= root_mean_squared_error(truth, model.predict(Z)) <= high)
+    assert np.mean(inside) > 0.85  # 0.5 if the rows of a group counted as independent
 
 
 def test_columns_may_be_mixed_missing_and_unseen(rng):

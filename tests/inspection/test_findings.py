@@ -113,6 +113,14 @@ def test_few_rows_per_direction_are_reported(rows, severity, unshifted):
     assert "SPAR005" not in unshifted
 
 
+@pytest.mark.parametrize(("fit_intercept", "severity"), [(True, "serious"), (False, "warning")])
+def test_an_exact_fit_counts_the_intercept_if_there_is_one(fit_intercept, severity):
+    X, y, Z = make_data(n=2, seed=1)
+    finding = find(BayesSpARRegressor(fit_intercept=fit_intercept).fit(X[:, :1], y), Z[:, :1])["SPAR005"]
+    assert finding.severity == severity
+    assert "2 rows for 1 direction (2 per direction)" in finding.text
+
+
 def test_equal_singular_values_on_both_sides_of_the_threshold_are_reported(unshifted):
     # Without an intercept, and with a target whose directions are the axes: two of equal length, one of them removed.
     X, _, _ = make_data(d=2)

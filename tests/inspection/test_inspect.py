@@ -129,3 +129,13 @@ def test_labels_may_be_a_mapping_of_row_positions(shifted):
     assert by_position.outputs[0].evidence == inspect(est, Z, y=labels).outputs[0].evidence
     with pytest.raises(ValueError, match=r"target y .* 90 rows.* 89\b"):
         inspect(est, Z, y=labels[1:])
+
+
+@pytest.mark.parametrize(("label_mean", "feature_mean", "unit"), [(0.0, 0.0, 1.0), (1e6, 0.0, 1e-6), (0.0, 1e5, 1.0)])
+def test_rounding_errors_of_an_exact_fit_are_not_harm(label_mean, feature_mean, unit):
+    rng = np.random.default_rng(0)
+    X, Z = (spread * rng.normal(size=(90, 4)) + feature_mean for spread in (1.0, 3.0))
+    model = SpARRegressor().fit(X, unit * (X @ [1.0, 2.0, 3.0, 4.0] + label_mean)).adapt(Z)
+    (result,) = inspect(model, Z).outputs
+    assert {forecast.rmse for forecast in result.forecasts} == {result.home} == {0.0}
+    assert result.outcome == "unverified"

@@ -334,3 +334,13 @@ def test_every_output_of_a_transformed_label_names_its_unit(rng):
     for text in (repr(inspection), data["headline"], Report(inspection).html(), inspection._repr_html_()):
         assert "transformed label" in text
     assert "transformed" not in repr(inspect(model.regressor_, X + 1.0))
+
+
+def test_the_next_step_for_a_single_target_row_is_in_the_singular():
+    step = judge(1.0, OLS=1.05, Bayes_SpAR=1.0, n_target=1.0).next_step
+    assert "label 1 target row to verify the forecast (choose it with" in step
+
+
+def test_one_row_with_an_unseen_category_is_singular():
+    judgement = judge(1.0, OLS=1.0, Bayes_SpAR=1.0, n_target=5.0, unseen=UnseenRows(1, 5, GAP.columns))
+    assert "1 of 5 target rows has categories" in judgement.headline

@@ -171,3 +171,19 @@ def test_a_target_that_is_later_than_the_source_is_noted(load, source, target, d
     sold = [(last + pd.Timedelta(days=days + j % 7)).strftime("%Y-%m-%d") for j in range(len(target))]
     notes = load(source, target.assign(sold=sold), identity="home").notes
     assert any("sold" in note and "later" in note for note in notes) == (days > 0)
+
+
+@pytest.mark.parametrize(
+    ("known", "same", "others"),
+    [(5, 5.0, [6]), ("DE", "DE", ["FR", "AT"]), ("2020-01-31", "2020-01-31", ["2021-01-31"])],
+)
+def test_other_values_of_a_constant_column_are_noted(load, source, target, known, same, others):
+    source["extra"], target["extra"] = known, pd.Series([same] * len(target), dtype=object)
+    assert "extra" not in str(load(source, target).notes)
+    target.loc[0, "extra"] = None
+    for row, value in enumerate(others, 1):
+        target.loc[row, "extra"] = value
+    (note,) = [note for note in load(source, target).notes if "extra" in note]
+    count = f"{len(others)} of {len(target)} target rows"
+    assert f"extra: constant in the source, but {count}" in note
+    assert not [note for note in load(source, target, drop=("extra",)).notes if "extra" in note]

@@ -218,7 +218,8 @@ def print_batch(account: WatchAccount) -> None:
     after = state.adapted[0]
     text = (
         f"{state.verdict:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
-        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, {state.rows:,.0f} rows"
+        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, "
+        f"{count_noun(round(state.rows), 'row')}"
     )
     text = "; ".join(filter(None, [text, state.describe_labels(), *account.notes]))
     print_line(text, style="red" if state.alarm else "yellow" if state.above_limit else "")

@@ -32,9 +32,12 @@ DRAWS, SEED = 2000, 0
 LEVELS = (0.8, 0.95)
 """The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
 
+_ROUNDING = 1e-12
+"""A bias below this share of the predictions is the rounding error of weights that equal the belief's mean."""
+
 Interval = tuple[float, float]
-Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int], Interval]
-"""Maps (level, expected RMSE, interval of the linear model, separation, output) to an interval for real data."""
+Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int, float], Interval]
+"""Maps (level, expected RMSE, interval of the linear model, separation, output, rows) to an interval for real data."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,11 +85,8 @@ class Forecast:
     interval95_if_linear: Interval | None = None
 
     def __repr__(self) -> str:
-        (low80, high80), (low95, high95) = self.interval80, self.interval95
-        return (
-            f"{type(self).__name__}({self.name}: RMSE {self.rmse:.4g}; 80 %: {low80:.4g} to {high80:.4g}; "
-            f"95 %: {low95:.4g} to {high95:.4g})"
-        )
+        numbers = (_text(number) for number in (self.rmse, *self.interval80, *self.interval95))
+        return "{}({}: RMSE {}; 80 %: {} to {}; 95 %: {} to {})".format(type(self).__name__, self.name, *numbers)
 
     def __float__(self) -> float:
         return self.rmse
@@ -162,8 +162,15 @@ class Forecaster:
         with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
             weights = self.priors[0].correction_about(belief, coef, intercept)[:, output]
             difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
-            bias = float(np.square(self._root @ difference / np.sqrt(self.target.weight)).sum())
+            bias = self._mean_square(difference)
+            size = max(np.sqrt(self._mean_square(weights)), abs(belief.y_mean[output]))
+            if np.sqrt(bias) < _ROUNDING * size < np.inf:
+                bias = 0.0
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
+
+    def _mean_square(self, weights: Vector) -> float:
+        """Return the mean squared prediction of weights and an intercept, in the belief's coordinates."""
+        return float(np.square(self._root @ weights / np.sqrt(self.target.weight)).sum())
 
     def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
@@ -199,7 +206,7 @@ class Forecaster:
     def _calibrated(self, level: float, rmse: float, if_linear: Interval, output: int) -> Interval:
         if self.calibrate is None or not np.isfinite(rmse):
             return if_linear
-        return self.calibrate(level, rmse, if_linear, self.separation, output)
+        return self.calibrate(level, rmse, if_linear, self.separation, output, self.target.weight)
 
     def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
         """Draw the root mean squared error on labels without noise, and on labels with noise."""
@@ -243,3 +250,8 @@ def _interval(draws: Vector, level: float, expected: float) -> Interval:
 def _number(value: float) -> float:
     """Return a float; NaN, which results from overflow, becomes infinity."""
     return float("inf") if np.isnan(value) else float(value)
+
+
+def _text(number: float) -> str:
+    """Return a number with four digits, and without an exponent below a million."""
+    return f"{float(f'{number:.4g}'):,g}"

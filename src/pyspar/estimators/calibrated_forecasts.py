@@ -113,9 +113,12 @@ class SourceModel:
         return self._plain_forecaster(target, between_groups=self._between_groups, calibrate=self._calibrate)
 
     def _calibrate(
-        self, level: float, rmse: float, if_linear: Interval, separation: Separation, output: int
+        self, level: float, rmse: float, if_linear: Interval, separation: Separation, output: int, rows: float
     ) -> Interval:
         home = spread = rmse
+        if self.folds is not None:  # only the class "none" uses this interval
+            reach = np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * self.folds.log_error(rows)[output])
+            if_linear = min(if_linear[0], rmse / reach), max(if_linear[1], rmse * reach)
         if separation_class(separation) != "none":  # otherwise the ratios are not used
             home, spread = float(self.home_rmse()[output]), float(self.source.spread[self.source.n_features + output])
         return rmse_interval(level, rmse, if_linear, separation, home=home, spread=spread)

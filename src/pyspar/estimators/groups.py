@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
+from pyspar.core.belief import inverse
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
@@ -28,11 +29,15 @@ MAX_FOLDS = 10
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out."""
+    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out.
+
+    ``variance`` is that of the mean squared error on these folds, relative to its square.
+    """
 
     fold_of: dict[str, int]
     moments: dict[int, Moments]
     rmse: Vector | None = None
+    variance: Vector | None = None
 
     def divide(self, source: Source) -> Source:
         """Return a source with the moments of these folds."""
@@ -46,12 +51,25 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares, weight = np.zeros(folds[0].n_outputs), sum(fold.weight for fold in folds)
+        squares, shares = [], np.array([fold.weight for fold in folds])
+        weight = shares.sum()
         for i, (fold, others) in enumerate(zip(folds, sums_without_each(folds), strict=True)):
             weights = estimator._solve(Source(others, y_ndim, folds=(*folds[:i], *folds[i + 1 :])))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares += np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight))
-        return replace(self, rmse=np.sqrt(squares))
+            squares.append(np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight)))
+        mean = np.sum(squares, axis=0)
+        variance = variance_by_groups(squares * inverse(mean) - (shares / weight)[:, None])
+        return replace(self, rmse=np.sqrt(mean), variance=variance)
+
+    def log_error(self, rows: float) -> Vector:
+        """Return the standard error of the log RMSE on target rows of new groups and of its estimate, per output.
+
+        It is zero for a single group, and for files of earlier versions.
+        """
+        if self.variance is None:
+            return np.zeros(next(iter(self.moments.values())).n_outputs)
+        weight = sum(fold.weight for fold in self.moments.values())
+        return np.asarray(0.5 * np.sqrt(self.variance * (1.0 + new_group_factor(weight, rows, len(self.fold_of)))))
 
 
 def extend_folds(
@@ -140,6 +158,26 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
             )
         names.append(name)
     return names
+
+
+def variance_by_groups(parts: Any) -> Any:
+    """Return the variance of a mean, given the deviation that each group, or each fold of groups, contributes to it.
+
+    >>> float(variance_by_groups(np.array([0.5, -0.5])))  # the mean of two groups with the means 1 and -1
+    1.0
+    """
+    return np.square(parts).sum(axis=0) * len(parts) / (len(parts) - 1)
+
+
+def new_group_factor(n_source: float, n_target: float, n_groups: int) -> float:
+    """Return the variance of a mean over the rows of new groups, divided by that over the rows of the source.
+
+    The groups of the target are assumed to be as large as those of the source; there is at least one.
+
+    >>> new_group_factor(200, 100, 20), new_group_factor(200, 1, 20)
+    (2.0, 20.0)
+    """
+    return float(min(n_source / n_target, n_groups))
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -47,8 +47,9 @@ class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
 def check_model(model: Any) -> None:
     """Raise an error for a model that has no ``predict`` or is not fitted."""
-    if not hasattr(model, "predict"):
-        raise TypeError(f"model must be a fitted regressor with predict, got {type(model).__name__}")
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise TypeError(f"model must be a fitted regressor with predict, got {got}")
     if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
         check_is_fitted(model)
 

@@ -39,6 +39,10 @@ class UnseenRows:
     n_target: int
     columns: tuple[UnseenColumn, ...]
 
+    @property
+    def verb(self) -> str:
+        return "has" if self.rows == 1 else "have"
+
 
 NO_UNSEEN_ROWS = UnseenRows(0, 0, ())
 
@@ -75,7 +79,7 @@ def describe_unseen_rows(preprocessing: Any, Z: Any) -> str:
     if not unseen.rows:
         return ""
     return (
-        f"{unseen.rows:,} of {unseen.n_target:,} rows have categories that do not occur in the source "
+        f"{unseen.rows:,} of {unseen.n_target:,} rows {unseen.verb} categories that do not occur in the source "
         f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows"
     )
 

@@ -34,7 +34,7 @@ from pyspar.estimators import pipelines
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
-from pyspar.wording import format_interval, format_number, format_p_value
+from pyspar.wording import count_noun, format_interval, format_number, format_p_value
 
 _CONSTRAINTS = {
     "limit": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -110,13 +110,13 @@ class WatchState:
             return ""
         parts = [
             f"measured RMSE {format_number(errors.rmse)} (95 %: {format_interval(errors.interval())}) on "
-            f"{errors.n:,} labels"
+            f"{count_noun(errors.n, 'label')}"
             for errors in self.measured
             if errors.n
         ]
         relation = "changed" if self.relation_changed else "no change found"
         p_value = format_p_value(self.relation_p_value)
-        return ", ".join([*parts, f"relation from {self.labels:,} labels: {relation} ({p_value})"])
+        return ", ".join([*parts, f"relation from {count_noun(self.labels, 'label')}: {relation} ({p_value})"])
 
     def __repr__(self) -> str:
         errors = ", ".join(
@@ -124,7 +124,7 @@ class WatchState:
             f"{format_number(before.rmse)} without adapting)"
             for after, before, limit in zip(self.adapted, self.before, self.limits)
         )
-        text = f"batch {self.batch}: {self.verdict}; expected RMSE {errors} on {self.rows:,.0f} rows"
+        text = f"batch {self.batch}: {self.verdict}; expected RMSE {errors} on {count_noun(round(self.rows), 'row')}"
         return "; ".join(filter(None, [text, self.describe_labels()]))
 
 
@@ -179,7 +179,7 @@ class TargetWatch:
             texts = [f"{format_number(low)} < {format_number(home)}" for low, home in pairs if low < home]
             warn(
                 f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
-                "choose a limit above home_rmse()",
+                "choose a larger limit",
             )
         self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
         self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)

@@ -18,13 +18,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.belief import inverse
 from pyspar.core.forecast import LEVELS, Forecast, Interval
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval
-from pyspar.estimators.groups import check_groups
+from pyspar.estimators.groups import check_groups, new_group_factor, variance_by_groups
 from pyspar.estimators.row_features import compute_features, fit_features, is_frame, name_regressor
 from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
@@ -71,12 +72,14 @@ def inspect_regressor(
     moments, target, columns, unseen = _encode(X, Z)
     features = None if target_labels is None else _correction_features(model, Z)
     separation = measure_separation(moments, target)
-    squares = np.square(_compute_left_out_errors(model, X, source_y, groups))
+    names_of_groups = None if groups is None else np.array(check_groups(groups, X))
+    squares = np.square(_compute_left_out_errors(model, X, source_y, names_of_groups))
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
 
     inspected, method = [], name_regressor(model)
     for k, name in enumerate(names):
-        forecast = _forecast(method, squares[:, k], m, separation, float(labels[:, k].std()))
+        error = _log_error(squares[:, k], m, names_of_groups)
+        forecast = _forecast(method, squares[:, k], error, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
         corrected = None
         if target_labels is not None and features is not None:
@@ -109,14 +112,28 @@ def inspect_regressor(
     )
 
 
-def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread: float) -> Forecast:
-    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown.
+def _log_error(squares: Vector, m: int, groups: Any) -> float:
+    """Return the standard error of the log RMSE of m new rows, and of its estimate from n squared errors.
 
-    ``spread`` is the standard deviation of the source labels.
+    With groups, the rows of a group are dependent.
     """
-    n, home = len(squares), float(np.sqrt(squares.mean()))
-    # The standard error of the log RMSE of m new rows, and of its estimate from n rows.
-    error = 0.5 * float(squares.std()) / max(home**2, np.finfo(np.float64).tiny) * np.sqrt(1.0 / n + 1.0 / m)
+    n, relative = len(squares), squares * inverse(squares.mean())
+    rows = float(relative.var())
+    estimate, new = rows / n, rows / m
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        parts = np.bincount(group, relative - relative.mean()) / n
+        grouped = float(variance_by_groups(parts))
+        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, len(parts)))
+    return 0.5 * float(np.sqrt(estimate + new))
+
+
+def _forecast(name: str, squares: Vector, error: float, separation: Separation, spread: float) -> Forecast:
+    """Return the forecast for a target, given the squared errors of cross-validation. Its parts are unknown.
+
+    ``error`` is the standard error of the log RMSE, and ``spread`` the standard deviation of the source labels.
+    """
+    home = float(np.sqrt(squares.mean()))
 
     def interval(level: float) -> Interval:
         reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error))
@@ -130,18 +147,17 @@ def _forecast(name: str, squares: Vector, m: int, separation: Separation, spread
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:
     """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs)."""
-    splitter, names, options = KFold(FOLDS, shuffle=True, random_state=0), None, {}
+    splitter, options = KFold(FOLDS, shuffle=True, random_state=0), {}
     if groups is not None:
-        names = np.array(check_groups(groups, X))
-        count = len(np.unique(names))
+        count = len(np.unique(groups))
         if count < 2:
             raise InputError(f"groups must contain at least 2 groups, got {count}")
         splitter = GroupKFold(min(FOLDS, count))
         # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
         if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
-            options = {"groups": names}
+            options = {"groups": groups}
     errors = np.zeros(y.shape)
-    for kept, left_out in splitter.split(y, groups=names):  # cross_val_predict needs a request for metadata
+    for kept, left_out in splitter.split(y, groups=groups):  # cross_val_predict needs a request for metadata
         fitted = clone(model).fit(_safe_indexing(X, kept), y[kept], **{key: of[kept] for key, of in options.items()})
         predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
         errors[left_out] = predicted.reshape(y[left_out].shape) - y[left_out]

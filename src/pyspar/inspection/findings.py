@@ -128,6 +128,7 @@ def list_feature_findings(comparison: Comparison) -> Iterator[Finding]:
     return derive_feature_findings(
         rows=source.weight,
         rank=int(estimator.rank_),
+        fit_intercept=bool(estimator.fit_intercept),
         outside=comparison.outside,
         constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
         moved=find_moved_columns(source, target, columns),
@@ -148,7 +149,14 @@ def find_moved_columns(source: Moments, target: Moments, columns: Sequence[str])
 
 
 def derive_feature_findings(
-    *, rows: float, rank: int, outside: float, constant: Sequence[str], moved: Mapping[str, float], scale_ratio: float
+    *,
+    rows: float,
+    rank: int,
+    fit_intercept: bool = True,
+    outside: float,
+    constant: Sequence[str],
+    moved: Mapping[str, float],
+    scale_ratio: float,
 ) -> Iterator[Finding]:
     """Yield the findings about the features.
 
@@ -174,14 +182,14 @@ def derive_feature_findings(
             "The weights of these columns cannot be estimated and are zero. Label rows in which these columns vary.",
         )
     if rows < ROWS_PER_DIRECTION * rank:
-        is_exact = rows <= rank + 1
+        is_exact = rows <= rank + fit_intercept
         exact = "so least squares fits them exactly and the noise cannot be estimated"
         effect = exact if is_exact else "so the weights and the noise are uncertain"
         yield Finding(
             "SPAR005",
             "serious" if is_exact else "warning",
-            f"The source has {rows:,.0f} rows for {rank:,} directions ({format_number(rows / rank, 3)} per direction), "
-            f"{effect}.",
+            f"The source has {rows:,.0f} rows for {count_noun(rank, 'direction')} ({format_number(rows / rank, 3)} per "
+            f"direction), {effect}.",
             "Use more rows or fewer features.",
         )
     yield from describe_moved(moved)
@@ -347,7 +355,7 @@ def describe_unseen(unseen: UnseenRows) -> Iterator[Finding]:
             "SPAR014",
             "serious" if is_serious(unseen) else "warning",
             f"{count_unseen(unseen)} ({format_percent(unseen.rows / unseen.n_target)}) "
-            f"{'has' if unseen.rows == 1 else 'have'} categories that do not occur in the source: "
+            f"{unseen.verb} categories that do not occur in the source: "
             f"{describe_columns(unseen.columns)}. The labels carry no information about these categories, and the "
             "forecasts do not cover these rows.",
             "Label some of these rows first, or handle them with a separate model.",

@@ -318,7 +318,8 @@ class Judgement:
         known = 0 if self.labels is None else self.labels.n
         n_rows = int(min(max(ROWS_TO_LABEL, 2 * known), self.n_target))
         rows = count_noun(n_rows, "target row")
-        choose, correct = "choose them with pyspar.rows_to_label", "pyspar.TargetCorrection"
+        them = "it" if n_rows - known == 1 else "them"
+        choose, correct = f"choose {them} with pyspar.rows_to_label", "pyspar.TargetCorrection"
         if self.kind == "linear" and self.in_memory:  # the commands fit their own model
             choose += f" or spar label --rows {n_rows - known}"
             method = COMMAND_METHODS.get(self.recommended)
@@ -360,8 +361,8 @@ class Judgement:
 
     def _describe_gap(self) -> str:
         if is_serious(self.unseen):
-            columns = describe_columns(self.unseen.columns)
-            return f"{count_unseen(self.unseen)} have categories that do not occur in the source ({columns})"
+            rows, columns = f"{count_unseen(self.unseen)} {self.unseen.verb}", describe_columns(self.unseen.columns)
+            return f"{rows} categories that do not occur in the source ({columns})"
         if not math.isfinite(self.expected.rmse):
             return "the expected error is too large to compute"
         share = format_percent(self.outside)

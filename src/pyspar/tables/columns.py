@@ -22,13 +22,13 @@ from pyspar.sources.files.number_text import NumberFormat
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import TableEncoder, as_numbers, as_words
 from pyspar.tables.inputs import Fit, Ignored, Request
-from pyspar.wording import list_some
+from pyspar.wording import count_noun, list_some
 
 ColumnKind = Literal["numeric", "categorical", "date"]
 _FREE_TEXT_LEVELS, _FREE_TEXT_SHARE = 100, 0.5
 _MIN_ID_ROWS = 10
 """With fewer rows, consecutive whole numbers are as often a count or a year."""
-DROPPED = "dropped with --drop"
+DROPPED, CONSTANT = "dropped with --drop", "constant in the source"
 _DATE_HINT = f"the values look like dates; write them as {ISO}"
 
 
@@ -178,10 +178,10 @@ def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None
     if kind == "numeric":
         numbers = as_numbers(column)
         constant = np.isfinite(np.nanmin(numbers)) and np.nanmin(numbers) == np.nanmax(numbers)
-        return kind, f"constant in the source ({np.nanmin(numbers):g})" if constant else None
+        return kind, f"{CONSTANT} ({np.nanmin(numbers):g})" if constant else None
     if kind == "date":
         days = as_days(column)
-        return kind, "constant in the source" if np.nanmin(days) == np.nanmax(days) else None
+        return kind, CONSTANT if np.nanmin(days) == np.nanmax(days) else None
     reason = _reason_to_ignore_text(column)
     return kind, reason if reason is None or not date_like_form(column) else f"{reason}; {_DATE_HINT}"
 
@@ -203,11 +203,32 @@ def _reason_to_ignore_text(column: pd.Series[Any]) -> str | None:
     words = [word for word in as_words(column) if word is not None]
     levels = len(set(words))
     if levels == 1 and len(words) == len(column):
-        return f"constant in the source ({words[0]!r})"
+        return f"{CONSTANT} ({words[0]!r})"
     free_text = levels == len(words) or (levels > _FREE_TEXT_LEVELS and levels > _FREE_TEXT_SHARE * len(words))
     if not free_text or levels == 1:
         return None
     return f"free text ({levels} different values in {len(words)} rows)"
+
+
+def describe_other_values(ignored: Ignored, source: pd.DataFrame, target: pd.DataFrame) -> str | None:
+    """Return a note if a column that is ignored because it is constant in the source has other values in the target."""
+    name = ignored.column
+    if name not in target or not ignored.reason.startswith(CONSTANT):
+        return None
+    known, cells, missing = source[name].dropna(), target[name], target[name].isna().to_numpy()
+    try:
+        kind = infer_kind(known)
+        if kind == "numeric":
+            differs = as_numbers(cells) != as_numbers(known)[0]
+        elif kind == "date":
+            differs = as_days(cells, date_format(known)) != as_days(known)[0]
+        else:
+            differs = as_words(cells) != as_words(known)[0]
+    except InputError:  # the target has values of another kind
+        differs = ~missing
+    n = int((differs & ~missing).sum())
+    have = f"{n:,} of {count_noun(len(cells), 'target row')} {'has another value' if n == 1 else 'have other values'}"
+    return f"{name}: constant in the source, but {have}; the forecast does not cover this difference" if n else None
 
 
 def infer_kind(column: pd.Series[Any]) -> ColumnKind | str:

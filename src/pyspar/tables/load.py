@@ -40,6 +40,7 @@ from pyspar.tables.columns import (
     check_features,
     check_formats,
     check_identity,
+    describe_other_values,
     find_label,
     name_array_columns,
     select_features,
@@ -189,6 +190,7 @@ class TableSource:
             for name in selection.names
             if rows[name].isna().all()
         ]
+        other = [note for c in selection.ignored if (note := describe_other_values(c, self.frame, frame))]
         later = [f"{name}: {_LATER}" for name in selection.date if _is_later(rows[name], self.frame[name])]
         features = encode(learned.encoder, rows, "target")
         chunk = RowChunk(features, labels, None if request.identity is None else frame[request.identity])
@@ -206,7 +208,7 @@ class TableSource:
             partial(Moments.of, features),
             predict_and_score,
             n_missing=rows.isna().sum(),
-            alerts=(*empty, *later),
+            alerts=(*empty, *later, *other),
             notes=notes,
             unseen=unseen,
             labels=labels,

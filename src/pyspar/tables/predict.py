@@ -24,6 +24,7 @@ from pyspar.tables.inputs import BadCells
 from pyspar.tables.read import check_input, load_table
 from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
+from pyspar.wording import count_noun
 
 _SCORE_FIX = "correct the values to score the predictions"
 
@@ -63,7 +64,7 @@ def predict_file(
     n_missing = rows.isna().sum()
     if n_missing.any():
         names = ", ".join(n_missing.index[n_missing > 0][:5])
-        notes += (f"{n_missing.sum():,} missing values in {names}: imputed as the model does",)
+        notes += (f"{count_noun(int(n_missing.sum()), 'missing value')} in {names}: imputed as the model does",)
     progress.finish("read")
     progress.start("write", "predicting and writing")
     try:
