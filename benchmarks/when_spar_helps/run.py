@@ -22,7 +22,7 @@ import torch
 from benchmarks.shifts.records import append
 from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Task
 from pyspar.core.moments import Moments
-from pyspar.estimators.head_weights import HeadMethod, fit_head
+from pyspar.estimators.head_weights import HeadMethod, error_roots_of, fit_head
 from pyspar.paper import MLP, stack, unstack
 from pyspar.paper.data import load
 from pyspar.terminal import Progress
@@ -145,11 +145,12 @@ def measure(data: Data, model: MLP, rows: str) -> Record:
     source, target = Moments.of(F, y.astype(np.float64)), Moments.of(G)
     F, G, yz = F.astype(np.float64), G.astype(np.float64), data.target[1].astype(np.float64)
     trained = _rmse(G @ head[0], yz)
+    error_roots = error_roots_of(F, y.astype(np.float64)[:, None], head)
     record: Record = {"n": len(F), "m": len(G), "trained": _digits(trained)}
     for method in METHODS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # too few rows per direction: the score shows the effect
-            new = fit_head(source, None if method == "ols" else target, method, coef=head)
+            new = fit_head(source, None if method == "ols" else target, method, coef=head, error_roots=error_roots)
         record[method] = _digits(_rmse(G @ new.coef[0], yz) / trained)
         if method == "ols":
             record |= _describe_features(F, G, y, new.directions, F @ head[0], F @ new.coef[0])

@@ -145,7 +145,8 @@ def test_the_bold_sentences_of_the_short_answer_hold(committed):
     # "Wide layers need the default method."
     wide = {m: measure_effect(committed, m, where(width=256), where(width=16)) for m in run.METHODS}
     assert wide["ols"].verdict == wide["spar"].verdict == "harms"
-    assert wide["bayes"].verdict == "no effect seen"
+    assert wide["bayes"].median < wide["spar"].median
+    assert effect("bayes", width=256).verdict == "helps"  # less than at width 16, but still
     # "No method is safe on every shift."
     assert min(max(r[m] for r in committed) for m in run.METHODS) > 1.5
 
