@@ -20,26 +20,26 @@ _ROUNDING = 1e-9
 def format_number(value: float | None, digits: int = 4, power_exponent: int = POWER_EXPONENT) -> str:
     """Return a number with four digits by default, "unknown" for None and NaN, or that it is too large.
 
-    >>> format_number(12.34567), format_number(251234.0), format_number(3e12), format_number(None)
-    ('12.35', '251,200', '3·10¹²', 'unknown')
-    >>> format_number(math.inf), format_number(40_200_000.0, 3, power_exponent=4)
-    ('too large to compute', '4.02·10⁷')
+    >>> format_number(12.34567), format_number(1234.5), format_number(251234.0), format_number(3e12)
+    ('12.35', '1,234', '251,200', '3·10¹²')
+    >>> format_number(None), format_number(math.inf), format_number(40_200_000.0, 3, power_exponent=4)
+    ('unknown', 'too large to compute', '4.02·10⁷')
     """
     if value == math.inf:
         return TOO_LARGE
-    is_known = value is not None and math.isfinite(value)
-    return replace_exponents(f"{value:.{digits}g}", power_exponent) if is_known else "unknown"
+    if value is None or not math.isfinite(value):
+        return "unknown"
+    text = f"{value:.{digits}g}"
+    return f"{int(text):,}" if re.fullmatch(r"-?\d{4,}", text) else replace_exponents(text, power_exponent)
 
 
 def format_interval(ends: Sequence[float | None], digits: int = 4) -> str:
-    """Return an interval as text. Thousands have commas in both ends or in none.
+    """Return an interval as text.
 
     >>> format_interval((1.0, 2.5e5)), format_interval((5100.0, 63800.0))
     ('1 to 250,000', '5,100 to 63,800')
     """
     low, high = (format_number(end, digits) for end in ends)
-    if "," in high and re.fullmatch(r"\d{4}", low):
-        low = f"{int(low):,}"
     if low == TOO_LARGE:
         return TOO_LARGE
     return "unknown" if "unknown" in (low, high) else f"{low} to {high}"

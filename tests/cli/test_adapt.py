@@ -104,14 +104,14 @@ def test_the_account_prints_the_expected_and_true_errors(spar, files, source, ta
         out = spar("adapt", *paths, *LABEL, "--method", method).stdout
         expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "measured", "noise"))
         low, high = account.after.interval95
-        assert f"{account.after.rmse:.4g} ({method}; 95 %: {low:.4g} to {high:.4g})" in expected
-        assert f"{account.scored.model.rmse:.4g} ({method})" in true
+        assert f"{account.after.rmse:,.4g} ({method}; 95 %: {low:,.4g} to {high:,.4g})" in expected
+        assert f"{account.scored.model.rmse:,.4g} ({method})" in true
         assert f" {account.scored.model.n} " in true
         for text, rmse in (
             (expected, account.before.rmse),
             (true, account.scored.least_squares.rmse),
         ):
-            assert (f"{rmse:.4g} (least squares) →" in text) == (method != "ols")
+            assert (f"{rmse:,.4g} (least squares) →" in text) == (method != "ols")
         assert noise.startswith(f"{np.sqrt(account.after.noise):.4g} ")
         assert 20 < np.sqrt(account.after.noise) < 40  # the labels have noise of 30
         if method == "bayes":

@@ -38,6 +38,18 @@ def test_the_evidence_test_has_its_level_for_every_number_of_labels(n):
     assert np.mean(rejected) == pytest.approx(0.05, abs=0.015)
 
 
+def test_the_p_value_does_not_depend_on_the_order_of_rows_and_columns_or_on_signs():
+    features, q, rng = make_target(12)
+    residual = rng.normal(size=12) + 0.5
+    expected = run_shift_test(features, q, residual).p_value
+    assert 0.01 < expected < 0.99
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows, columns, signs = rng.permutation(12), rng.permutation(3), rng.choice([-1.0, 1.0], 3)
+        moved = run_shift_test((features * signs)[rows][:, columns], q[rows], residual[rows]).p_value
+        assert moved == expected
+
+
 def test_component_tests_find_their_component():
     features, q, rng = make_target(20)
     r = 0.1 * rng.normal(size=20)

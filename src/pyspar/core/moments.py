@@ -377,6 +377,6 @@ def _describe_not_finite(data: WeightedRows) -> str:
             i, j = bad[0]
             return (
                 f"{name} must be finite, got {rows[i, j]} in row {i}, column {j} "
-                f"({len(bad)} entries contain NaN or infinity); impute or drop them first"
+                f"(entries with NaN or infinity: {len(bad)}); impute or drop them first"
             )
     return "the sums of X or Y overflow float64; divide the columns by a constant first"

@@ -50,7 +50,7 @@ from pyspar.sources.files.number_text import (
 from pyspar.tables.dates import date_format, read_mostly_dates
 from pyspar.tables.inputs import BadCells
 from pyspar.tables.other_formats import read_arrays, read_parquet, read_workbook
-from pyspar.wording import list_some
+from pyspar.wording import count_noun, list_some
 
 _MAX_FIELD = 2**27
 """The longest field in characters. A quote that is never closed exceeds it in large files."""
@@ -117,7 +117,7 @@ class LoadedTable:
             if column.n_marked
         ]
         notes += [
-            f"{self.role}: {name}: {len(column.bad):,} bad cells are treated as missing "
+            f"{self.role}: {name}: {count_noun(len(column.bad), 'bad cell is', 'bad cells are')} treated as missing "
             f"({list_some(dict.fromkeys(text for _, text in column.bad), 3, max_length=40)})"
             for name, column in chosen.items()
             if column.bad

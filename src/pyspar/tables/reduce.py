@@ -24,6 +24,7 @@ from pyspar.tables.encode import TableEncoder, as_numbers, build_encoder
 from pyspar.tables.inputs import BadCells, Ignored
 from pyspar.tables.read import LoadedTable, load_table
 from pyspar.terminal import Progress
+from pyspar.wording import count_noun
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +122,12 @@ class InputFile:
             moments = moments_of_batches(map(clean, batches), labelled=label is not None)
         eps = np.array([self.content.column(name).eps for name in features])
         n_dropped = n_read - moments.rows
-        notes = [f"{self.role}: {n_bad:,} bad cells are treated as missing"] if n_bad else []
-        notes += [f"{self.role}: {n_dropped:,} rows without a label are ignored"] if n_dropped else []
+        notes = []
+        if n_bad:
+            notes.append(f"{self.role}: {count_noun(n_bad, 'bad cell is', 'bad cells are')} treated as missing")
+        if n_dropped:
+            unlabelled = count_noun(n_dropped, "row without a label is", "rows without a label are")
+            notes.append(f"{self.role}: {unlabelled} ignored")
         counts = dict(zip(features, n_missing.tolist()))
         return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
 
