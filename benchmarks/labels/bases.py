@@ -90,7 +90,7 @@ def problems(part: str) -> Iterator[Problem]:
 
 
 def fit(name: str, X: np.ndarray, y: np.ndarray, Z: np.ndarray, weight: Any = None) -> Any:
-    """Fit a model on rows with optional weights. Ours is adapted to the target."""
+    """Fit a model on rows with optional weights. Our estimator is adapted to the target."""
     model = BASES[name]().fit(X, y, **({} if weight is None else {"sample_weight": weight}))
     return model.adapt(Z) if name == OURS else model
 

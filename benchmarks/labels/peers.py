@@ -1,7 +1,7 @@
 """ADAPT's supervised methods for regression, around the same models, with their own defaults.
 
 They need a separate environment (``make labels-peers``) and are imported only if such a method is run. Except for
-``RegularTransferLR``, they fit the models themselves, so our estimator is not adapted to the target in them.
+``RegularTransferLR``, they fit the models themselves, so they use our estimator without adapting it to the target.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ HARM = 1.05
 """The ratio above which a set is counted as harmed."""
 
 LARGE = 100
-"""The ratio above which the tables do not show the value."""
+"""The worst ratio is shown as "> 100" if it is at least this large."""
 
 Groups = dict[tuple[str, str, int], list[Record]]
 """Records by model, method and number of labels."""

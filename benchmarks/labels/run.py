@@ -70,7 +70,7 @@ CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
 
 
 def stages(part: str) -> list[Stage]:
-    """Return the stages of a part. Slow models are refitted for fewer draws, and not on design data."""
+    """Return the stages of a part. Slow models are not refitted on design data; only the latest parts use all draws."""
     is_test = part in TESTS
     is_latest = part in LATEST_PARTS
     labels = LABELS if is_test else (10, 30)

@@ -210,7 +210,7 @@ def list_predict(account: PredictAccount) -> Lines:
 
 
 def print_batch(account: WatchAccount) -> None:
-    """Print one batch of ``spar watch``, or to stderr why it cannot be used."""
+    """Print one batch of ``spar watch``. If it cannot be used, print the reason to stderr."""
     state = account.state
     if state is None:
         print_line(f"error: {account.path.name}: {account.error}", stderr=True)

@@ -33,7 +33,7 @@ LEVELS = (0.8, 0.95)
 """The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
 
 _ROUNDING = 1e-12
-"""A bias below this share of the predictions is the rounding error of weights that equal the belief's mean."""
+"""A bias below this share of the predictions is rounding error: the weights equal the mean of the belief."""
 
 Interval = tuple[float, float]
 Calibrate: TypeAlias = Callable[[float, float, Interval, Separation, int, float], Interval]
@@ -253,5 +253,5 @@ def _number(value: float) -> float:
 
 
 def _text(number: float) -> str:
-    """Return a number with four digits, and without an exponent below a million."""
+    """Return a number with four significant digits. Large numbers have no exponent below a million."""
     return f"{float(f'{number:.4g}'):,g}"

@@ -269,8 +269,8 @@ class Moments:
 def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
     """Return skewness and kurtosis of each feature, block by block."""
     mean, factor = features.unit()
-    # Centring and scaling double the cost. For few rows the decision costs as much. Raw fourth powers lose
-    # (mean / spread)**4 in accuracy, here less than two digits.
+    # Centring and scaling double the cost, so they are omitted where possible. For few values, the check itself costs
+    # as much. Without centring, the relative error grows by (mean / spread)**4, here at most 81: less than two digits.
     few = data.X.size < 20_000
     centre = few or (np.abs(mean) * factor > 3.0).any()
     scale = few or max(factor.max(), np.abs(mean).max(), features.spread.max()) > SAFE_SQUARES[1] ** 0.25

@@ -31,7 +31,7 @@ MAX_FOLDS = 10
 class GroupFolds:
     """The fold of each group by the group's name, the moments of each fold, and the error on folds left out.
 
-    ``variance`` is that of the mean squared error on these folds, relative to its square.
+    ``variance`` is the variance of the mean squared error on these folds, divided by the square of this error.
     """
 
     fold_of: dict[str, int]
@@ -62,9 +62,9 @@ class GroupFolds:
         return replace(self, rmse=np.sqrt(mean), variance=variance)
 
     def log_error(self, rows: float) -> Vector:
-        """Return the standard error of the log RMSE on target rows of new groups and of its estimate, per output.
+        """Return the standard error of log(RMSE on target rows of new groups / its estimate), per output.
 
-        It is zero for a single group, and for files of earlier versions.
+        It is zero if there is only one group, and for files of earlier versions.
         """
         if self.variance is None:
             return np.zeros(next(iter(self.moments.values())).n_outputs)
@@ -172,7 +172,7 @@ def variance_by_groups(parts: Any) -> Any:
 def new_group_factor(n_source: float, n_target: float, n_groups: int) -> float:
     """Return the variance of a mean over the rows of new groups, divided by that over the rows of the source.
 
-    The groups of the target are assumed to be as large as those of the source; there is at least one.
+    The groups of the target are assumed to be as large as those of the source. The target has at least one group.
 
     >>> new_group_factor(200, 100, 20), new_group_factor(200, 1, 20)
     (2.0, 20.0)

@@ -113,9 +113,9 @@ def inspect_regressor(
 
 
 def _log_error(squares: Vector, m: int, groups: Any) -> float:
-    """Return the standard error of the log RMSE of m new rows, and of its estimate from n squared errors.
+    """Return the standard error of log(RMSE of m new rows / its estimate), given the squared errors of the source rows.
 
-    With groups, the rows of a group are dependent.
+    With groups, it accounts for the dependence between rows of the same group.
     """
     n, relative = len(squares), squares * inverse(squares.mean())
     rows = float(relative.var())

@@ -28,7 +28,7 @@ _BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
 _MOST_DESCRIBED = 100
 """The most blocks whose distributions are held on the device before they are merged."""
 _GROUP_ROWS = 32
-"""So many float32 rows are summed in float32, with a relative error of at most 32 times 6e-8."""
+"""The number of float32 rows that are summed in float32. The relative error is at most 32 times 6e-8."""
 _EXACT: dict[str, bool | None] = {"auto": None, "gram": False, "qr": True}
 
 
@@ -240,8 +240,8 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
     low, high = X.amin(dim=0), X.amax(dim=0)
     size = high / 2.0 - low / 2.0
     varies = size > torch.finfo(X.dtype).tiny
-    # The unit is a power of two, and the origin a short number near the mean. Dividing by the one and subtracting the
-    # other is exact for most values, whereas equal rounding errors of many values would add up.
+    # The unit is a power of two, and the origin is a number with few digits near the mean. Dividing by the unit and
+    # subtracting the origin are then exact for most values. Equal rounding errors of many values would add up.
     unit = torch.where(varies, size / (2.0 * size.frexp().mantissa), 1.0)
     middle = average(X).nan_to_num().clamp(low, high).to(X.dtype) / unit  # the sum may overflow
     origin = torch.where(varies, (middle * 256.0).round() / 256.0, low)

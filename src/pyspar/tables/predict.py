@@ -64,7 +64,7 @@ def predict_file(
     n_missing = rows.isna().sum()
     if n_missing.any():
         names = ", ".join(n_missing.index[n_missing > 0][:5])
-        notes += (f"{count_noun(int(n_missing.sum()), 'missing value')} in {names}: imputed as the model does",)
+        notes += (f"{count_noun(int(n_missing.sum()), 'missing value')} in {names}: imputed by the model",)
     progress.finish("read")
     progress.start("write", "predicting and writing")
     try:
