@@ -187,6 +187,17 @@ def test_the_interval_without_a_shift_covers_errors_on_new_groups():
     assert np.mean(inside) > 0.85  # 0.65 if the rows of a group counted as independent
 
 
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_intervals_for_new_groups_do_not_depend_on_the_scale_of_importance_weights(rng, scale):
+    X, y, groups = grouped(rng)
+    weight = rng.uniform(0.5, 2.0, size=len(y))
+    one, other = (
+        BayesSpARRegressor(weights="importance").fit(X, y, factor * weight, groups=groups).adapt(X + 0.01)
+        for factor in (1.0, scale)
+    )
+    np.testing.assert_allclose(other.expected_rmse(X).interval95, one.expected_rmse(X).interval95, rtol=1e-9)
+
+
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 def test_intervals_for_new_groups_do_not_depend_on_the_unit_of_the_label(rng, unit):
     X, y, groups = grouped(rng)

@@ -61,15 +61,16 @@ class GroupFolds:
         variance = variance_by_groups(squares * inverse(mean) - (shares / weight)[:, None])
         return replace(self, rmse=np.sqrt(mean), variance=variance)
 
-    def log_error(self, rows: float) -> Vector:
+    def log_error(self, n_source: float, n_target: float) -> Vector:
         """Return the standard error of log(RMSE on target rows of new groups / its estimate), per output.
 
-        It is zero if there is only one group, and for files of earlier versions.
+        The numbers of rows are sums of weights with the same meaning. The error is zero if there is only one group,
+        and for files of earlier versions.
         """
         if self.variance is None:
             return np.zeros(next(iter(self.moments.values())).n_outputs)
-        weight = sum(fold.weight for fold in self.moments.values())
-        return np.asarray(0.5 * np.sqrt(self.variance * (1.0 + new_group_factor(weight, rows, len(self.fold_of)))))
+        factor = new_group_factor(n_source, n_target, len(self.fold_of))
+        return np.asarray(0.5 * np.sqrt(self.variance * (1.0 + factor)))
 
 
 def extend_folds(
