@@ -62,6 +62,13 @@ def test_many_rows_in_extreme_units(rng, unit):
     assert Moments.of(X, solver="qr").tails == pytest.approx(expected(X), rel=1e-9)
 
 
+@pytest.mark.parametrize(("unit", "largest"), [(1e-49, 1e-140), (1e48, 1e140)])
+def test_many_rows_in_extreme_units_with_extreme_weights(rng, unit, largest):
+    X, weight = rng.lognormal(size=(20_000, 2)) * [unit, 1.0], rng.random(20_000)
+    expected_tails = Moments.of(X / [unit, 1.0], sample_weight=weight).tails
+    assert Moments.of(X, sample_weight=largest * weight).tails == pytest.approx(expected_tails, rel=1e-9)
+
+
 def test_constant_columns(rng):
     X = np.column_stack([np.full(300, 0.1), rng.normal(size=300)])
     for moments in (Moments.of(X), Moments.of(X[:100]) + Moments.of(X[100:])):

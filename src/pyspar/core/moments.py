@@ -281,9 +281,10 @@ def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
         rows = rows * factor if scale else rows
         squares = weighted = rows * rows
         if data.sqrt_weight is not None:
-            weighted = squares * np.square(data.sqrt_weight[part, None])
+            weighted = squares * (np.square(data.sqrt_weight[part, None]) / features.weight)
         powers += np.einsum("ij,ij->j", weighted, rows), np.einsum("ij,ij->j", weighted, squares)
-    powers /= features.weight
+    if data.sqrt_weight is None:
+        powers /= features.weight
     if not scale:
         powers *= factor**3, factor**4
     if not centre:
