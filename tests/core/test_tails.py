@@ -118,6 +118,16 @@ def test_tensors_of_float32(rng, offset, unit):
     assert not np.array(tails)[:, 4].any()
 
 
+def test_tensors_with_an_outlier_of_weight_zero(rng):
+    torch = pytest.importorskip("torch")
+    from pyspar.sources.torch import moments_of_tensors
+
+    X, weight = 1.7e9 + 1e3 * rng.lognormal(size=(3000, 2)), np.ones(3000)
+    X[0], weight[0] = 1e15, 0.0
+    found = moments_of_tensors(torch.as_tensor(X), None, torch.as_tensor(weight)).tails
+    assert found == pytest.approx(Moments.of(X, sample_weight=weight).tails, rel=1e-6)
+
+
 def test_tensors_near_the_largest_number_of_float32():
     torch = pytest.importorskip("torch")
     from pyspar.sources.torch import describe_columns

@@ -240,11 +240,13 @@ def describe_columns(X: Tensor, w: Tensor | None) -> Tensor:
     low, high = X.amin(dim=0), X.amax(dim=0)
     size = high / 2.0 - low / 2.0
     varies = size > torch.finfo(X.dtype).tiny
-    # The unit is a power of two, and the origin is a number with few digits near the mean. Dividing by the unit and
-    # subtracting the origin are then exact for most values. Equal rounding errors of many values would add up.
+    # The unit is a power of two, and the origin of float32 values is a number with few digits near the mean. Dividing
+    # by the unit and subtracting the origin are then exact for most values. Equal rounding errors of many values would
+    # add up.
     unit = torch.where(varies, size / (2.0 * size.frexp().mantissa), 1.0)
     middle = average(X).nan_to_num().clamp(low, high).to(X.dtype) / unit  # the sum may overflow
-    origin = torch.where(varies, (middle * 256.0).round() / 256.0, low)
+    near = (middle * 256.0).round() / 256.0 if X.dtype == torch.float32 else middle
+    origin = torch.where(varies, near, low)
     rows = torch.addcmul(-origin, X, 1.0 / unit)
     squares = rows.square()
     error, second = average(rows), average(squares)
