@@ -11,7 +11,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from pyspar.errors import InputError
-from pyspar.tables.inputs import Request
+from pyspar.tables.columns import CONSTANT, describe_other_values
+from pyspar.tables.inputs import Ignored, Request
 from pyspar.tables.load import load_files
 from pyspar.tables.write import Output
 from pyspar.terminal import SILENT
@@ -171,6 +172,15 @@ def test_a_target_that_is_later_than_the_source_is_noted(load, source, target, d
     sold = [(last + pd.Timedelta(days=days + j % 7)).strftime("%Y-%m-%d") for j in range(len(target))]
     notes = load(source, target.assign(sold=sold), identity="home").notes
     assert any("sold" in note and "later" in note for note in notes) == (days > 0)
+
+
+@pytest.mark.parametrize("types", [(np.float32, np.float64), (np.float64, np.float32)])
+def test_a_constant_column_may_be_float32_in_one_table(types):
+    source, target = (pd.DataFrame({"extra": np.full(5, 0.1, dtype)}) for dtype in types)
+    ignored = Ignored("extra", f"{CONSTANT} (0.1)")
+    assert describe_other_values(ignored, source, target) is None
+    target.loc[0, "extra"] = 0.1001
+    assert "1 of 5 target rows has another value" in str(describe_other_values(ignored, source, target))
 
 
 @pytest.mark.parametrize(

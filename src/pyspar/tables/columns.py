@@ -219,7 +219,9 @@ def describe_other_values(ignored: Ignored, source: pd.DataFrame, target: pd.Dat
     try:
         kind = infer_kind(known)
         if kind == "numeric":
-            differs = as_numbers(cells) != as_numbers(known)[0]
+            numbers, constant = as_numbers(cells), as_numbers(known)[:1]
+            is_single = np.float32 in (numbers.dtype, constant.dtype)  # 0.1 in float32 differs from 0.1 in float64
+            differs = numbers.astype(np.float32) != constant.astype(np.float32) if is_single else numbers != constant
         elif kind == "date":
             differs = as_days(cells, date_format(known)) != as_days(known)[0]
         else:
