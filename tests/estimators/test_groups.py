@@ -187,6 +187,21 @@ def test_the_interval_without_a_shift_covers_errors_on_new_groups():
     assert np.mean(inside) > 0.85  # 0.65 if the rows of a group counted as independent
 
 
+def test_the_interval_of_few_groups_covers_errors_on_new_groups():
+    inside, groups = [], np.repeat(np.arange(3), 40)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        (X, y), (Z, truth) = (
+            (rows, rows.sum(axis=1) + 1.5 * offsets[groups] + rng.normal(size=120))
+            for rows, offsets in zip(rng.normal(size=(2, 120, 4)), rng.normal(size=(2, 3)))
+        )
+        est = BayesSpARRegressor().fit(X, y, groups=groups).adapt(Z)
+        if not est.separation_.found:
+            low, high = est.expected_rmse(Z).interval95
+            inside.append(low <= np.sqrt(np.mean((est.predict(Z) - truth) ** 2)) <= high)
+    assert np.mean(inside) > 0.9  # 0.85 with a normal quantile
+
+
 @pytest.mark.parametrize("scale", [0.01, 100.0])
 def test_intervals_for_new_groups_do_not_depend_on_the_scale_of_importance_weights(rng, scale):
     X, y, groups = grouped(rng)

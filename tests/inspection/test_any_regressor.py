@@ -93,6 +93,22 @@ def test_the_interval_without_a_shift_covers_errors_on_new_groups():
     assert np.mean(inside) > 0.85  # 0.5 if the rows of a group counted as independent
 
 
+def test_the_interval_of_few_groups_covers_errors_on_new_groups():
+    inside, group = [], np.repeat(np.arange(3), 40)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        (X, y), (Z, truth) = (
+            (rows, rows.sum(axis=1) + 1.5 * offsets[group] + rng.normal(size=120))
+            for rows, offsets in zip(rng.normal(size=(2, 120, 4)), rng.normal(size=(2, 3)))
+        )
+        model = LinearRegression().fit(X, y)
+        (output,) = inspect(model, Z, source=(X, y), groups=group).outputs
+        if not output.separation.found:
+            low, high = output.expected.interval95
+            inside.append(low <= root_mean_squared_error(truth, model.predict(Z)) <= high)
+    assert np.mean(inside) > 0.9  # 0.8 with a normal quantile
+
+
 def test_columns_may_be_mixed_missing_and_unseen(rng):
     X, y = rows(rng)
     frame = pd.DataFrame(X, columns=list("abc")).assign(town=rng.choice(["Bonn", "Kiel"], 120))

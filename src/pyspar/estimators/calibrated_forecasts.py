@@ -117,8 +117,7 @@ class SourceModel:
     ) -> Interval:
         home = spread = rmse
         if self.folds is not None:  # only the class "none" uses this interval
-            error = self.folds.log_error(self.source.weight, rows)[output]
-            reach = np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error)
+            reach = np.exp(self.folds.log_reach(level, self.source.weight, rows)[output])
             if_linear = min(if_linear[0], rmse / reach), max(if_linear[1], rmse * reach)
         if separation_class(separation) != "none":  # otherwise the ratios are not used
             home, spread = float(self.home_rmse()[output]), float(self.source.spread[self.source.n_features + output])

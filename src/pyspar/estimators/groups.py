@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse
+from pyspar.core.mean_square import t_quantile
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
@@ -61,16 +62,16 @@ class GroupFolds:
         variance = variance_by_groups(squares * inverse(mean) - (shares / weight)[:, None])
         return replace(self, rmse=np.sqrt(mean), variance=variance)
 
-    def log_error(self, n_source: float, n_target: float) -> Vector:
-        """Return the standard error of log(RMSE on target rows of new groups / its estimate), per output.
+    def log_reach(self, level: float, n_source: float, n_target: float) -> Vector:
+        """Return the half-width of an interval of log(RMSE on target rows of new groups / its estimate), per output.
 
-        The numbers of rows are sums of weights with the same meaning. The error is zero if there is only one group,
+        The numbers of rows are sums of weights with the same meaning. The result is zero if there is only one group,
         and for files of earlier versions.
         """
         if self.variance is None:
             return np.zeros(next(iter(self.moments.values())).n_outputs)
         factor = new_group_factor(n_source, n_target, len(self.fold_of))
-        return np.asarray(0.5 * np.sqrt(self.variance * (1.0 + factor)))
+        return np.asarray(t_quantile(level, len(self.moments)) * 0.5 * np.sqrt(self.variance * (1.0 + factor)))
 
 
 def extend_folds(

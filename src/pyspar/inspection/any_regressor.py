@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import inverse
 from pyspar.core.forecast import LEVELS, Forecast, Interval
-from pyspar.core.mean_square import SquaredErrors
+from pyspar.core.mean_square import SquaredErrors, t_quantile
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
@@ -78,8 +78,7 @@ def inspect_regressor(
 
     inspected, method = [], name_regressor(model)
     for k, name in enumerate(names):
-        error = _log_error(squares[:, k], m, names_of_groups)
-        forecast = _forecast(method, squares[:, k], error, separation, float(labels[:, k].std()))
+        forecast = _forecast(method, squares[:, k], m, names_of_groups, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
         corrected = None
         if target_labels is not None and features is not None:
@@ -112,31 +111,33 @@ def inspect_regressor(
     )
 
 
-def _log_error(squares: Vector, m: int, groups: Any) -> float:
+def _log_error(squares: Vector, m: int, groups: Any) -> tuple[float, int | None]:
     """Return the standard error of log(RMSE of m new rows / its estimate), given the squared errors of the source rows.
 
-    With groups, it accounts for the dependence between rows of the same group.
+    With groups, it accounts for the dependence between rows of the same group, and the second value is their number.
     """
     n, relative = len(squares), squares * inverse(squares.mean())
     rows = float(relative.var())
-    estimate, new = rows / n, rows / m
+    estimate, new, count = rows / n, rows / m, None
     if groups is not None:
         _, group = np.unique(groups, return_inverse=True)
         parts = np.bincount(group, relative - relative.mean()) / n
-        grouped = float(variance_by_groups(parts))
-        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, len(parts)))
-    return 0.5 * float(np.sqrt(estimate + new))
+        grouped, count = float(variance_by_groups(parts)), len(parts)
+        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, count))
+    return 0.5 * float(np.sqrt(estimate + new)), count
 
 
-def _forecast(name: str, squares: Vector, error: float, separation: Separation, spread: float) -> Forecast:
-    """Return the forecast for a target, given the squared errors of cross-validation. Its parts are unknown.
+def _forecast(name: str, squares: Vector, m: int, groups: Any, separation: Separation, spread: float) -> Forecast:
+    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown.
 
-    ``error`` is the standard error of the log RMSE, and ``spread`` the standard deviation of the source labels.
+    ``spread`` is the standard deviation of the source labels.
     """
     home = float(np.sqrt(squares.mean()))
+    error, count = _log_error(squares, m, groups)
 
     def interval(level: float) -> Interval:
-        reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * error))
+        quantile = NormalDist().inv_cdf((1.0 + level) / 2.0) if count is None else t_quantile(level, count)
+        reach = float(np.exp(quantile * error))
         narrow = home / reach, home * reach
         return rmse_interval(level, home, narrow, separation, "any", home=home, spread=spread)
 
