@@ -22,7 +22,7 @@ and of the GPU (`python -m benchmarks.gpu`).
 All records except that of the GPU are from before Moments contained the skewness and kurtosis of each column, which
 need one more pass over the rows. For 20,000 rows and 256 columns this takes about an eighth of the time of
 `Moments.of`. On the GPU, fit and adapt took 0.39 s without this pass. The record of the GPU is from before a change
-that made the pass nearly twice as fast there (1.7 instead of 3.0 ms for 31,000 x 2048 float32 values).
+that made the pass faster.
 """
 
 FLOOR = """\

@@ -172,34 +172,21 @@ def test_weights_of_any_library_may_be_zero_for_a_whole_fold(rng, library):
     np.testing.assert_allclose(est.home_rmse(), BayesSpARRegressor().fit(X, y, weights, groups=groups).home_rmse())
 
 
-def test_the_interval_without_a_shift_covers_errors_on_new_groups():
-    inside, groups = [], np.repeat(np.arange(10), 20)
-    for seed in range(60):
+# The coverage was 0.65 if the rows of a group counted as independent, and 0.85 with a normal quantile.
+@pytest.mark.parametrize(("n_groups", "size", "targets", "least"), [(10, 20, 60, 0.85), (3, 40, 100, 0.9)])
+def test_the_interval_without_a_shift_covers_errors_on_new_groups(n_groups, size, targets, least):
+    inside, groups = [], np.repeat(np.arange(n_groups), size)
+    for seed in range(targets):
         rng = np.random.default_rng(seed)
         (X, y), (Z, truth) = (
-            (rows, rows.sum(axis=1) + 1.5 * offsets[groups] + rng.normal(size=200))
-            for rows, offsets in zip(rng.normal(size=(2, 200, 4)), rng.normal(size=(2, 10)))
+            (rows, rows.sum(axis=1) + 1.5 * offsets[groups] + rng.normal(size=len(groups)))
+            for rows, offsets in zip(rng.normal(size=(2, len(groups), 4)), rng.normal(size=(2, n_groups)))
         )
         est = BayesSpARRegressor().fit(X, y, groups=groups).adapt(Z)
         if not est.separation_.found:
             low, high = est.expected_rmse(Z).interval95
             inside.append(low <= np.sqrt(np.mean((est.predict(Z) - truth) ** 2)) <= high)
-    assert np.mean(inside) > 0.85  # 0.65 if the rows of a group counted as independent
-
-
-def test_the_interval_of_few_groups_covers_errors_on_new_groups():
-    inside, groups = [], np.repeat(np.arange(3), 40)
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        (X, y), (Z, truth) = (
-            (rows, rows.sum(axis=1) + 1.5 * offsets[groups] + rng.normal(size=120))
-            for rows, offsets in zip(rng.normal(size=(2, 120, 4)), rng.normal(size=(2, 3)))
-        )
-        est = BayesSpARRegressor().fit(X, y, groups=groups).adapt(Z)
-        if not est.separation_.found:
-            low, high = est.expected_rmse(Z).interval95
-            inside.append(low <= np.sqrt(np.mean((est.predict(Z) - truth) ** 2)) <= high)
-    assert np.mean(inside) > 0.9  # 0.85 with a normal quantile
+    assert np.mean(inside) > least
 
 
 @pytest.mark.parametrize("scale", [0.01, 100.0])

@@ -139,7 +139,7 @@ def evidence_p_values(line: Matrix, features: Matrix, residuals: Matrix, n: floa
     """
     basis, size, _ = np.linalg.svd(np.column_stack([line, features]), full_matrices=False)
     basis = basis[:, size > 1e-9 * size[0]]
-    # Signs that depend on the residuals: the p-value does not depend on the order of rows or on signs of columns.
+    # The signs of a basis are arbitrary. Signs given by the residuals make the draws independent of the order of rows.
     basis = basis * np.where(basis.T @ residuals[:, 0] < 0.0, -1.0, 1.0)
     rng = np.random.default_rng(0)
     drawn = rng.standard_normal((basis.shape[1], DRAWS))

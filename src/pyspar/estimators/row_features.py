@@ -49,7 +49,7 @@ def check_model(model: Any) -> None:
     """Raise an error for a model that has no ``predict`` or is not fitted."""
     if isinstance(model, type) or not hasattr(model, "predict"):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError(f"model must be a fitted regressor with predict, got {got}")
+        raise TypeError(f"model must be a fitted regressor with predict, got {got}; fit one first")
     if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
         check_is_fitted(model)
 
