@@ -117,7 +117,7 @@ RuleName = Literal["keep", "chi2", "refit"]
 
 
 def select_rule(name: RuleName, alpha: float) -> Rule:
-    """Return the rule of a name as a function of the terms; "refit" removes the same directions as "chi2"."""
+    """Return the rule of a name as a function of the terms; "refit" starts from the directions of "chi2"."""
     by_test: Rule = partial(chi2_rule, alpha=float(alpha))
     return dict[RuleName, Rule](keep=keep_rule, chi2=by_test, refit=by_test)[name]
 
@@ -356,6 +356,8 @@ class AlphaPath:
 
 def alpha_path(adapted: Any) -> AlphaPath:
     """Return for each target direction the alpha at which the paper's rule removes it.
+
+    After ``rule="refit"``, further directions may have been removed by its second test, which the path does not show.
 
     Parameters
     ----------

@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from scipy.linalg import lstsq
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
+from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import power_of_two, root_sum_squares
@@ -301,17 +300,6 @@ class RidgeBelief(LinearFit):
             if kappa > 0.0 and self.x.rank < rows.shape[1]:
                 parts.append((rows - along @ self.x.V.T) / (np.sqrt(kappa) * largest))
         return np.hstack(parts)
-
-    def mean_within(self, directions: Matrix, kept: Mask) -> Matrix:
-        """Return the posterior mean given weights of zero along the directions that are not kept, per output."""
-        lam, result = self.x.lam / self.x.largest, np.zeros_like(self.w_hat)
-        for k, kappa in enumerate(self.evidence.kappa):
-            V, w = directions[:, kept[:, k]], self.w_hat[:, k]
-            if V.size and np.isfinite(kappa):  # all weights are zero if kappa is infinite
-                root = np.vstack([lam[:, None] * (self.x.V.T @ V), np.sqrt(kappa) * np.eye(V.shape[1])])
-                mean = np.concatenate([lam * (self.x.V.T @ w), np.sqrt(kappa) * (V.T @ w)])
-                result[:, k] = V @ lstsq(root, mean, lapack_driver="gelsy")[0]
-        return result
 
 
 Belief: TypeAlias = FlatBelief | RidgeBelief

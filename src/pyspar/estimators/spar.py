@@ -11,7 +11,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import RuleName, adapt, select_rule
+from pyspar.core.adapt import RuleName, adapt, chi2_threshold, select_rule
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import (
     FlatBelief,
@@ -25,6 +25,7 @@ from pyspar.core.belief import (
     units_of_features,
 )
 from pyspar.core.moments import Moments, Solver, WeightMeaning
+from pyspar.core.refit import refit
 from pyspar.core.roots import squared
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
@@ -165,10 +166,11 @@ class BayesSpARRegressor(AdaptableRegressor):
         Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
     rule : {"keep", "chi2", "refit"}, default "keep"
         "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
-        differs from zero at confidence ``alpha``, as in the paper. "refit" keeps the same directions and uses the
-        posterior mean given that the correction is zero along the others, so that the error on the source is at most
-        that of the centre. ``pyspar.nn.adapt_head`` uses "refit". If singular values of the target are equal, as in a
-        balanced design, "chi2" and "refit" may depend on the order of rows and columns.
+        differs from zero at confidence ``alpha``, as in the paper. "refit" then uses the posterior
+        mean given that the correction is zero along the other directions, so that the error on the source is at most
+        that of the centre. It also drops directions whose refitted correction is not significant.
+        ``pyspar.nn.adapt_head`` uses "refit". If singular values of the target are equal, as in a balanced design,
+        "chi2" and "refit" may depend on the order of rows and columns.
     alpha : float in [0, 1], default 0.999
         The confidence of "chi2" and "refit".
     fit_intercept, solver, weights
@@ -263,7 +265,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         # "keep" removes nothing, so directions that only the source has need no decision.
         adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
         if self.rule == "refit":
-            adaptation = replace(adaptation, w_proj=belief.mean_within(adaptation.z.V, ~adaptation.removed))
+            w_proj, kept = refit(belief, adaptation.z.V, ~adaptation.removed, chi2_threshold(float(self.alpha)))
+            adaptation = replace(adaptation, w_proj=w_proj, removed=~kept)
         return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, spread, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:

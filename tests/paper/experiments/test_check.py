@@ -103,7 +103,7 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path):
 
 def test_stored_summaries_shorten_the_renewal_of_a_recipe(tmp_path, monkeypatch):
     shutil.copytree(RESULTS / "chair-angles", tmp_path / "chair-angles")
-    recipes = {"Bayes-SpAR, equal noise": 99}
+    recipes = {"Bayes-SpAR": 99}
     monkeypatch.setattr(heads_module, "recipe_of", lambda name: recipes.get(name, 1))
     problems = check_results(tmp_path, ["chair-angles"])
     assert {p.kind for p in problems} == {"stale"}

@@ -4,9 +4,8 @@ The features of an image network take gigabytes, and training it takes a GPU. A 
 through their moments along directions that are not faint needs neither. A summary stores these moments and the labels
 for the source and for the test rows, the trained head, and the source moments weighted by its squared errors. Every run
 writes one per seed. After a change of a rule, ``python -m pyspar.paper.runs.summary results/chair-angles`` scores the
-heads ``OLS``, ``Bayes-SpAR`` and ``Bayes-SpAR, equal noise`` of a suite again. Early summaries have no weighted
-moments, so they do not score ``Bayes-SpAR``. SpAR needs the target's other directions too; its rule is that of the
-paper and does not change.
+heads ``OLS`` and ``Bayes-SpAR`` of a suite again. SpAR needs the target's other directions too; its rule is that of
+the paper and does not change.
 
 The coordinates are the right singular vectors of the source features, so the source moments are a few vectors. The root
 of the test moments is a triangle. Its columns are stored as 24-bit integers in units of their largest entry. This costs
@@ -39,10 +38,9 @@ from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head
 from pyspar.paper.runs.metrics import round_to_float32
 from pyspar.paper.runs.records import Record, read_records, write_records
-from pyspar.paper.runs.registry import EQUAL_NOISE
 from pyspar.paper.runs.store import DamagedError, Features, RunFolder
 
-HEADS = (Head("OLS"), Head("Bayes-SpAR"), Head(EQUAL_NOISE))
+HEADS = (Head("OLS"), Head("Bayes-SpAR"))
 """The heads that a summary scores."""
 METRIC = "rmse"
 FILE = "summaries.npz"
@@ -62,22 +60,21 @@ class Summary:
         The trained head along them.
     trained_rmse : float
         The test error of the trained head, including all of its directions.
-    error_root : array of shape (any, directions), or None
-        The ``error_roots`` of :func:`fit_head` for the one output; None in a summary of an early version.
+    error_root : array of shape (any, directions)
+        The ``error_roots`` of :func:`fit_head` for the one output.
     """
 
     source: Moments
     test: Moments
     head: Matrix
     trained_rmse: float
-    error_root: Matrix | None = None
+    error_root: Matrix
 
-    def rmse(self, method: HeadMethod = "bayes", *, equal_noise: bool = True) -> float:
+    def rmse(self, method: HeadMethod = "bayes") -> float:
         """Return the test error of the head that ``fit_head`` computes with a method, "bayes" or "ols"."""
-        roots = () if equal_noise or self.error_root is None else (self.error_root,)
         target = self.test.without_outputs()
         with collect_warnings():
-            new = fit_head(self.source, target, method, coef=self.head, cutoff=0.0, error_roots=roots)
+            new = fit_head(self.source, target, method, coef=self.head, cutoff=0.0, error_roots=(self.error_root,))
         if method == "bayes" and not new.changed.directions:
             return self.trained_rmse
         error = self.test.root @ np.concatenate([[0.0], -new.coef[0], [1.0]])
@@ -112,7 +109,6 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
     columns = test[: d + 1, 1 : d + 1]
     lengths = np.abs(columns).max(axis=0)
     lengths[lengths == 0.0] = 1.0
-    errors = {} if summary.error_root is None else _pack_errors(summary.error_root @ turn.T)
     return {
         "lam": lam,
         "ones": inner[:, 0] / lam,
@@ -124,7 +120,7 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
         "rows": np.array([summary.source.rows, summary.test.rows]),
         "head": summary.head @ turn.T,
         "trained_rmse": np.array(summary.trained_rmse),
-        **errors,
+        **_pack_errors(summary.error_root @ turn.T),
     }
 
 
@@ -150,7 +146,7 @@ def unpack_summary(arrays: dict[str, Any]) -> Summary:
         _moments(test, m),
         arrays["head"],
         float(arrays["trained_rmse"]),
-        _unpack_errors(arrays) if "error_lengths" in arrays else None,
+        _unpack_errors(arrays),
     )
 
 
@@ -235,9 +231,8 @@ def rescore_records(records: Iterable[Record], summaries: dict[tuple[str, int], 
             and head is not None
             and record.metric == METRIC
             and record.recipe != head.recipe
-            and (head.name != "Bayes-SpAR" or summary.error_root is not None)
         ):
-            value = summary.rmse(METHODS[head.name.partition(", ")[0]], equal_noise=head.name == EQUAL_NOISE)
+            value = summary.rmse(METHODS[head.name])
             record = replace(record, value=round_to_float32(value), recipe=head.recipe)
         rescored.append(record)
     return rescored
