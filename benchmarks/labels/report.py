@@ -16,14 +16,14 @@ from benchmarks.labels.methods import CORRECTION, HEAD_CORRECTION, METHODS
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, FAST_BASES, LABELS, PEER_RECORDS, RECORDS, Key, Record, read
 from benchmarks.report import table
-from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
-PART_ORDER = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK)
-HELD_OUT = (RESERVE, CHECK)
+PART_ORDER = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
+HELD_OUT = (RESERVE, CHECK, BLIND)
 """Parts that are not design data."""
 SHOWN = (OURS, "HistGradientBoosting")
 """The models of the table of parts."""

@@ -25,12 +25,12 @@ from benchmarks.labels.methods import (
 )
 from benchmarks.labels.peers import PEERS
 from benchmarks.measure import run_in_processes
-from benchmarks.shifts.sets import CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
 
-TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK)
+TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
 """Parts on which all methods are run; on the others only the fast ones."""
 
-LATEST_PARTS = (RESERVE, CHECK)
+LATEST_PARTS = (RESERVE, CHECK, BLIND)
 """Parts on which models are refitted for all numbers of labels, and the slowest method of another library is run."""
 
 PARTS = ("design", *TESTS)

@@ -12,7 +12,7 @@ from benchmarks.networks import choice
 from benchmarks.networks.scoring import EQUAL_NOISE, METHODS, PROJECTED, ROWS, Key, Record, read
 from benchmarks.networks.training import NETWORKS, PATIENCE, REQUIRED
 from benchmarks.report import table, wrap, wrap_paragraph
-from benchmarks.shifts.sets import CHECK, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, REGISTER, RESERVE
 
 PAGE = Path(__file__).parents[2] / "docs" / "networks-evidence.md"
 REQUIRED_METHOD = "bayes"
@@ -54,6 +54,7 @@ No result influenced the choice of the data sets.
 CURRENT_TEST = (
     f"**Independent check.** The current method was run once on the {{sets}} sets of `{CHECK}` after it was fixed."
 )
+SECOND_TEST = f"**Second independent check.** The current method was run once on the {{sets}} sets of `{BLIND}`."
 FORMER_TEST = (
     f"**Independent check of the former method.** The test for equal noise was run once on the {{sets}} sets of "
     f"`{RESERVE}` after it was fixed. The result led to the current test."
@@ -321,6 +322,7 @@ def write_page(path: Path, parts: Parts) -> None:
     short = [
         *shortfalls(records, parts),
         *independent_test(records, parts.get(CHECK, ()), CURRENT_TEST),
+        *independent_test(records, parts.get(BLIND, ()), SECOND_TEST),
         *independent_test(read(EQUAL_NOISE), parts.get(RESERVE, ()), FORMER_TEST),
         CAUSE,
     ]

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
-PACKAGES = {"sklego": "scikit-lego"}
+PACKAGES = {
+    "csep": "pycsep",
+    "olympus": "olymp",
+    "orangecontrib.spectroscopy": "orange-spectroscopy",
+    "sensemakr": "PySensemakr",
+    "sklego": "scikit-lego",
+}
 """The name under which a module is installed, where it is another."""
 
 

@@ -15,7 +15,7 @@ from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, RESULTS, Key, Record, ratio, read
-from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -231,7 +231,7 @@ def sets_page(records: Records) -> str:
     header = ["set", "part", "label", "source → target", "rows, columns", "origin; licence"]
     intro = (
         f"These are the {len(rows)} data sets of the evidence. Those of the parts `{NEW}`, `{NEWEST}`, `{FINAL}`, "
-        f"`{RESERVE}` and `{CHECK}` are not used in [the comparison without labels](evidence.md). "
+        f"`{RESERVE}`, `{CHECK}` and `{BLIND}` are not used in [the comparison without labels](evidence.md). "
         "[A few labels](labels.md#evidence) and "
         "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
         "The numbers of rows are those of source and target after sampling. "

@@ -1,8 +1,8 @@
 """Learn experience from real shifts, check it, and write the tables: ``python -m benchmarks.trust``.
 
-The factors are learnt from all parts except ``reserve`` and ``check``. Cross-validation leaves out a tenth of the data
-sets at a time. ``--check PART`` leaves this part out as well, and checks the result on it. Missing records are measured
-first. An interrupted run can be resumed.
+The factors are learnt from all parts except ``reserve``, ``check`` and ``blind``. Cross-validation leaves out a tenth
+of the data sets at a time. ``--check PART`` leaves this part out as well, and checks the result on it. Missing records
+are measured first. An interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.measure import print_table
-from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
 from benchmarks.trust.alternatives import ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import apply, leave_sets_out, summarise_groups
 from benchmarks.trust.learn import KINDS, learn
@@ -20,16 +20,17 @@ from benchmarks.trust.page import check_rows, describe_rates, factor_rows, power
 from pyspar.estimators.calibrated_forecasts import FILE
 
 PARTS = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL)
-RANDOM_SPLITS = {FINAL: 5, RESERVE: 5, CHECK: 5}
+HELD_OUT = (RESERVE, CHECK, BLIND)
+"""Parts from which nothing is learnt."""
+RANDOM_SPLITS = {FINAL: 5, RESERVE: 5, CHECK: 5, BLIND: 5}
 """Random splits per data set, if there is more than one."""
 COMMAND = "python -m benchmarks.trust"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument(
-        "--check", choices=(*PARTS, RESERVE, CHECK), help="learn from the other parts and check the result on this part"
-    )
+    help_of_check = "learn from the other parts and check the result on this part"
+    parser.add_argument("--check", choices=(*PARTS, *HELD_OUT), help=help_of_check)
     parser.add_argument("--separate", action="store_true", help="measure the separation of all records again")
     parser.add_argument("--no-run", action="store_true", help="use the existing records only")
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each, 1 by default")

@@ -18,7 +18,7 @@ from benchmarks.labels.bases import BASES, NETWORK, Problem, problems
 from benchmarks.labels.methods import CORRECTION, LINEAR_CORRECTION, METHODS, Answer, Case, Lookup
 from benchmarks.labels.peers import PEERS
 from benchmarks.labels.run import CHOOSE_ROWS, draw_rows, measure, read
-from benchmarks.shifts.sets import CHECK, NEW, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, NEW, REGISTER, RESERVE
 from benchmarks.shifts.sets.shift import Shift
 
 from pyspar import TargetCorrection
@@ -182,7 +182,7 @@ def test_a_second_run_makes_no_records_unless_again_is_set(problem, monkeypatch,
 
 def test_every_stage_names_known_models_and_methods():
     known = {*METHODS, *CHOOSE_ROWS, *PEERS}
-    for part in ("design", NEW, CHECK):
+    for part in ("design", NEW, CHECK, BLIND):
         for stage in (*run.stages(part), *run.peer_stages(part)):
             assert set(stage.bases) <= set(BASES)
             assert set(stage.methods) <= known
@@ -217,8 +217,9 @@ def test_design_data_and_final_data_are_not_mixed():
     records[3] = make_record("c", [1.0], part=NEW)
     key = ("RidgeCV", CORRECTION, 10)
     records[4] = make_record("d", [1.0], part=CHECK)
+    records[5] = make_record("e", [1.0], part=BLIND)
     held_out, design = report.split_records(records)
-    assert [r["set"] for r in held_out[key]] == ["a", "d"]
+    assert [r["set"] for r in held_out[key]] == ["a", "d", "e"]
     assert [r["set"] for r in design[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.part) for name, data_set in REGISTER.items()}

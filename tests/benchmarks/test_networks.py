@@ -120,7 +120,7 @@ def test_names_are_grouped_by_part_in_the_order_of_the_hash():
 def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatch, capsys):
     path = tmp_path / "records.jsonl"
     monkeypatch.setattr(command, "RECORDS", path)
-    monkeypatch.setattr(command, "chosen", lambda: {"last": [tiny]})
+    monkeypatch.setattr(command, "chosen", lambda parts: {"last": [tiny]} if "last" in parts else {})
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(sys, "argv", ["networks", "--networks", SMALL])
     command.main()
@@ -135,6 +135,17 @@ def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "argv", ["networks", "--no-run"])
     command.main()
     assert (tmp_path / "page.md").read_text() == page
+
+
+def test_a_run_of_one_part_writes_no_page(tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(command, "RECORDS", tmp_path / "records.jsonl")
+    monkeypatch.setattr(command, "chosen", lambda parts: asked.extend(parts) or {})
+    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(sys, "argv", ["networks", "--part", "blind"])
+    command.main()
+    assert asked == ["blind"]
+    assert not report.PAGE.exists()
 
 
 def test_the_committed_page_is_that_of_the_committed_records(tmp_path, monkeypatch):

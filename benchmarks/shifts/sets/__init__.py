@@ -1,6 +1,11 @@
 """The data sets, and the tasks: each set with each feature map."""
 
 from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the sets
+    blind_health,
+    blind_nature,
+    blind_people,
+    blind_series,
+    blind_trade,
     by_group,
     by_range,
     by_time,
@@ -39,6 +44,18 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_work,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE, Task, tasks
+from benchmarks.shifts.sets.tasks import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE, Task, tasks
 
-__all__ = ["CHECK", "EVIDENCE_PARTS", "FINAL", "NEW", "NEWEST", "REGISTER", "RESERVE", "Shift", "Task", "tasks"]
+__all__ = [
+    "BLIND",
+    "CHECK",
+    "EVIDENCE_PARTS",
+    "FINAL",
+    "NEW",
+    "NEWEST",
+    "REGISTER",
+    "RESERVE",
+    "Shift",
+    "Task",
+    "tasks",
+]

@@ -32,6 +32,9 @@ RESERVE = "reserve"
 CHECK = "check"
 """A third part for one evaluation of methods that were fixed before; see ``sets/check.py``."""
 
+BLIND = "blind"
+"""A fourth part for one evaluation of methods that were fixed before; see ``sets/blind.py``."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -64,7 +67,7 @@ class Task:
 
 def tasks(part: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK)
+    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
     if part not in (None, *parts):
         raise ValueError(f"part must be one of {parts} or None, got {part!r}")
     for name in sorted(REGISTER):
