@@ -44,7 +44,10 @@ def bundled(module: str, path: str) -> Path:
 
 
 def _folder(module: str, package: str) -> Path:
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # of a package that contains the module
+        spec = None
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"package {package} is not installed; run: pip install --no-deps {package}")
     return Path(spec.origin).parent

