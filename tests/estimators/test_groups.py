@@ -45,6 +45,9 @@ def test_batches_in_the_same_order_have_the_same_error(rng):
     forecasts = [est.expected_rmse(X + 1.0) for est in (whole, step, stream)]
     assert forecasts[1].interval95 == pytest.approx(forecasts[0].interval95, rel=1e-7)
     assert forecasts[2].rmse == pytest.approx(forecasts[0].rmse, rel=1e-9)
+    for field in ("concentration", "offset", "variance"):
+        one, *others = (getattr(est._folds.errors, field) for est in (whole, step, stream))
+        np.testing.assert_allclose(others, [one, one], rtol=1e-7)
 
 
 def test_with_groups_the_forecast_is_that_of_new_groups(rng):
@@ -200,6 +203,14 @@ def test_the_interval_without_a_shift_covers_errors_on_new_groups(kind, n_groups
             low, high = est.expected_rmse(Z).interval95
             inside.append(low <= np.sqrt(np.mean((est.predict(Z) - truth) ** 2)) <= high)
     assert np.mean(inside) > 0.9
+
+
+def test_groups_of_one_row_have_the_interval_of_independent_rows(rng):
+    X, Z = rng.normal(size=(2, 150, 4))
+    y = X.sum(axis=1) + rng.normal(size=150)
+    plain, est = (BayesSpARRegressor().fit(X, y, groups=g).adapt(Z) for g in (None, np.arange(150)))
+    assert not est.separation_.found
+    np.testing.assert_allclose(est.expected_rmse(Z).interval95, plain.expected_rmse(Z).interval95, rtol=0.03)
 
 
 @pytest.mark.parametrize("scale", [0.01, 100.0])
