@@ -76,10 +76,17 @@ def test_groups_that_share_labels_have_a_larger_error(rng):
     assert by_groups > 3.0 * by_rows
 
 
-# The coverage was 0.5 if the rows of a group counted as independent, and 0.8 with a normal quantile.
-@pytest.mark.parametrize(("n_groups", "size", "targets", "least"), [(10, 20, 60, 0.85), (3, 40, 100, 0.9)])
-def test_the_interval_without_a_shift_covers_errors_on_new_groups(n_groups, size, targets, least):
-    inside, group = [], np.repeat(np.arange(n_groups), size)
+# The coverage was 0.5 if the rows of a group counted as independent. With a Student t interval by groups it was 0.71
+# for the unequal groups.
+@pytest.mark.parametrize(
+    ("sizes", "targets"),
+    [([20] * 10, 60), ([40] * 3, 100), ([100] * 2, 60), ([100, 50, 25, 12, 6, 3, 1, 1, 1, 1], 60)],
+    ids=["ten", "three", "two", "unequal"],
+)
+def test_the_interval_without_a_shift_covers_errors_on_new_groups(sizes, targets):
+    """The nominal coverage is 0.95, and 0.96 to 1 of these targets are covered."""
+    inside, n_groups = [], len(sizes)
+    group = np.repeat(np.arange(n_groups), sizes)
     for seed in range(targets):
         rng = np.random.default_rng(seed)
         X, Z = rng.normal(size=(2, len(group), 4))
@@ -90,7 +97,7 @@ def test_the_interval_without_a_shift_covers_errors_on_new_groups(n_groups, size
         if not output.separation.found:
             low, high = output.expected.interval95
             inside.append(low <= root_mean_squared_error(truth, model.predict(Z)) <= high)
-    assert np.mean(inside) > least
+    assert np.mean(inside) > 0.9
 
 
 def test_columns_may_be_mixed_missing_and_unseen(rng):

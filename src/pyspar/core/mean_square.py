@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv, stdtrit
+from scipy.special import gammaincinv
 
 from pyspar.core.arrays import Vector
 
@@ -83,12 +83,3 @@ def rmse_factor(n: float, variation: float, tail: float) -> float:
     half = n / variation  # half the degrees of freedom
     quantile = float(gammaincinv(half, tail))
     return math.sqrt(half / quantile) if quantile > 0.0 else math.inf
-
-
-def t_quantile(level: float, n: int) -> float:
-    """Return the half-width of a two-sided interval in standard errors that are estimated from n groups or folds.
-
-    >>> round(t_quantile(0.95, 3), 2), round(t_quantile(0.95, 1000), 2)
-    (4.3, 1.96)
-    """
-    return float(stdtrit(n - 1, (1.0 + level) / 2.0))

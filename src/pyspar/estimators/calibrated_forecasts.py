@@ -115,12 +115,13 @@ class SourceModel:
     def _calibrate(
         self, level: float, rmse: float, if_linear: Interval, separation: Separation, output: int, rows: float
     ) -> Interval:
-        home = spread = rmse
-        if self.folds is not None:  # only the class "none" uses this interval
-            reach = np.exp(self.folds.log_reach(level, self.source.weight, rows)[output])
-            if_linear = min(if_linear[0], rmse / reach), max(if_linear[1], rmse * reach)
-        if separation_class(separation) != "none":  # otherwise the ratios are not used
-            home, spread = float(self.home_rmse()[output]), float(self.source.spread[self.source.n_features + output])
+        if separation_class(separation) == "none":  # the ratios are not used
+            interval = rmse_interval(level, rmse, if_linear, separation, home=rmse, spread=rmse)
+            if self.folds is None or self.folds.errors is None:
+                return interval
+            sizes = {"n_source": self.source.weight, "n_target": rows}
+            return self.folds.errors.widen(interval, rmse, level=level, output=output, **sizes)
+        home, spread = float(self.home_rmse()[output]), float(self.source.spread[self.source.n_features + output])
         return rmse_interval(level, rmse, if_linear, separation, home=home, spread=spread)
 
     def _plain_forecaster(self, target: Moments, **options: Any) -> Forecaster:

@@ -18,8 +18,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from pyspar.core.arrays import Vector
-from pyspar.core.belief import inverse
-from pyspar.core.mean_square import t_quantile
+from pyspar.core.group_errors import GroupErrors
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import InputError
 from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
@@ -30,15 +29,16 @@ MAX_FOLDS = 10
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """The fold of each group by the group's name, the moments of each fold, and the error on folds left out.
+    """The fold and the weight of each group by the group's name, the moments of each fold, and the error left out.
 
-    ``variance`` is the variance of the mean squared error on these folds, divided by the square of this error.
+    ``rmse`` is that on folds left out of the fit, per output, and ``errors`` its dependence on the groups.
     """
 
     fold_of: dict[str, int]
+    weight_of: dict[str, float]
     moments: dict[int, Moments]
     rmse: Vector | None = None
-    variance: Vector | None = None
+    errors: GroupErrors | None = None
 
     def divide(self, source: Source) -> Source:
         """Return a source with the moments of these folds."""
@@ -52,26 +52,17 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares, shares = [], np.array([fold.weight for fold in folds])
-        weight = shares.sum()
+        squares, means = [], []
         for i, (fold, others) in enumerate(zip(folds, sums_without_each(folds), strict=True)):
             weights = estimator._solve(Source(others, y_ndim, folds=(*folds[:i], *folds[i + 1 :])))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares.append(np.square(errors.column_lengths()[fold.n_features :] / np.sqrt(weight)))
-        mean = np.sum(squares, axis=0)
-        variance = variance_by_groups(squares * inverse(mean) - (shares / weight)[:, None])
-        return replace(self, rmse=np.sqrt(mean), variance=variance)
-
-    def log_reach(self, level: float, n_source: float, n_target: float) -> Vector:
-        """Return the half-width of an interval of log(RMSE on target rows of new groups / its estimate), per output.
-
-        The numbers of rows are sums of weights with the same meaning. The result is zero if there is only one group,
-        and for files of earlier versions.
-        """
-        if self.variance is None:
-            return np.zeros(next(iter(self.moments.values())).n_outputs)
-        factor = new_group_factor(n_source, n_target, len(self.fold_of))
-        return np.asarray(t_quantile(level, len(self.moments)) * 0.5 * np.sqrt(self.variance * (1.0 + factor)))
+            squares.append(np.square(errors.column_lengths()[fold.n_features :]))
+            means.append(errors.mean[fold.n_features :])
+        number = {fold: i for i, fold in enumerate(self.moments)}
+        parts = [number[self.fold_of[name]] for name in self.weight_of]
+        sizes = np.array(list(self.weight_of.values()))
+        rmse = np.sqrt(np.sum(squares, axis=0) / sizes.sum())
+        return replace(self, rmse=rmse, errors=GroupErrors.of(sizes, parts, np.array(squares), np.array(means)))
 
 
 def extend_folds(
@@ -79,8 +70,8 @@ def extend_folds(
 ) -> GroupFolds:
     """Return folds, or None for the first rows, with further rows."""
     names = check_groups(groups, X)
-    folds = folds or GroupFolds({}, {})
-    fold_of, moments = dict(folds.fold_of), dict(folds.moments)
+    folds = folds or GroupFolds({}, {}, {})
+    fold_of, weight_of, moments = dict(folds.fold_of), dict(folds.weight_of), dict(folds.moments)
     for name in dict.fromkeys(names):
         fold_of.setdefault(name, len(fold_of) % MAX_FOLDS)
     number_of_row = np.array([fold_of[name] for name in names])
@@ -92,7 +83,11 @@ def extend_folds(
         except WeightlessRows:
             continue
         moments[fold] = moments[fold] + further if fold in moments else further
-    return GroupFolds(fold_of, moments)
+        values = parts[2]
+        weights = [1.0] * len(rows) if values is None else getattr(values, "tolist", values.__iter__)()
+        for row, weight in zip(rows, weights, strict=True):
+            weight_of[names[row]] = weight_of.get(names[row], 0.0) + weight
+    return GroupFolds(fold_of, weight_of, moments)
 
 
 def check_several(folds: GroupFolds | None) -> GroupFolds | None:
@@ -160,26 +155,6 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
             )
         names.append(name)
     return names
-
-
-def variance_by_groups(parts: Any) -> Any:
-    """Return the variance of a mean, given the deviation that each group, or each fold of groups, contributes to it.
-
-    >>> float(variance_by_groups(np.array([0.5, -0.5])))  # the mean of two groups with the means 1 and -1
-    1.0
-    """
-    return np.square(parts).sum(axis=0) * len(parts) / (len(parts) - 1)
-
-
-def new_group_factor(n_source: float, n_target: float, n_groups: int) -> float:
-    """Return the variance of a mean over the rows of new groups, divided by that over the rows of the source.
-
-    The groups of the target are assumed to be as large as those of the source. The target has at least one group.
-
-    >>> new_group_factor(200, 100, 20), new_group_factor(200, 1, 20)
-    (2.0, 20.0)
-    """
-    return float(min(n_source / n_target, n_groups))
 
 
 def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:

@@ -20,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import inverse
 from pyspar.core.forecast import LEVELS, Forecast, Interval
-from pyspar.core.mean_square import SquaredErrors, t_quantile
+from pyspar.core.group_errors import GroupErrors
+from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.calibrated_forecasts import rmse_interval
-from pyspar.estimators.groups import check_groups, new_group_factor, variance_by_groups
+from pyspar.estimators.calibrated_forecasts import rmse_interval, separation_class
+from pyspar.estimators.groups import check_groups
 from pyspar.estimators.row_features import compute_features, fit_features, is_frame, name_regressor
 from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
@@ -73,12 +74,12 @@ def inspect_regressor(
     features = None if target_labels is None else _correction_features(model, Z)
     separation = measure_separation(moments, target)
     names_of_groups = None if groups is None else np.array(check_groups(groups, X))
-    squares = np.square(_compute_left_out_errors(model, X, source_y, names_of_groups))
+    left_out = _compute_left_out_errors(model, X, source_y, names_of_groups)
     predictions = np.asarray(model.predict(Z), dtype=np.float64).reshape(m, -1)
 
     inspected, method = [], name_regressor(model)
     for k, name in enumerate(names):
-        forecast = _forecast(method, squares[:, k], m, names_of_groups, separation, float(labels[:, k].std()))
+        forecast = _forecast(method, left_out[:, k], m, names_of_groups, separation, float(labels[:, k].std()))
         errors = {} if target_labels is None else {method: SquaredErrors.of(target_labels[:, k] - predictions[:, k])}
         corrected = None
         if target_labels is not None and features is not None:
@@ -111,35 +112,26 @@ def inspect_regressor(
     )
 
 
-def _log_error(squares: Vector, m: int, groups: Any) -> tuple[float, int | None]:
-    """Return the standard error of log(RMSE of m new rows / its estimate), given the squared errors of the source rows.
-
-    With groups, it accounts for the dependence between rows of the same group, and the second value is their number.
-    """
-    n, relative = len(squares), squares * inverse(squares.mean())
-    rows = float(relative.var())
-    estimate, new, count = rows / n, rows / m, None
-    if groups is not None:
-        _, group = np.unique(groups, return_inverse=True)
-        parts = np.bincount(group, relative - relative.mean()) / n
-        grouped, count = float(variance_by_groups(parts)), len(parts)
-        estimate, new = max(estimate, grouped), max(new, grouped * new_group_factor(n, m, count))
-    return 0.5 * float(np.sqrt(estimate + new)), count
-
-
-def _forecast(name: str, squares: Vector, m: int, groups: Any, separation: Separation, spread: float) -> Forecast:
-    """Return the forecast for m target rows, given the squared errors of cross-validation. Its parts are unknown.
+def _forecast(name: str, errors: Vector, m: int, groups: Any, separation: Separation, spread: float) -> Forecast:
+    """Return the forecast for m target rows, given the errors of cross-validation. Its parts are unknown.
 
     ``spread`` is the standard deviation of the source labels.
     """
+    n, squares = len(errors), np.square(errors)
     home = float(np.sqrt(squares.mean()))
-    error, count = _log_error(squares, m, groups)
+    variance = float((squares * inverse(squares.mean())).var())
+    log_error = 0.5 * np.sqrt(variance / n + variance / m)
+    grouped = None
+    if groups is not None and separation_class(separation) == "none":
+        _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        sums, means = np.bincount(group, squares), np.bincount(group, errors) / sizes
+        grouped = GroupErrors.of(sizes.astype(np.float64), np.arange(len(sizes)), sums[:, None], means[:, None])
 
     def interval(level: float) -> Interval:
-        quantile = NormalDist().inv_cdf((1.0 + level) / 2.0) if count is None else t_quantile(level, count)
-        reach = float(np.exp(quantile * error))
+        reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * log_error))
         narrow = home / reach, home * reach
-        return rmse_interval(level, home, narrow, separation, "any", home=home, spread=spread)
+        ends = rmse_interval(level, home, narrow, separation, "any", home=home, spread=spread)
+        return ends if grouped is None else grouped.widen(ends, home, level=level, n_source=n, n_target=m)
 
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)

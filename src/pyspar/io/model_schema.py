@@ -43,6 +43,7 @@ TRUSTED = frozenset(
         "pyspar.core.drift_features.SmoothFeatures",
         "pyspar.core.drift_features.TargetUnits",
         "pyspar.core.evidence.Evidence",
+        "pyspar.core.group_errors.GroupErrors",
         "pyspar.core.moments.Moments",
         "pyspar.core.separation.Separation",
         "pyspar.core.spectrum.Spectrum",
