@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pyspar import __version__, demo
+from pyspar import __version__
 from pyspar.cli import as_json, options, show
 from pyspar.cli.options import FILES
 from pyspar.errors import need
@@ -307,7 +307,6 @@ def watch(
 
 
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
-app.command(epilog=demo.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(demo.demo)
 
 
 def run() -> None:
