@@ -1,4 +1,4 @@
-"""The accounts of the commands as text: labelled lines, and the table of directions."""
+"""The accounts of the commands as text: lines with labels."""
 
 from __future__ import annotations
 
@@ -249,38 +249,6 @@ def _list_first(label: str, texts: Iterable[str], limit: int = _MAX_LINES) -> Li
     yield from zip([label, *[""] * limit], [*texts[:limit], *more])
 
 
-def print_directions(account: InspectAccount) -> None:
-    """Print the table of the target's directions."""
-    (output,), has_rule = account.inspection.outputs, account.inspection.has_rule
-    table = Table(
-        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
-        title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
-    )  # fmt: skip
-    for name in ("", "keep cost", "removal cost", "share", "removed"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if has_rule:
-        table.add_column("rule", no_wrap=True)
-    table.add_column("columns", overflow="fold")
-    total = sum(direction.keeping for direction in output.directions)
-    for place, direction in enumerate(output.directions[: account.top], 1):
-        loads = ", ".join(f"{name} {_whole_percent(share)}" for name, share in direction.loads[:3] if share >= 0.005)
-        outside = f" ({_whole_percent(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
-        share = direction.keeping / total if total > 0.0 else 0.0
-        rule = [Text("remove" if direction.goes else "keep")] if has_rule else []
-        table.add_row(
-            str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
-            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule,
-            Text(printable(shorten(loads + outside))),
-        )  # fmt: skip
-    meaning = (
-        "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
-        "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
-        f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loadings."
-    )
-    for part in ("", table, "", Text(meaning, style="dim")):
-        Console(highlight=False).print(part)
-
-
 def _list_data(data: DataAccount, rank: int) -> Lines:
     yield "rows", f"{data.n_source:,} source, {data.n_target:,} target"
     counts = ((data.n_numeric, "numeric"), (data.n_categorical, "categorical"), (data.n_date, "date"))
@@ -307,10 +275,6 @@ def _list_notes(data: DataAccount | None, notes: tuple[str, ...]) -> Lines:
         yield from _list_first("unseen", unseen)
         yield from _list_first("ignored", [f"{c.column}: {c.reason}" for c in data.ignored])
     yield from (("note", note) for note in notes)
-
-
-def _whole_percent(share: float) -> str:
-    return f"{100.0 * share:.0f} %"
 
 
 def _encodable(text: str) -> str:
