@@ -299,11 +299,16 @@ def test_progress_is_shown_on_a_terminal_after_a_delay(mlp, problem, monkeypatch
         assert (sys.stderr.getvalue() != "") == shown
 
 
-def test_a_missing_package_is_reported_with_the_command_that_installs_it(mlp, problem, monkeypatch):
+def test_without_rich_progress_is_shown_in_lines(mlp, problem, capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     adapt_head(mlp(), problem.source, problem.target)
-    with pytest.raises(ImportError, match=r"pip install 'pyspar\[cli\]'"):
-        adapt_head(mlp(), problem.source, problem.target, progress=True)
+    assert capfd.readouterr().err == ""
+    adapt_head(mlp(), problem.source, problem.target, progress=True)
+    assert "reading target: started\n" in capfd.readouterr().err
+
+
+def test_a_missing_package_is_reported_with_the_command_that_installs_it():
     code = "import sys; sys.modules['torch'] = None; import pyspar.nn"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'pyspar[torch]'" in failed.stderr

@@ -209,7 +209,8 @@ def adapt_head(
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show progress bars. By default they are shown on a terminal if rich is installed, after two seconds.
+        Show progress: bars on a terminal if rich is installed, otherwise lines on stderr. By default there are only
+        bars, after two seconds.
 
     Returns
     -------
