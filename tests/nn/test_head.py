@@ -231,7 +231,7 @@ def test_a_compiled_model_is_unwrapped(mlp, problem):
     model = mlp()
     compiled = torch.compile(model, backend="eager")
     compiled.eval()(problem.X[:5])
-    adapted = adapt_head(compiled, problem.source, problem.target, head="_orig_mod.fc")
+    adapted = adapt_head(compiled, problem.source, problem.target, head="fc")
     assert type(adapted.model) is type(model)
     assert adapted.head_name == "fc"
     expected = adapt_head(model, problem.source, problem.target)
@@ -267,7 +267,7 @@ def test_compiled_submodules_and_modules_compiled_in_place_are_supported(mlp, pr
 
 
 def test_a_data_parallel_model_is_unwrapped(mlp, problem):
-    adapted = adapt_head(nn.DataParallel(mlp()), problem.source, problem.target, head="module.fc")
+    adapted = adapt_head(nn.DataParallel(mlp()), problem.source, problem.target, head="fc")
     assert adapted.head_name == "fc"
     assert not isinstance(adapted.model, nn.DataParallel)
 

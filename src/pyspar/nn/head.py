@@ -28,7 +28,7 @@ from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
 from pyspar.sources import use_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
@@ -259,7 +259,7 @@ def adapt_head(
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
-        name = find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(head, original), where)
+        name = find_head(run, reader.read_arguments(first, where), head, where)
         check_not_tied(original, name)
         features = FeatureReader(run, name, reader, reporter)
         allow_padding = labels_scale == "ignore"
