@@ -312,7 +312,7 @@ def run() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without an arrow shows a question mark
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # in every locale
     app(prog_name="spar")
 
 

@@ -19,8 +19,6 @@ from pyspar.wording import (
     format_number,
     format_p_value,
     format_percent,
-    replace_powers,
-    shorten,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +40,7 @@ _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
 _CORRECTED_STEP = "Use the corrected predictions. More labels (spar label chooses rows) make them more certain."
 """The next step if the labels of the target have corrected the model."""
+_MAX_LENGTH = 2000
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
 _METHODS = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
@@ -64,7 +63,9 @@ def print_lines(lines: Iterable[tuple[str, ...]]) -> None:
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
     for label, text, *style in lines:
-        grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style="".join(style)))
+        cell = Text(printable(text), style="".join(style))
+        cell.truncate(_MAX_LENGTH, overflow="ellipsis")  # a column may have a very long name
+        grid.add_row(Text(label), cell)
     Console(highlight=False).print(grid)
 
 
@@ -275,12 +276,3 @@ def _list_notes(data: DataAccount | None, notes: tuple[str, ...]) -> Lines:
         yield from _list_first("unseen", unseen)
         yield from _list_first("ignored", [f"{c.column}: {c.reason}" for c in data.ignored])
     yield from (("note", note) for note in notes)
-
-
-def _encodable(text: str) -> str:
-    """Return a text without superscripts if the terminal cannot show it."""
-    try:
-        text.encode(Console().encoding)
-    except (UnicodeEncodeError, LookupError):
-        return replace_powers(text)
-    return text
