@@ -48,13 +48,9 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
         raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
     if head is None:
         if not traces:
-            compiled = (
-                "; it holds a function compiled by torch.compile, which a copy of the model cannot use: pass the model "
-                "before compilation, or the result of torch.compile(model)"
-            )
             raise InputError(
-                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}"
-                + (compiled if run.is_compiled else "")
+                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}; if its functions are "
+                "compiled, pass the model before compilation, or the result of torch.compile(model)"
             )
         head = _select_layer(model, forward, layers, traces, outputs)
     reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
@@ -71,11 +67,7 @@ def find_linear_layers(model: nn.Module, head: str | None) -> dict[str, nn.Linea
     name = type(model).__name__
     layers = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     if not layers:
-        script = "; pass the module from which the TorchScript module was made"
-        raise InputError(
-            f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced"
-            + (script if isinstance(model, torch.jit.ScriptModule) else "")
-        )
+        raise InputError(f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced")
     if head is not None and head not in layers:
         kind = "linear layer" if head in dict(model.named_modules()) else "layer"
         raise InputError(

@@ -117,19 +117,12 @@ class AdaptedHead:
         result = str(self.changed)
         if self.forecast is not None:
             forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
-            result += (
-                f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target "
-                + ", ".join(
-                    f"{format_number(one.rmse)} (uncorrected {format_number(one.rmse_uncorrected)})"
-                    for one in forecasts
-                )
-            )
+            errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
+            result += f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target {errors}"
         elif not self.changed.directions:
             result += ": the model is unchanged"
-        return (
-            f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result}; "
-            f"{self.account})"
-        )
+        model = type(self.model).__name__
+        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.account})"
 
 
 def adapt_head(
