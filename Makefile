@@ -35,7 +35,7 @@ $(VENV)/.dev: $(VENV)/.paper $(VENV)/.demo
 	@touch $@
 
 demo: $(VENV)/.demo  ## forecast, adapt and correct on real data with a natural shift; a few seconds after install
-	@$(BIN)/spar demo --out demo-output
+	@$(BIN)/python -m examples.demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.
 test: lint  ## lint, type-check and run the tests; make slow runs the others

@@ -37,8 +37,7 @@ MAY = {
         {"__init__", "core", "theory", "io", "estimators", "nn", "shared"},
         {"numpy", "scipy", "sklearn", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
-    "demo": ({"__init__", "io", "shared"}, {"numpy", "sklearn", "threadpoolctl", "matplotlib", "typer"}),
-    "cli": ({"__init__", "inspection", "sources", "tables", "paper", "demo", "shared"}, {"rich", "typer"}),
+    "cli": ({"__init__", "inspection", "sources", "tables", "paper", "shared"}, {"rich", "typer"}),
     "__main__": ({"cli", "shared"}, set()),
     "__init__": ({"core", "io", "estimators", "inspection", "reporting", "shared"}, set()),
 }

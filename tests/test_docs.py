@@ -212,7 +212,7 @@ def test_every_command_is_documented_and_has_help():
 
     text = (ROOT / "docs" / "command-line.md").read_text()
     commands = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert {"adapt", "inspect", "reproduce", "demo"} <= set(commands)
+    assert {"adapt", "inspect", "reproduce"} <= set(commands)
     for command in commands:
         assert f"## `spar {command}" in text
         result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable
@@ -21,8 +20,6 @@ from benchmarks.faults.trials import run_command
 from pyspar.errors import InputError
 
 NUMBERS = ["x0", "x1", "x2"]
-PLACEHOLDER = b"old"
-"""The old content of files that do not depend on the source."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +31,12 @@ class Command:
     run_in : the action on a folder of :func:`write_inputs`; its second argument is the stem of the source
     outputs : the files that it writes
     is_slow : whether it takes seconds, and gets fewer trials
-    has_source : whether the outputs depend on the source
     """
 
     name: str
     run_in: Callable[[Path, str], int]
     outputs: tuple[str, ...]
     is_slow: bool = False
-    has_source: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,6 @@ COMMANDS = (
     Command("pyspar.save of Moments", _call(_save_moments), ("s.npz",)),
     Command("pyspar.report(...).save", _call(_save_report), ("r.json",)),
     Command("spar inspect --report (page and JSON)", _spar(*INSPECT), ("r.html", "r.json"), is_slow=True),
-    Command("spar demo", _spar("demo", "--out", "@."), ("demo.png", "demo.json"), is_slow=True, has_source=False),
 )
 FAST_COMMANDS = tuple(command for command in COMMANDS if not command.is_slow)
 REPRODUCTION_FILES = ("records.jsonl", "table.md", "table.csv")
@@ -162,8 +156,8 @@ class Prepared:
     def __init__(self, command: Command, folder: Path) -> None:
         self.command, self.folder = command, folder
         write_inputs(folder)
-        self.old = self._run("old") if command.has_source else dict.fromkeys(command.outputs, PLACEHOLDER)
-        self._old = {file: identify(folder / file) for file in command.outputs} if command.has_source else self.old
+        self.old = self._run("old")
+        self._old = {file: identify(folder / file) for file in command.outputs}
         self._run("new")
         self._new = {file: identify(folder / file) for file in command.outputs}
         assert all(self._old[file] != self._new[file] for file in command.outputs), command.name
@@ -210,6 +204,4 @@ def identify(path: Path) -> Any:
         model = pyspar.load(path)
         return (model[-1] if hasattr(model, "steps") else model).coef_.tolist()
     content = path.read_bytes()
-    if content != PLACEHOLDER and path.name == "demo.json":
-        return {key: value for key, value in json.loads(content).items() if key != "seconds"}
     return re.sub(rb"\b\d{4}-\d\d-\d\d\b", b"DATE", content) if path.suffix in (".html", ".json") else content

@@ -18,7 +18,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pyspar.errors import InputError, MissingExtraError, need
@@ -199,7 +200,7 @@ class LineProgress(Progress):
     training: done
     """
 
-    def __init__(self, print_line: Callable[[str], None], *, lines: int = 10) -> None:
+    def __init__(self, print_line: Callable[[str], object], *, lines: int = 10) -> None:
         self._print = print_line
         self._lines = lines
         self._tasks: dict[str, _Task] = {}
@@ -214,7 +215,7 @@ class LineProgress(Progress):
         part = int(done * self._lines / task.total) if task.total else 0
         if part > task.part and (task.total is None or done < task.total):
             task.part = part
-            self._print(f"{task.title}: {task.text(done, details)}")
+            self._print(f"{task.title}: {task.describe(done, details)}")
 
     def note(self, text: str) -> None:
         self._print(text)
@@ -230,7 +231,6 @@ class BarProgress(Progress):
 
     def __init__(self, *, delay: float = DELAY) -> None:
         rich = need("rich.progress", "cli")
-        console = need("rich.console", "cli").Console(stderr=True, highlight=False)
         columns = (
             rich.SpinnerColumn(),
             rich.TextColumn("{task.description}", markup=False),
@@ -239,7 +239,8 @@ class BarProgress(Progress):
             rich.TimeElapsedColumn(),
             rich.TimeRemainingColumn(),
         )
-        self._rich = rich.Progress(*columns, console=console, transient=console.is_terminal)
+        console = need("rich.console", "cli").Console(stderr=True, highlight=False)
+        self._rich = rich.Progress(*columns, console=console, transient=True)
         self._tasks: dict[str, tuple[Any, _Task]] = {}
         self._due = time.monotonic() + delay
 
@@ -250,67 +251,60 @@ class BarProgress(Progress):
     def advance(self, key: str, done: float, *, total: float | None = None, **details: str) -> None:
         bar, task = self._tasks[key]
         task.total = task.total if total is None else total
-        self._rich.update(bar, completed=done, total=task.total, text=task.text(done, details))
+        self._rich.update(bar, completed=done, total=task.total, text=task.describe(done, details))
         self._show_when_due()
 
     def note(self, text: str) -> None:
         self._rich.console.print(text, soft_wrap=True, markup=False)
 
     def finish(self, key: str, outcome: str = "") -> None:
-        bar, _ = self._tasks.pop(key)
-        if self._rich.console.is_terminal:  # a log keeps the last state of each bar
-            self._rich.remove_task(bar)
+        self._rich.remove_task(self._tasks.pop(key)[0])
 
     def close(self) -> None:
-        if self._rich.live.is_started:
-            self._rich.stop()
+        self._rich.stop()
 
     def _show_when_due(self) -> None:
-        if not self._rich.live.is_started and time.monotonic() >= self._due:
-            self._rich.start()
+        if time.monotonic() >= self._due:
+            self._rich.start()  # which does nothing if the bars are shown already
 
 
 @contextmanager
 def show_progress(wanted: bool | None = None) -> Iterator[Progress]:
-    """Yield a progress reporter for the terminal.
+    """Yield a progress reporter.
 
-    ``None`` shows bars after two seconds if stderr is a terminal and rich is installed, True shows them at once and
-    requires rich, False shows nothing.
+    ``None`` shows bars after two seconds if stderr is a terminal and rich is installed, and False shows nothing. True
+    shows bars at once, or lines of text on stderr if there can be no bars.
     """
-    has_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program without a console has no stderr
-    progress = SILENT
-    if has_terminal if wanted is None else wanted:
-        try:
+    progress, stderr = SILENT, sys.stderr  # None in a program without a console
+    if wanted and stderr is not None:
+        progress = LineProgress(lambda line: stderr.write(f"{printable(line)}\n"))
+    if wanted is not False and stderr is not None and stderr.isatty():
+        with suppress(MissingExtraError):
             progress = BarProgress(delay=0.0 if wanted else DELAY)
-        except MissingExtraError:
-            if wanted:
-                raise
     try:
         yield progress
     finally:
         progress.close()
 
 
+@dataclass
 class _Task:
     """The title, total and unit of a task, and the part of it that was last reported."""
 
-    def __init__(self, title: str, total: float | None, unit: str) -> None:
-        self.title, self.total, self.unit, self.part = title, total, unit, 0
-        self._started = time.monotonic()
+    title: str
+    total: float | None
+    unit: str
+    part: int = 0
 
-    def text(self, done: float, details: dict[str, str]) -> str:
-        amount = _amount(done, self.unit)
-        of = f" of {_amount(self.total, self.unit)}" if self.total else ""
-        unit = f" {self.unit}" if self.unit and self.unit != "bytes" else ""
-        rate = done / max(time.monotonic() - self._started, 1e-3)
-        rates = [f"{_amount(rate, 'bytes')}/s"] if self.unit == "bytes" else []
-        return ", ".join([f"{amount}{of}{unit}", *rates, *(f"{name} {value}" for name, value in details.items())])
+    def describe(self, done: float, details: dict[str, str]) -> str:
+        """Return the finished part.
 
-
-def _amount(value: float, unit: str) -> str:
-    """Return a count, or a number of bytes in a readable unit.
-
-    >>> _amount(12345, "epochs"), _amount(12345678, "bytes")
-    ('12,345', '12.3 MB')
-    """
-    return need("rich.filesize", "cli").decimal(round(value)) if unit == "bytes" else f"{value:,.0f}"
+        >>> _Task("", 23456789, "bytes").describe(12345678, {}), _Task("", 20, "epochs").describe(5, {"loss": "1"})
+        ('12.3 MB of 23.5 MB', '5 of 20 epochs, loss 1')
+        """
+        amounts = [done, self.total] if self.total else [done]
+        if self.unit == "bytes":
+            text = " of ".join(need("rich.filesize", "cli").decimal(round(amount)) for amount in amounts)
+        else:
+            text = f"{' of '.join(f'{amount:,.0f}' for amount in amounts)} {self.unit}".rstrip()
+        return ", ".join([text, *(f"{name} {value}" for name, value in details.items())])

@@ -12,8 +12,7 @@ POWER_EXPONENT = 9
 TOO_LARGE = "too large to compute"
 """The text for infinity: an error that exceeds float64."""
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)(?!\w)")
-_POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
-_DIGITS, _SUPERSCRIPTS = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ROUNDING = 1e-9
 
 
@@ -107,18 +106,6 @@ def list_some(names: Iterable[object], limit: int = 8, *, max_length: int | None
     return f"{listed} and {len(names) - limit:,} more" if len(names) > limit else listed or "none"
 
 
-def shorten(text: str, max_word: int = 200, max_length: int = 4000) -> str:
-    """Return a text whose long words, such as the names of columns, and whose end are cut.
-
-    >>> shorten("the column abcdefgh is empty", max_word=4)
-    'the colu… abcd… is empt…'
-    >>> shorten("one two three", max_length=7)
-    'one two…'
-    """
-    text = re.sub(rf"(\S{{{max_word}}})\S+", r"\1…", text)
-    return text if len(text) <= max_length else f"{text[:max_length]}…"
-
-
 def suggest_name(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
     """Return "did you mean ...?" with the known names closest to a misspelt name, or an empty string.
 
@@ -159,15 +146,6 @@ def replace_exponents(text: str, power_exponent: int = POWER_EXPONENT) -> str:
         digits, exponent = match[1], int(match[2])
         if 0 <= exponent < power_exponent:
             return f"{float(match[0]):,.0f}"
-        return f"{digits}·10{str(exponent).translate(str.maketrans(_DIGITS, _SUPERSCRIPTS))}"
+        return f"{digits}·10{str(exponent).translate(_SUPERSCRIPTS)}"
 
     return _EXPONENT.sub(rewrite, text)
-
-
-def replace_powers(text: str) -> str:
-    """Replace powers of ten by exponents, for a terminal without superscripts.
-
-    >>> replace_powers("25,120 of 3·10¹², 4.1·10⁻⁷")
-    '25,120 of 3e12, 4.1e-7'
-    """
-    return _POWER.sub(lambda match: "e" + match[1].translate(str.maketrans(_SUPERSCRIPTS, _DIGITS)), text)

@@ -37,7 +37,7 @@ def test_every_command_has_the_option():
     commands = dict(walk(typer.main.get_command(app), ""))
     without = {name for name, options in commands.items() if "--json" not in options}
     assert without == set()
-    assert len(commands) >= 11
+    assert len(commands) >= 10
 
 
 def test_adapt_has_the_numbers_of_its_text_and_writes_its_files(run_json, spar, files, source, target, tmp_path):

@@ -212,7 +212,7 @@ def describe(command, name):
 
 def test_the_help_has_the_expected_text(golden):
     texts = describe(typer.main.get_command(app), "spar")
-    assert len(texts) == 13
+    assert len(texts) == 12
     golden("cli-help", "\n\n".join(texts))
 
 
@@ -229,14 +229,14 @@ def tables(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(("encoding", "power"), [("cp1252", "e20"), ("ascii", "e20"), ("utf-8", "·10²⁰")])
-def test_a_terminal_without_superscripts_shows_powers_with_e(spar, tables, monkeypatch, encoding, power):
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_the_output_is_utf_8_in_every_locale(tables, encoding):
     frame = pd.read_csv(tables / "s.csv")
     frame.assign(y=3e20 * frame.y).to_csv(tables / "s.csv", index=False)
-    monkeypatch.setattr("pyspar.cli.show.Console.encoding", encoding)
-    done = spar("adapt", tables / "s.csv", tables / "t.csv", "--label", "y")
-    assert done.exit_code == 0
-    assert power in done.stdout
+    command = [sys.executable, "-m", "pyspar", "adapt", "s.csv", "t.csv", "--label", "y"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=tables, env=environment, capture_output=True, check=True)
+    assert "·10²⁰" in done.stdout.decode()
 
 
 def test_names_cannot_control_the_terminal(spar, tables):
@@ -249,9 +249,8 @@ def test_names_cannot_control_the_terminal(spar, tables):
     assert "red" in done.stdout
 
 
-@pytest.mark.parametrize("command", [["demo"], ["reproduce", "table1"]])
-def test_an_output_folder_that_is_a_file_is_refused(spar, tables, command):
-    done = spar(*command, "--out", tables / "s.csv")
+def test_an_output_folder_that_is_a_file_is_refused(spar, tables):
+    done = spar("reproduce", "table1", "--out", tables / "s.csv")
     assert done.exit_code == 2
     assert "s.csv" in done.stderr
 

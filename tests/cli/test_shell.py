@@ -20,15 +20,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 TRY = """
 source completion.bash
 try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _spar_completion spar; echo "${COMPREPLY[*]}"; }
-try spar adapt homes.csv new.csv --label pri
+try spar adapt --lab
 try spar adapt hom
 complete -p spar
 """
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_columns_and_leaves_files_to_the_shell(tmp_path):
-    (tmp_path / "homes.csv").write_text("area;price;prices\n1;2;3\n")
+def test_bash_completes_options_and_leaves_files_to_the_shell(tmp_path):
+    (tmp_path / "homes.csv").touch()
     (tmp_path / "spar").write_text(f'#!/bin/bash\nexec {sys.executable} -m pyspar "$@"\n')
     (tmp_path / "spar").chmod(0o755)
     environment = {
@@ -43,8 +43,8 @@ def test_bash_completes_columns_and_leaves_files_to_the_shell(tmp_path):
         return done.stdout
 
     (tmp_path / "completion.bash").write_text(run("spar", "--show-completion", "bash"))
-    columns, file, registered = run("bash", "-c", TRY).splitlines()
-    assert columns.split() == ["price", "prices"]
+    options, file, registered = run("bash", "-c", TRY).splitlines()
+    assert options.split() == ["--label", "--labels"]
     assert file == ""  # nothing, so that the default of bash applies: file names
     assert "-o default" in registered
 

@@ -54,7 +54,7 @@ def test_the_best_model_is_repaired_with_evaluation_rows_and_saved(tmp_path):
     torch.testing.assert_close(head.weight, expected.model.classifier.weight, rtol=1e-4, atol=1e-5)
     assert not torch.equal(head.weight, best.classifier.weight)
     assert callback.adapted.model is trainer.model
-    assert callback.account.adapted == pytest.approx(expected.account.adapted, rel=1e-4)
+    assert callback.adapted.account.adapted == pytest.approx(expected.account.adapted, rel=1e-4)
     last = trainer.state.log_history[-1]
     assert last["spar/changed_directions"] == expected.changed.directions
     assert last["spar/expected_rmse"] == pytest.approx(expected.expected_rmse().rmse, rel=1e-3)
@@ -78,11 +78,11 @@ def test_with_bf16_the_features_are_read_in_full_precision(tmp_path):
     assert "forward" in vars(trainer.model)  # accelerate's autocast is back
 
 
-def test_target_labels_that_do_not_match_stop_the_training_before_it_starts():
-    rows = torch.utils.data.DataLoader(torch.zeros(10, 3))
+def test_a_target_that_shuffles_labelled_rows_stops_the_training_before_it_starts():
+    rows = torch.utils.data.DataLoader(torch.zeros(10, 3), shuffle=True)
     settings = transformers.TrainingArguments("unused", use_cpu=True)
-    with pytest.raises(ValueError, match=r"10 rows.* 9"):
-        SpARTrainerCallback(rows, target_labels=[1.0] * 9).on_train_begin(settings, None, None, torch.nn.Linear(3, 1))
+    with pytest.raises(InputError, match="shuffle"):
+        SpARTrainerCallback(rows, target_labels=[1.0] * 10).on_train_begin(settings, None, None, torch.nn.Linear(3, 1))
     with pytest.raises(InputError, match=r"'tail'"):
         SpARTrainerCallback(rows, head="tail").on_train_begin(settings, None, None, torch.nn.Linear(3, 1))
 
@@ -90,7 +90,7 @@ def test_target_labels_that_do_not_match_stop_the_training_before_it_starts():
 def test_wrong_arguments_and_several_processes_are_refused_before_training():
     with pytest.raises(InputError, match="target is missing"):
         SpARTrainerCallback()
-    with pytest.raises(TypeError, match=r"'methd'.*'method'"):
+    with pytest.raises(TypeError, match="'methd'"):
         SpARTrainerCallback([torch.zeros(2, 2)], methd="ols")
 
     class Arguments:

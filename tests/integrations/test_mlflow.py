@@ -1,6 +1,7 @@
 """Models are logged to MLflow as skops files, with their report, and without a pickle."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,11 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, expected_rmse, report
+from pyspar import BayesSpARRegressor, InputError, expected_rmse, load, report
 
 mlflow = pytest.importorskip("mlflow", reason="needs: pip install 'pyspar[mlflow]'")
 
-from pyspar.integrations.mlflow import load_model, log_model, save_model  # noqa: E402
+from pyspar.integrations.mlflow import log_model  # noqa: E402
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_logged_model_predicts_the_same_and_its_report_is_an_artifact(store, f
         info = log_model(model, report=report(model, Z), signature=mlflow.models.infer_signature(Z))
     assert info.run_id == active.info.run_id
     np.testing.assert_array_equal(mlflow.pyfunc.load_model(info.model_uri).predict(Z), model.predict(Z))
-    loaded = load_model(info.model_uri)
+    loaded = load(Path(mlflow.artifacts.download_artifacts(info.model_uri)) / "data" / "model.skops")
     assert expected_rmse(loaded, Z).rmse == expected_rmse(model, Z).rmse
     artifacts = store / active.info.experiment_id / active.info.run_id / "artifacts"
     assert json.loads((artifacts / "report.json").read_text())
@@ -46,18 +47,6 @@ def test_a_logged_model_predicts_the_same_and_its_report_is_an_artifact(store, f
     files = [path for path in store.rglob("*") if path.is_file()]
     assert [path.name for path in files if path.suffix in (".pkl", ".pickle", ".joblib")] == []
     assert len([path for path in files if path.name == "model.skops"]) == 1
-
-
-def test_a_saved_folder_is_loaded_without_the_loader_that_it_names(fitted, tmp_path):
-    model, Z = fitted
-    save_model(model, tmp_path / "saved")
-    description = tmp_path / "saved" / "MLmodel"
-    assert "loader_module: pyspar.integrations.mlflow" in description.read_text()
-    description.write_text(description.read_text().replace("pyspar.integrations.mlflow", "antigravity"))
-    np.testing.assert_array_equal(load_model(tmp_path / "saved").predict(Z), model.predict(Z))
-    (tmp_path / "saved" / "data" / "model.skops").unlink()
-    with pytest.raises(InputError, match=r"model\.skops, got 0"):
-        load_model(tmp_path / "saved")
 
 
 def test_a_model_that_cannot_be_loaded_safely_is_not_logged(store, fitted):
@@ -71,17 +60,3 @@ def test_a_model_that_cannot_be_loaded_safely_is_not_logged(store, fitted):
 
 def _cube(x):
     return x**3
-
-
-def test_networks_are_referred_to_the_functions_for_networks(tmp_path):
-    torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
-    from pyspar.nn import adapt_head
-
-    network = torch.nn.Linear(2, 1)
-    X = torch.randn(20, 2)
-    adapted = adapt_head(network, [(X, network(X).detach() + 0.01 * torch.randn(20, 1))], [X])
-    for model in (network, adapted):
-        with pytest.raises(InputError, match=r"mlflow\.pytorch\.log_model"):
-            save_model(model, tmp_path / "new")
-        with pytest.raises(InputError, match=r"mlflow\.pytorch\.log_model"):
-            log_model(model)

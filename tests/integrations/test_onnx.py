@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, PCRRegressor, SpARRegressor, TargetCorrection, adapt_pipeline
+from pyspar import BayesSpARRegressor, InputError, PCRRegressor, SpARRegressor, adapt_pipeline
 
 skl2onnx = pytest.importorskip("skl2onnx", reason="needs: pip install 'pyspar[onnx]'")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs: pip install 'pyspar[onnx]'")
@@ -28,8 +26,6 @@ def make_models(shift):
     X, y, Z = shift.X, shift.y, shift.Z
     some = np.where(np.arange(len(Z)) < 15, Z @ shift.w_star + 2.0, np.nan)
     pipeline = make_pipeline(StandardScaler(), PCA(3), BayesSpARRegressor()).fit(X, y)
-    forest = RandomForestRegressor(5, random_state=0).fit(X.astype(np.float32), y)
-    two = BayesSpARRegressor().fit(X, np.column_stack([y, -y]))
     return {
         "spar": SpARRegressor().fit(X, y).adapt(Z),
         "bayes": BayesSpARRegressor().fit(X, y).adapt(Z),
@@ -38,10 +34,6 @@ def make_models(shift):
         "no intercept": SpARRegressor(fit_intercept=False).fit(X, y).adapt(Z),
         "pcr": PCRRegressor().fit(X, y),
         "pipeline": adapt_pipeline(pipeline, Z),
-        "correction": TargetCorrection(SpARRegressor().fit(X, y)).fit(Z, some),
-        "correction of a pipeline": TargetCorrection(pipeline).fit(Z, some),
-        "correction of a forest": TargetCorrection(forest).fit(Z.astype(np.float32), some),
-        "correction of two outputs": TargetCorrection(two).fit(Z, np.column_stack([some, -some])),
     }
 
 
@@ -110,13 +102,3 @@ def test_a_repaired_network_is_exported_with_torch(tmp_path):
         expected = adapted(Z).numpy()
         assert np.abs(expected - model(Z).numpy()).max() > 0.1
     np.testing.assert_allclose(run(graph, Z.numpy()), expected, rtol=1e-5, atol=1e-5)
-
-
-def test_a_smooth_correction_with_many_labels_keeps_its_digits_in_float32():
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(300, 3)), rng.normal(size=(900, 3))
-    truth = Z[:, 0] + np.sin(3.0 * Z[:, 0]) + 0.01 * rng.normal(size=900)
-    fixed = TargetCorrection(LinearRegression().fit(X, X[:, 0])).fit(Z, np.where(np.arange(900) < 800, truth, np.nan))
-    rows = Z.astype(np.float32)
-    predicted = run(to_onnx(fixed, rows), rows)
-    np.testing.assert_allclose(np.ravel(predicted), fixed.predict(rows.astype(float)), rtol=1e-4, atol=1e-4)

@@ -23,13 +23,6 @@ class Sample:
     station: torch.Tensor
 
 
-class Slots:
-    __slots__ = ("X", "target")
-
-    def __init__(self, X, target):
-        self.X, self.target = X, target
-
-
 class MaskedModel(torch.nn.Module):
     """A model whose forward method has a required and an optional parameter."""
 
@@ -58,7 +51,6 @@ def expected(mlp, problem):
         lambda x, y: Pair(x, y),
         lambda x, y: Sample(x, y, torch.zeros(len(x))),
         lambda x, y: SimpleNamespace(X=x, Y=y),
-        lambda x, y: Slots(x, y),
         lambda x, y: (x.numpy(), y.numpy()),
         lambda x, y: ((x,), y.tolist()),
     ],

@@ -19,28 +19,28 @@ def halve_near_zero(output):
     return torch.where(output.abs() < 1, 0.5 * output, output)
 
 
-CHANGED, ADDED, EITHER = "changes its output", "adds something to its output", "(changes|adds something to) its output"
+CHANGED = "changes its output"
 
 
 @pytest.mark.parametrize("head", [None, "fc"])
 @pytest.mark.parametrize(
     ("forward", "reason"),
     [
-        (lambda s, x: s.fc(s.body(x)) + x[:, :1], ADDED),
-        (lambda s, x: s.fc(s.body(x)) + x.mean(), ADDED),
-        (lambda s, x: s.fc(s.body(x)) + 1e-6, ADDED),
-        (lambda s, x: s.fc(s.body(x)) + s.fc2(x), ADDED),
+        (lambda s, x: s.fc(s.body(x)) + x[:, :1], CHANGED),
+        (lambda s, x: s.fc(s.body(x)) + x.mean(), CHANGED),
+        (lambda s, x: s.fc(s.body(x)) + 1e-6, CHANGED),
+        (lambda s, x: s.fc(s.body(x)) + s.fc2(x), CHANGED),
         (lambda s, x: torch.sigmoid(s.fc(s.body(x))), CHANGED),
-        (lambda s, x: F.relu(100 + s.fc(s.body(x))) - 100, EITHER),
+        (lambda s, x: F.relu(100 + s.fc(s.body(x))) - 100, CHANGED),
         (lambda s, x: s.fc(s.body(x)).clamp(-900, 900), CHANGED),
         (lambda s, x: s.fc(s.body(x)).clamp(max=1.0), CHANGED),
         (lambda s, x: s.fc(s.body(x)).sort(dim=0).values, CHANGED),
-        (lambda s, x: centre(s.fc(s.body(x))), EITHER),
-        (lambda s, x: halve_near_zero(s.fc(s.body(x))), EITHER),
+        (lambda s, x: centre(s.fc(s.body(x))), CHANGED),
+        (lambda s, x: halve_near_zero(s.fc(s.body(x))), CHANGED),
         (lambda s, x: s.fc(s.body(x)).relu_(), CHANGED),
         (lambda s, x: 2 * s.fc(s.body(x)), CHANGED),
         (lambda s, x: s.fc(s.body(x)).flip(0), CHANGED),
-        (lambda s, x: s.norm(s.fc(s.body(x))), EITHER),
+        (lambda s, x: s.norm(s.fc(s.body(x))), CHANGED),
         (lambda s, x: s.fc(s.body(x))[:-1], r"\(64, 1\).*\(63, 1\)"),
     ],
 )
@@ -80,7 +80,7 @@ def test_the_output_may_change_its_shape_or_dtype_or_be_part_of_a_structure(prob
 @pytest.mark.parametrize("change", [lambda o: o.clamp(max=1.0), torch.relu])
 def test_one_row_in_the_first_batch_is_enough_to_detect_an_operation(problem, make_network, change):
     rows = list(zip(problem.X.split(1), problem.y.split(1), strict=True))
-    with pytest.raises(ValueError, match=EITHER):
+    with pytest.raises(ValueError, match=CHANGED):
         adapt_head(make_network(lambda s, x: change(s.fc(s.body(x)))), rows, rows)
 
 
@@ -88,7 +88,7 @@ def test_one_row_in_the_first_batch_is_enough_to_detect_an_operation(problem, ma
 def test_a_model_without_a_linear_layer_is_refused(problem, make_network):
     with pytest.raises(ValueError, match=r"Flatten .*torch.nn.Linear"):
         adapt_head(nn.Flatten(), problem.source, problem.target)
-    with pytest.raises(ValueError, match=r"TorchScript"):
+    with pytest.raises(ValueError, match=r"no linear layer"):
         adapt_head(torch.jit.trace(nn.Linear(6, 1), problem.X[:2]), problem.source, problem.target)
     with pytest.raises(ValueError, match=r"none of its linear layers.*'fc', 'body'"):
         adapt_head(make_network(lambda s, x: x @ x.new_ones(6, 1)), problem.source, problem.target)

@@ -231,7 +231,7 @@ def test_a_compiled_model_is_unwrapped(mlp, problem):
     model = mlp()
     compiled = torch.compile(model, backend="eager")
     compiled.eval()(problem.X[:5])
-    adapted = adapt_head(compiled, problem.source, problem.target, head="_orig_mod.fc")
+    adapted = adapt_head(compiled, problem.source, problem.target, head="fc")
     assert type(adapted.model) is type(model)
     assert adapted.head_name == "fc"
     expected = adapt_head(model, problem.source, problem.target)
@@ -267,7 +267,7 @@ def test_compiled_submodules_and_modules_compiled_in_place_are_supported(mlp, pr
 
 
 def test_a_data_parallel_model_is_unwrapped(mlp, problem):
-    adapted = adapt_head(nn.DataParallel(mlp()), problem.source, problem.target, head="module.fc")
+    adapted = adapt_head(nn.DataParallel(mlp()), problem.source, problem.target, head="fc")
     assert adapted.head_name == "fc"
     assert not isinstance(adapted.model, nn.DataParallel)
 
@@ -299,11 +299,16 @@ def test_progress_is_shown_on_a_terminal_after_a_delay(mlp, problem, monkeypatch
         assert (sys.stderr.getvalue() != "") == shown
 
 
-def test_a_missing_package_is_reported_with_the_command_that_installs_it(mlp, problem, monkeypatch):
+def test_without_rich_progress_is_shown_in_lines(mlp, problem, capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     adapt_head(mlp(), problem.source, problem.target)
-    with pytest.raises(ImportError, match=r"pip install 'pyspar\[cli\]'"):
-        adapt_head(mlp(), problem.source, problem.target, progress=True)
+    assert capfd.readouterr().err == ""
+    adapt_head(mlp(), problem.source, problem.target, progress=True)
+    assert "reading target: started\n" in capfd.readouterr().err
+
+
+def test_a_missing_package_is_reported_with_the_command_that_installs_it():
     code = "import sys; sys.modules['torch'] = None; import pyspar.nn"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'pyspar[torch]'" in failed.stderr

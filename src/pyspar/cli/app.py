@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pyspar import __version__, demo
+from pyspar import __version__
 from pyspar.cli import as_json, options, show
 from pyspar.cli.options import FILES
 from pyspar.errors import need
@@ -111,7 +111,6 @@ def inspect(
     source: options.Source,
     target: options.Target,
     label: options.Label = None,
-    top: Annotated[int, typer.Option(min=1, help="The number of directions to print.")] = 10,
     report: Annotated[
         list[Path] | None,
         typer.Option(help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated."),
@@ -135,7 +134,7 @@ def inspect(
 
     def work(tables: Any, progress: Progress) -> Any:
         request = _make_request(tables, given)
-        return tables.inspect_files(request, top=top, reports=tuple(report or ()), title=title, progress=progress)
+        return tables.inspect_files(request, reports=tuple(report or ()), title=title, progress=progress)
 
     _run("inspect", work, json=json, debug=debug, writes=bool(report))
 
@@ -307,14 +306,13 @@ def watch(
 
 
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
-app.command(epilog=demo.EPILOG, short_help="Run every step on real data, and compare it with the truth.")(demo.demo)
 
 
 def run() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without an arrow shows a question mark
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # in every locale
     app(prog_name="spar")
 
 
@@ -334,10 +332,8 @@ def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debu
         list_lines, describe = _ACCOUNTS[command]
         if json:
             print_json(describe(account))
-            return
-        show.print_lines(list_lines(account))
-        if command == "inspect":
-            show.print_directions(account)
+        else:
+            show.print_lines(list_lines(account))
 
 
 _ACCOUNTS: dict[str, tuple[Callable[[Any], show.Lines], Callable[[Any], dict[str, Any]]]] = {

@@ -1,12 +1,10 @@
-"""The arguments and options that several commands of ``spar`` share, and the completion of column names."""
+"""The arguments and options that several commands of ``spar`` share."""
 
 from __future__ import annotations
 
-import csv
-import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,34 +23,6 @@ Features = StrEnum("Features", ["all", "num"])
 BadCells = StrEnum("BadCells", ["stop", "impute"])
 """What to do with text among numbers."""
 
-
-def complete_columns(incomplete: str) -> list[str]:
-    """Return the columns of the first file of the command that begin with ``incomplete``, for the shell.
-
-    Only the first line of a text file is read. Other formats have no completion.
-    """
-    # The words of the command line so far, from the script of bash or of another shell. They are not parsed yet.
-    words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
-    files = (_list_column_names(Path(word)) for word in words)
-    return [name for name in next(filter(None, files), []) if name.startswith(incomplete)]
-
-
-def _list_column_names(path: Path) -> list[str]:
-    """Return the names in the first line of a ``.csv`` or ``.tsv`` file; an empty list for any other file."""
-    from pyspar.sources.files.header import TEXT, format_of, open_text, separator_of  # here, so that --help is fast
-
-    try:
-        if format_of(path) != TEXT:
-            return []
-        with open_text(path) as file:
-            return next(csv.reader(file, delimiter=separator_of(path)), [])
-    except (OSError, UnicodeDecodeError, csv.Error):  # the command itself reports what is wrong with the file
-        return []
-
-
-_COMPLETED: Any = {"autocompletion": complete_columns}
-"""The settings of an option that names a column of the first file."""
-
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows, or their summary.")]
 Target = Annotated[
     Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels, or their summary.")
@@ -65,7 +35,6 @@ Label = Annotated[
     str | None,
     typer.Option(
         help="The label column; for .npy and .npz also its number, such as -1. Required unless SOURCE is a summary.",
-        **_COMPLETED,
     ),
 ]
 Alpha = Annotated[
@@ -78,14 +47,12 @@ Alpha = Annotated[
 Columns = Annotated[Features, typer.Option(help="Use all columns, or only numeric columns.")]
 Identity = Annotated[
     str | None,
-    typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature.", **_COMPLETED),
+    typer.Option("--id", help="A column with the ids of the rows. It is not used as a feature."),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.", **_COMPLETED)]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.")]
 Category = Annotated[
     list[str] | None,
-    typer.Option(
-        "--category", help="A column of categories, even if it contains numbers; may be repeated.", **_COMPLETED
-    ),
+    typer.Option("--category", help="A column of categories, even if it contains numbers; may be repeated."),
 ]
 Cells = Annotated[
     BadCells,
@@ -115,7 +82,6 @@ Groups = Annotated[
     typer.Option(
         help="A column with the groups of the rows, such as patients or shops. It is not used as a feature. The error "
         "at home is that of new groups.",
-        **_COMPLETED,
     ),
 ]
 LabelFile = Annotated[Path | None, typer.Option(help="Labels of TARGET rows: the file of spar label, filled in.")]

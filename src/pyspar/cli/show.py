@@ -1,4 +1,4 @@
-"""The accounts of the commands as text: labelled lines, and the table of directions."""
+"""The accounts of the commands as text: lines with labels."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from pyspar.wording import (
     format_number,
     format_p_value,
     format_percent,
-    replace_powers,
-    shorten,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +40,7 @@ _STYLES = {"good": "green", "info": "", "warning": "yellow", "serious": "red"}
 """The style of the outcome. Green is for labels that confirm it."""
 _CORRECTED_STEP = "Use the corrected predictions. More labels (spar label chooses rows) make them more certain."
 """The next step if the labels of the target have corrected the model."""
+_MAX_LENGTH = 2000
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
 _METHODS = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
@@ -64,7 +63,9 @@ def print_lines(lines: Iterable[tuple[str, ...]]) -> None:
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
     for label, text, *style in lines:
-        grid.add_row(Text(label), Text(_encodable(printable(shorten(text))), style="".join(style)))
+        cell = Text(printable(text), style="".join(style))
+        cell.truncate(_MAX_LENGTH, overflow="ellipsis")  # a column may have a very long name
+        grid.add_row(Text(label), cell)
     Console(highlight=False).print(grid)
 
 
@@ -249,38 +250,6 @@ def _list_first(label: str, texts: Iterable[str], limit: int = _MAX_LINES) -> Li
     yield from zip([label, *[""] * limit], [*texts[:limit], *more])
 
 
-def print_directions(account: InspectAccount) -> None:
-    """Print the table of the target's directions."""
-    (output,), has_rule = account.inspection.outputs, account.inspection.has_rule
-    table = Table(
-        title=f"the {count_noun(len(output.directions), 'target direction')}, largest keep cost first",
-        title_justify="left", title_style="bold", header_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0),
-    )  # fmt: skip
-    for name in ("", "keep cost", "removal cost", "share", "removed"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if has_rule:
-        table.add_column("rule", no_wrap=True)
-    table.add_column("columns", overflow="fold")
-    total = sum(direction.keeping for direction in output.directions)
-    for place, direction in enumerate(output.directions[: account.top], 1):
-        loads = ", ".join(f"{name} {_whole_percent(share)}" for name, share in direction.loads[:3] if share >= 0.005)
-        outside = f" ({_whole_percent(direction.outside)} outside the source)" if direction.outside >= 0.005 else ""
-        share = direction.keeping / total if total > 0.0 else 0.0
-        rule = [Text("remove" if direction.goes else "keep")] if has_rule else []
-        table.add_row(
-            str(place), *(Text(_encodable(format_number(cost))) for cost in (direction.keeping, direction.removing)),
-            f"{100.0 * share:.1f} %", _whole_percent(direction.removed), *rule,
-            Text(printable(shorten(loads + outside))),
-        )  # fmt: skip
-    meaning = (
-        "keep cost: variance per row of the weight along the direction; removal cost: estimated squared error per "
-        "row if that weight is zero; share: of all keep costs; removed: share of the weight that adapting removes; "
-        f"{'rule: the decision of the rule; ' if has_rule else ''}columns: those with the largest loadings."
-    )
-    for part in ("", table, "", Text(meaning, style="dim")):
-        Console(highlight=False).print(part)
-
-
 def _list_data(data: DataAccount, rank: int) -> Lines:
     yield "rows", f"{data.n_source:,} source, {data.n_target:,} target"
     counts = ((data.n_numeric, "numeric"), (data.n_categorical, "categorical"), (data.n_date, "date"))
@@ -307,16 +276,3 @@ def _list_notes(data: DataAccount | None, notes: tuple[str, ...]) -> Lines:
         yield from _list_first("unseen", unseen)
         yield from _list_first("ignored", [f"{c.column}: {c.reason}" for c in data.ignored])
     yield from (("note", note) for note in notes)
-
-
-def _whole_percent(share: float) -> str:
-    return f"{100.0 * share:.0f} %"
-
-
-def _encodable(text: str) -> str:
-    """Return a text without superscripts if the terminal cannot show it."""
-    try:
-        text.encode(Console().encoding)
-    except (UnicodeEncodeError, LookupError):
-        return replace_powers(text)
-    return text

@@ -4,51 +4,41 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, default_collate
 
 from pyspar.errors import InputError
 from pyspar.nn import AdaptedHead, adapt_head
-from pyspar.nn.account import HeadAccount
 from pyspar.nn.batches import BatchReader, check_loader, read_first_batch
-from pyspar.nn.features import TargetRows, check_order
+from pyspar.nn.features import check_order
 from pyspar.nn.find_head import find_head, find_linear_layers
 from pyspar.nn.head import check_options
-from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
-from pyspar.wording import list_some, suggest_name
-
-_LOADERS = ("model", "source_loader", "target_loader")
-_DEFAULTS = {name: p.default for name, p in inspect.signature(adapt_head).parameters.items() if name not in _LOADERS}
-"""The options of ``adapt_head`` that a callback passes on, with their defaults."""
+from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
 
 
 class HeadRepair:
     """The arguments of a callback, which are checked when it is created, and the result of its last repair."""
 
     def __init__(self, target: Any, source: Any, options: dict[str, Any], *, default_target: bool = False) -> None:
-        name = type(self).__name__
-        for option in options:
-            if option not in _DEFAULTS:
-                hint = suggest_name(option, _DEFAULTS) or f"use one of {list_some(sorted(_DEFAULTS), 20)}"
-                raise TypeError(f"{name} has no option {option!r}; {hint}")
-        check_options({**_DEFAULTS, **options})
+        arguments = inspect.signature(adapt_head).bind(None, source, target, **options)  # refuses unknown options
+        arguments.apply_defaults()
+        check_options(arguments.arguments)
         for role, loader in (("target", target), ("source", source)):
             if loader is not None and not _is_function(loader):
                 check_loader(loader, role)
         uses_target = options.get("method") != "ols" or options.get("target_labels") is not None
         if target is None and uses_target and not default_target:
             raise InputError(
-                f"target is missing; pass rows of the target to {name}, such as a DataLoader, or method='ols'"
+                f"target is missing; pass rows of the target to {type(self).__name__}, such as a DataLoader, or "
+                "method='ols'"
             )
         self.target, self.source, self.options = target, source, options
         self.adapted: AdaptedHead | None = None
-        self.account: HeadAccount | None = None
         self.metrics: dict[str, float] = {}
+        self._arguments = arguments.arguments
 
     def refuse_processes(self, processes: int, fix: str) -> None:
         """Raise InputError for several processes, because each would compute a different head from its own rows."""
@@ -61,16 +51,13 @@ class HeadRepair:
     def check_layers(self, model: nn.Module) -> None:
         """Raise InputError for a model that is sharded or offloaded, or that has no such head."""
         check_network(model)
-        find_linear_layers(unwrap(model), strip_wrapper_prefix(self.options.get("head"), unwrap(model)))
+        find_linear_layers(unwrap(model), self._arguments["head"])
 
-    def check_target(self) -> Any:
-        """Return the loader of the target; raise ValueError for target labels that do not match its rows."""
-        target = get_batches(self.target, "target")
-        labels = self.options.get("target_labels")
-        if labels is not None:
+    def get_target(self, default: Any = None) -> Any:
+        """Return the loader of the target, or the default; raise InputError if it has labels but shuffles."""
+        target = default if self.target is None else get_batches(self.target, "target")
+        if self._arguments["target_labels"] is not None:
             check_order(target)
-            if (rows := _count_rows(target)) is not None:
-                TargetRows(labels).read(rows)
         return target
 
     def try_first_batch(self, model: nn.Module, target: Any, transfer: Callable[[Any], Any]) -> None:
@@ -81,18 +68,11 @@ class HeadRepair:
         """
         if hasattr(target, "__next__"):
             return
-        options, copied = {**_DEFAULTS, **self.options}, copy_model(unwrap(model))
-        functions = {name: options[name] for name in ("inputs", "labels", "mask", "sample_weight")}
-        with torch.random.fork_rng(devices=[]), prepare_runner(copied, options["autocast"]) as run:
+        copied, given = copy_model(unwrap(model)), self._arguments
+        functions = {name: given[name] for name in ("inputs", "labels", "mask", "sample_weight")}
+        with torch.random.fork_rng(devices=[]), prepare_runner(copied, given["autocast"]) as run:
             first, where = transfer(read_first_batch(target, "target_loader")[0]), "batch 0 of target_loader"
-            arguments = BatchReader.of(copied, **functions).read_arguments(first, where)
-            find_head(run, arguments, strip_wrapper_prefix(options["head"], copied), where)
-
-    def store_result(self, adapted: AdaptedHead, model: nn.Module) -> None:
-        """Write the new head into a model, and store the result with the numbers that are logged."""
-        metrics = list_metrics(adapted)
-        adapted.write_to(model)
-        self.adapted, self.account, self.metrics = replace(adapted, model=model), adapted.account, metrics
+            find_head(run, BatchReader.of(copied, **functions).read_arguments(first, where), given["head"], where)
 
 
 def get_batches(loader: Any, name: str) -> Any:
@@ -125,13 +105,3 @@ def list_metrics(adapted: AdaptedHead) -> dict[str, float]:
 
 def _is_function(loader: Any) -> bool:
     return callable(loader) and not isinstance(loader, Iterable)
-
-
-def _count_rows(loader: Any) -> int | None:
-    """Return the number of rows of a DataLoader that yields each row of its dataset, or None if it is not known."""
-    if isinstance(loader, DataLoader) and loader.collate_fn is default_collate and loader.batch_size is not None:
-        try:
-            return None if loader.drop_last else len(loader.sampler)  # type: ignore[arg-type]
-        except TypeError:  # an iterable dataset has no length
-            return None
-    return None

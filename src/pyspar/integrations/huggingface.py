@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from pyspar.errors import need
-from pyspar.integrations.head_repair import HeadRepair, get_batches
+from pyspar.integrations.head_repair import HeadRepair, get_batches, list_metrics
 from pyspar.nn import adapt_head
 
 TrainerCallback: Any = need("transformers", "huggingface").TrainerCallback
@@ -35,8 +36,6 @@ class SpARTrainerCallback(HeadRepair, TrainerCallback):  # type: ignore[misc]  #
     ----------
     adapted : AdaptedHead or None
         The result; ``adapted.model`` is the model of the Trainer. None before the end of the training.
-    account : HeadAccount or None
-        The errors of the trained and of the new head on the source.
     metrics : dict
         The numbers that were added to ``trainer.state.log_history``.
     """
@@ -49,17 +48,16 @@ class SpARTrainerCallback(HeadRepair, TrainerCallback):  # type: ignore[misc]  #
         fix = "train without the callback, load the model in one process, and call pyspar.nn.adapt_head"
         self.refuse_processes(args.world_size, fix)
         self.check_layers(model)
-        if self.target is not None:
-            self.check_target()
+        self.get_target()
 
     def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Repair the head."""
         loaders = self.source, kwargs.get("eval_dataloader"), kwargs.get("train_dataloader")
         source = next(loader for loader in loaders if loader is not None)
-        target = None if self.target is None else get_batches(self.target, "target")
         with _full_precision(model):
-            adapted = adapt_head(model, get_batches(source, "source"), target, **self.options)
-        self.store_result(adapted, model)
+            adapted = adapt_head(model, get_batches(source, "source"), self.get_target(), **self.options)
+        adapted.write_to(model)
+        self.adapted, self.metrics = replace(adapted, model=model), list_metrics(adapted)
         state.log_history.append({**self.metrics, "step": state.global_step, "epoch": state.epoch})
 
 

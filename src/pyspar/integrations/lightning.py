@@ -6,48 +6,34 @@ The callback works with both import names of the library, ``pytorch_lightning`` 
 from __future__ import annotations
 
 import copy
-import importlib
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import islice
-from operator import length_hint
 from typing import Any, Literal, cast, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import DataLoader
 
 from pyspar.errors import InputError, need, warn
 from pyspar.estimators.validation import check_choice
-from pyspar.integrations.head_repair import HeadRepair, get_batches
-from pyspar.nn import adapt_head
+from pyspar.integrations.head_repair import HeadRepair, get_batches, list_metrics
+from pyspar.nn import AdaptedHead, adapt_head
 from pyspar.nn.models import unwrap
 from pyspar.wording import list_some
 
 When = Literal["fit_end", "predict_start"]
-IMPORT_NAMES = ("lightning.pytorch", "pytorch_lightning")
 
-
-def _find_library() -> Any:
-    """Return the library under the name that is already imported, or else under the name that is installed.
-
-    A Trainer calls the hooks of a callback by name, so it accepts a callback of the other name too.
-    """
-    for name in IMPORT_NAMES:
-        if name in sys.modules:
-            return sys.modules[name]
-    try:
-        return importlib.import_module(IMPORT_NAMES[0])
-    except ImportError:
-        return need(IMPORT_NAMES[1], "lightning")
-
-
-Callback: Any = _find_library().Callback
+# A Trainer calls the hooks of a callback by name, so it accepts a callback of the other import name too.
+_OTHER_NAME = "lightning.pytorch" in sys.modules or not find_spec("pytorch_lightning")
+Callback: Any = need("lightning.pytorch" if _OTHER_NAME else "pytorch_lightning", "lightning").Callback
 
 
 class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run time
-    """Repair the linear head of a LightningModule, in place, for an unlabelled target.
+    """Repair the linear head of a LightningModule for an unlabelled target, after fit or during predict.
 
     Parameters
     ----------
@@ -59,8 +45,9 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         the error requires. Without a validation loader, the default is the training loader. See
         :func:`pyspar.nn.adapt_head` for which rows to pass.
     when : {"fit_end", "predict_start"}, default "fit_end"
-        "fit_end" repairs the weights of the last epoch. "predict_start" repairs the weights that ``trainer.predict``
-        uses, such as those of ``ckpt_path="best"``. Each call starts from the trained head.
+        "fit_end" replaces the head in the module, after the last epoch. "predict_start" repairs the weights that
+        ``trainer.predict`` uses, such as those of ``ckpt_path="best"``. After ``predict`` the module has its trained
+        head again; ``adapted.model`` is the repaired network.
     module : str, optional
         The name of the submodule that predicts, if ``forward`` of the LightningModule does not predict.
     **options
@@ -69,11 +56,10 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
     Attributes
     ----------
     adapted : AdaptedHead or None
-        The result of the last repair; ``adapted.model`` is the module of the trainer. None before the first repair.
-    account : HeadAccount or None
-        The errors of the trained and of the new head on the source.
+        The result of the last repair; None before the first. After ``fit``, ``adapted.model`` is the module of the
+        trainer.
     metrics : dict
-        The numbers that were logged; also restored from a checkpoint.
+        The numbers that were logged.
 
     Notes
     -----
@@ -97,7 +83,8 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         HeadRepair.__init__(self, target, source, options, default_target=when == "predict_start")
         self.when, self.module = when, module
         self._loaders: tuple[Any, Any] = (None, None)
-        self._head: dict[str, Any] = {}  # of the last repair: the name of the layer, its trained and its new weights
+        self._written: torch.Tensor | None = None  # the weights that were written at the end of fit
+        self._trained: tuple[Any, ...] = ()  # a head with its trained weight and bias, while predict uses others
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == self.when.partition("_")[0]:
@@ -108,64 +95,68 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
             )
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.when != "fit_end":
-            return
-        model = self._get_model(pl_module)
-        self.check_layers(model)
-        if self.target is not None:
-            target = self.check_target()
-            with _validation_stage(trainer), _convert_inputs(model, trainer.precision_plugin):
-                self.try_first_batch(model, target, trainer.strategy.batch_to_device)
+        if self.when == "fit_end":
+            model = self._get_model(pl_module)
+            self.check_layers(model)
+            target = self.get_target()
+            if target is not None:
+                with _as_in_validation(trainer, model):
+                    self.try_first_batch(model, target, trainer.strategy.batch_to_device)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._loaders = trainer.val_dataloaders, trainer.train_dataloader  # the trainer drops them after fit
-        if self.when == "fit_end":
-            with _validation_stage(trainer):  # here, because the model leaves its device before on_fit_end
-                self._repair(trainer, pl_module, self.target)
+        if self.when == "fit_end":  # here, because the model leaves its device before on_fit_end
+            model = self._get_model(pl_module)
+            adapted = self._adapt(trainer, model, self.get_target())
+            adapted.write_to(model)
+            self.adapted = replace(adapted, model=model)
+            layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
+            self._written = layer.weight.detach().cpu().clone()
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        if self.when == "fit_end":
-            self._warn_if_replaced(
-                pl_module,
-                "a callback after SpARCallback, such as StochasticWeightAveraging; put SpARCallback last in callbacks=",
-            )
-
-    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.when == "predict_start":
-            target = self.target
-            if target is None:
-                target = _copy_loader(_get_only_loader(trainer.predict_dataloaders, "target", "prediction"))
-            self._repair(trainer, pl_module, target)
-        else:
-            self._warn_if_replaced(pl_module)
+        self._warn_if_replaced(pl_module)
 
     def on_test_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.when == "fit_end":
-            self._warn_if_replaced(pl_module)
+        self._warn_if_replaced(pl_module)
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**self._head, "metrics": self.metrics} if self._head else {}
+    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
+        self._warn_if_replaced(pl_module)
+        if self.when == "predict_start":
+            model = self._get_model(pl_module)
+            default = None
+            if self.target is None:
+                default = _copy_loader(_get_only_loader(trainer.predict_dataloaders, "target", "prediction"))
+            self.adapted = adapted = self._adapt(trainer, model, self.get_target(default))
+            layer, new = (cast(nn.Linear, m.get_submodule(adapted.head_name)) for m in (unwrap(model), adapted.model))
+            self._trained = layer, layer.weight, layer.bias
+            layer.weight, layer.bias = new.weight, new.bias
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        self._head = {name: state_dict[name] for name in ("name", "trained", "written")}
-        self.metrics = dict(state_dict["metrics"])
+    def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._trained:
+            layer, layer.weight, layer.bias = self._trained
+            self._trained = ()
 
-    def _repair(self, trainer: Any, pl_module: Any, target: Any) -> None:
-        model = self._get_model(pl_module)
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self.on_predict_end(trainer, pl_module)
+
+    def _adapt(self, trainer: Any, model: nn.Module, target: Any) -> AdaptedHead:
+        """Return the repaired model, and log its numbers."""
         options, stop = self.options, None
         if trainer.fast_dev_run:
             options, stop = {"labels_scale": "ignore", **options}, int(trainer.fast_dev_run)
+
+        def transfer(loader: Any) -> Iterator[Any]:
+            return map(trainer.strategy.batch_to_device, islice(loader, stop))
+
         source = self._get_source()
-        if target is not None:
-            target = _TransferredBatches(get_batches(target, "target"), trainer, stop)
-        with self._restore_trained_head(model), _convert_inputs(model, trainer.precision_plugin):
-            adapted = adapt_head(model, _TransferredBatches(source, trainer, stop), target, **options)
-            layer = cast(nn.Linear, unwrap(model).get_submodule(adapted.head_name))
-            trained = _copy_head(layer)
-            self.store_result(adapted, model)
-            self._head = {"name": adapted.head_name, "trained": trained, "written": _copy_head(layer)}
+        with _as_in_validation(trainer, model) as hook:
+            adapted = adapt_head(model, transfer(source), None if target is None else transfer(target), **options)
+        for hooks in (adapted.model._forward_pre_hooks, adapted.model._forward_pre_hooks_with_kwargs):
+            hooks.pop(hook.id, None)  # the copy has it too
+        self.metrics = list_metrics(adapted)
         for logger in trainer.loggers:
             logger.log_metrics(self.metrics, step=trainer.global_step)
+        return adapted
 
     def _get_model(self, pl_module: Any) -> nn.Module:
         owner, names = type(pl_module).__name__, [name for name, _ in pl_module.named_children()]
@@ -191,88 +182,36 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
             "source is missing, and the callback has seen no fit with a validation or training loader; pass source="
         )
 
-    @contextmanager
-    def _restore_trained_head(self, model: nn.Module) -> Iterator[None]:
-        """Undo an earlier repair, so that a head is never repaired twice. Restore the repair after an error."""
-        if not self._is_written(model):
-            yield
+    def _warn_if_replaced(self, pl_module: Any) -> None:
+        if self._written is None or self.adapted is None:
             return
-        layer = cast(nn.Linear, unwrap(model).get_submodule(self._head["name"]))
-        _set_head(layer, self._head["trained"])
-        try:
-            yield
-        except BaseException:
-            _set_head(layer, self._head["written"])
-            raise
-
-    def _is_written(self, model: nn.Module) -> bool:
-        layer = dict(unwrap(model).named_modules()).get(self._head["name"]) if self._head else None
-        if layer is None:
-            return False
-        head, written = dict(layer.named_parameters(recurse=False)), self._head["written"]
-        return head.keys() == written.keys() and all(
-            head[name].shape == value.shape and torch.equal(head[name].detach().cpu(), value)
-            for name, value in written.items()
-        )
-
-    def _warn_if_replaced(
-        self,
-        pl_module: Any,
-        cause: str = "other weights, such as those of a checkpoint; use SpARCallback(when='predict_start') to repair "
-        "the weights of the checkpoint, or pass ckpt_path=None",
-    ) -> None:
-        if self._head and not self._is_written(self._get_model(pl_module)):
-            warn(f"the repaired head was replaced by {cause}")
-
-
-class _TransferredBatches:
-    """Batches of a loader on the trainer's device, after the transfer hooks of the LightningModule."""
-
-    def __init__(self, loader: Any, trainer: Any, stop: int | None) -> None:
-        self._loader, self._trainer, self._stop = loader, trainer, stop
-        self.sampler = getattr(loader, "sampler", None)  # adapt_head refuses target labels if it shuffles
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self._trainer.strategy.batch_to_device, islice(self._loader, self._stop))
-
-    def __length_hint__(self) -> int:
-        length = length_hint(self._loader)
-        return length if self._stop is None else min(length, self._stop)
+        layer: Any = dict(unwrap(self._get_model(pl_module)).named_modules()).get(self.adapted.head_name)
+        if layer is None or not torch.equal(layer.weight.detach().cpu(), self._written):
+            warn(
+                "the repaired head was replaced by other weights; if a callback such as StochasticWeightAveraging "
+                "replaced it, put SpARCallback last in callbacks=; if a checkpoint did, use "
+                "SpARCallback(when='predict_start') to repair its weights, or pass ckpt_path=None"
+            )
 
 
 @contextmanager
-def _validation_stage(trainer: Any) -> Iterator[None]:
-    """Let hooks treat batches as those of a validation inside a ``with`` block, not as training batches."""
-    stage, trainer.validating = trainer.state.stage, True
-    try:
-        yield
-    finally:
-        trainer.state.stage = stage
+def _as_in_validation(trainer: Any, model: nn.Module) -> Iterator[Any]:
+    """Let hooks treat batches of a training as those of a validation, and convert inputs to the trainer's precision.
 
-
-@contextmanager
-def _convert_inputs(model: nn.Module, precision: Any) -> Iterator[None]:
-    """Convert inputs to the precision of the trainer, but not labels, which would lose digits in bfloat16."""
+    Labels are not converted: they would lose digits in bfloat16.
+    """
 
     def convert(module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        return precision.convert_input(args), precision.convert_input(kwargs)
+        return trainer.precision_plugin.convert_input(args), trainer.precision_plugin.convert_input(kwargs)
 
-    with model.register_forward_pre_hook(convert, with_kwargs=True):
-        yield
-
-
-def _copy_head(layer: nn.Linear) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().clone() for name, value in layer.named_parameters(recurse=False)}
-
-
-def _set_head(layer: nn.Linear, head: dict[str, Tensor]) -> None:
-    if "bias" not in head:
-        layer.bias = None  # type: ignore[assignment]
-    elif layer.bias is None:
-        layer.bias = nn.Parameter(torch.empty_like(head["bias"]).to(layer.weight), layer.weight.requires_grad)
-    with torch.no_grad():
-        for name, value in head.items():
-            getattr(layer, name).copy_(value)
+    stage = trainer.state.stage
+    if trainer.training:
+        trainer.validating = True
+    try:
+        with model.register_forward_pre_hook(convert, with_kwargs=True) as hook:
+            yield hook
+    finally:
+        trainer.state.stage = stage
 
 
 def _copy_loader(loader: Any) -> Any:

@@ -20,6 +20,8 @@ from pyspar.errors import InputError
 INPUT_NAMES = ("x", "input", "inputs", "image", "images", "img", "features", "data", "pixel_values")
 LABEL_NAMES = ("y", "label", "labels", "target", "targets")
 
+_FIX = "pass inputs= and labels=, functions of the batch, such as inputs=lambda b: b[0] or labels=lambda b: b['y']"
+
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments of a model's forward method."""
 Function = Callable[[Any], Any] | None
@@ -77,28 +79,26 @@ class BatchReader:
             return _as_arguments(self.inputs(batch))
         if _is_array(batch):
             return (batch,), {}
-        fields = self._named_fields(batch)
+        fields = _name_parts(batch)
         if fields is not None:
             arguments = self._match_fields({k: v for k, v in fields.items() if k.lower() not in LABEL_NAMES})
             if arguments is not None:
                 return arguments
         elif isinstance(batch, (tuple, list)) and len(batch) in (1, 2):
             return _as_arguments(batch[0])
-        raise InputError(f"{where}: ambiguous inputs in {describe_batch(batch)}; {_suggest_functions(batch)}")
+        raise InputError(f"{where}: ambiguous inputs in {describe_batch(batch)}; {_FIX}")
 
     def read_labels(self, batch: Any, where: str) -> Tensor:
         """Return the labels of a batch as a tensor."""
         candidates: list[Any] = []
         if self.labels is not None:
             candidates = [self.labels(batch)]
-        elif (fields := self._named_fields(batch)) is not None:
+        elif (fields := _name_parts(batch)) is not None:
             candidates = [value for name, value in fields.items() if name.lower() in LABEL_NAMES]
         elif isinstance(batch, (tuple, list)) and len(batch) == 2:
             candidates = [batch[1]]
         if len(candidates) != 1:
-            raise InputError(
-                f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_suggest_functions(batch)}"
-            )
+            raise InputError(f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_FIX}")
         try:
             return torch.as_tensor(candidates[0]).detach()
         except (TypeError, ValueError, RuntimeError):
@@ -132,16 +132,6 @@ class BatchReader:
                 raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
             weights = values if weights is None else weights.to(values.device) * values
         return weights
-
-    def _named_fields(self, batch: Any) -> dict[str, Any] | None:
-        """Return the named parts of a batch, or None if its parts have no names."""
-        if isinstance(batch, Mapping) or hasattr(batch, "_asdict"):
-            return _stored_fields(batch)
-        if isinstance(batch, (tuple, list)) or _is_array(batch):
-            return None
-        names = dict.fromkeys([*_stored_fields(batch), *INPUT_NAMES, *LABEL_NAMES, "X", "Y", *self.parameters])
-        values = {name: getattr(batch, name, None) for name in names}
-        return {name: value for name, value in values.items() if _is_array(value)}
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""
@@ -182,41 +172,24 @@ def describe_batch(batch: Any) -> str:
     >>> describe_batch(["low", "high"] * 8)
     'a list of 16 str'
     """
-    if _is_array(batch):
-        return f"a {_describe_value(batch)}"
-    start, fields = f"a {type(batch).__name__}", _stored_fields(batch)
-    if fields or isinstance(batch, Mapping):
-        parts = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in fields.items())
-        return f"{start} with {parts or 'no parts'}"
+    parts = _name_parts(batch)
+    if parts:
+        inside = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in parts.items())
+        return f"a {type(batch).__name__} with {inside}"
     if not isinstance(batch, (tuple, list)):
-        return start
+        return f"a {_describe_value(batch)}"
     kinds = [_describe_value(part) for part in batch]
-    if len(kinds) > 4 and len(set(kinds)) == 1:
-        return f"{start} of {len(kinds)} {kinds[0]}"
-    return f"{start} of ({', '.join(kinds)})"
+    inside = f"{len(kinds)} {kinds[0]}" if len(kinds) > 4 and len(set(kinds)) == 1 else f"({', '.join(kinds)})"
+    return f"a {type(batch).__name__} of {inside}"
 
 
-def _suggest_functions(batch: Any) -> str:
-    """Return a fix for an error message, with examples that fit the batch."""
-    inputs, labels = "b.x", "b.y"
-    if isinstance(batch, Mapping) and batch:
-        names = list(batch)
-        inputs, labels = f"b[{names[0]!r}]", f"b[{names[-1]!r}]"
-    elif isinstance(batch, (tuple, list)) and len(batch) > 1 and not hasattr(batch, "_fields"):
-        inputs, labels = "b[0]", "b[1]"
-    return (
-        f"pass inputs= and labels=, functions of the batch, such as inputs=lambda b: {inputs}, labels=lambda b: "
-        f"{labels}"
-    )
-
-
-def _stored_fields(batch: Any) -> dict[str, Any]:
-    """Return the parts of a mapping or a named tuple, or the public attributes of another object."""
+def _name_parts(batch: Any) -> dict[str, Any] | None:
+    """Return the named parts of a mapping, a named tuple or another object; None for arrays, tuples and lists."""
     if isinstance(batch, Mapping):
-        return {str(name): value for name, value in batch.items()}
+        return {str(name): part for name, part in batch.items()}
     if hasattr(batch, "_asdict"):
         return dict(batch._asdict())
-    return {name: value for name, value in getattr(batch, "__dict__", {}).items() if not name.startswith("_")}
+    return None if isinstance(batch, (tuple, list)) or _is_array(batch) else dict(getattr(batch, "__dict__", {}))
 
 
 def _as_arguments(value: Any) -> Arguments:

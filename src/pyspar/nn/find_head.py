@@ -48,13 +48,9 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
         raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
     if head is None:
         if not traces:
-            compiled = (
-                "; it holds a function compiled by torch.compile, which a copy of the model cannot use: pass the model "
-                "before compilation, or the result of torch.compile(model)"
-            )
             raise InputError(
-                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}"
-                + (compiled if run.is_compiled else "")
+                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}; if its functions are "
+                "compiled, pass the model before compilation, or the result of torch.compile(model)"
             )
         head = _select_layer(model, forward, layers, traces, outputs)
     reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
@@ -71,11 +67,7 @@ def find_linear_layers(model: nn.Module, head: str | None) -> dict[str, nn.Linea
     name = type(model).__name__
     layers = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     if not layers:
-        script = "; pass the module from which the TorchScript module was made"
-        raise InputError(
-            f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced"
-            + (script if isinstance(model, torch.jit.ScriptModule) else "")
-        )
+        raise InputError(f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced")
     if head is not None and head not in layers:
         kind = "linear layer" if head in dict(model.named_modules()) else "layer"
         raise InputError(
@@ -113,7 +105,7 @@ def _select_layer(
     candidates = [name for name in last_first if traces[name][-1].numel() in sizes]
     heads: list[str] = []
     for name in candidates:
-        if _explain_change(forward, layers[name]) is None:
+        if _is_returned(forward, layers[name]):
             heads.append(name)
             if len(outputs) == 1:  # one output comes from one layer
                 break
@@ -132,9 +124,8 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, ou
     if trace[-1].numel() not in {output.numel() for output in outputs}:
         returned = " and ".join(str(tuple(output.shape)) for output in outputs)
         return f"its output has shape {tuple(trace[-1])}, but the model returns {returned}"
-    change = _explain_change(forward, layer)
-    if change is not None:
-        return change
+    if not _is_returned(forward, layer):
+        return "the model changes its output, for example by an activation, a scaling, a selection or an added term"
     if len(trace) > 1:
         return f"the model runs it {len(trace)} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
@@ -144,34 +135,23 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, ou
     return None
 
 
-def _explain_change(forward: Forward, layer: nn.Linear) -> str | None:
-    """Return how the model changes the output of a layer before it returns it, or None if it does not.
+def _is_returned(forward: Forward, layer: nn.Linear) -> bool:
+    """Return whether the model returns the output of a layer unchanged.
 
-    The output of the layer is replaced three times: by probe numbers, by their negation, and by zeros. The model leaves
-    the output unchanged if it returns all three.
+    The output of the layer is replaced three times: by probe numbers, by their negation, and by zeros. One of the
+    tensors that the model returns, in the same order each time, must contain all three.
     """
-    probe, returned = _replace_output(forward, layer, _PROBE_RANGE)
-    negated, returned_negated = _replace_output(forward, layer, -_PROBE_RANGE)
-    zero, returned_zero = _replace_output(forward, layer, 0.0)
-    # A model may return several tensors, in the same order each time.
-    same_size = [
-        tensors for tensors in zip(returned, returned_negated, returned_zero) if tensors[0].numel() == probe.numel()
-    ]
-    for at_probe, at_negated, at_zero in same_size:
-        rtol = 4 * max(torch.finfo(at_probe.dtype).eps, torch.finfo(probe.dtype).eps)
-        # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
-        if (
-            _are_close(at_probe, probe, rtol=rtol)
-            and _are_close(at_negated, negated, rtol=rtol)
-            and _are_close(at_zero, zero, rtol=0.0)
-        ):
-            return None
-    # The tolerance is wide because rounding is coarse if a large number is added. It only selects the message.
-    for at_probe, _, at_zero in same_size:
-        difference = at_probe.cpu().double() - at_zero.cpu().double()
-        if _are_close(difference, probe, rtol=1e-2, atol=_PROBE_RANGE / 100):
-            return "the model adds something to its output, such as a skip connection, another layer or an offset"
-    return "the model changes its output, for example by an activation, a scaling or a selection"
+    places: set[int] | None = None
+    for scale in (_PROBE_RANGE, -_PROBE_RANGE, 0.0):
+        probe, returned = _replace_output(forward, layer, scale)
+        close = {
+            place
+            for place, output in enumerate(returned)
+            # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
+            if _are_close(output, probe, rtol=4 * max(torch.finfo(t.dtype).eps for t in (output, probe)))
+        }
+        places = close if places is None else places & close
+    return bool(places)
 
 
 def _replace_output(forward: Forward, layer: nn.Linear, scale: float) -> tuple[Tensor, list[Tensor]]:
@@ -246,7 +226,7 @@ def _collect_tensors(value: Any) -> list[Tensor]:
 
 def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:
     a, b = (tensor.detach().cpu().double().reshape(-1) for tensor in (a, b))
-    return torch.allclose(a, b, rtol=rtol, atol=atol)
+    return len(a) == len(b) and torch.allclose(a, b, rtol=rtol, atol=atol)
 
 
 def describe_layer(name: str) -> str:

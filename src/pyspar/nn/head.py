@@ -28,7 +28,7 @@ from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import check_network, copy_model, prepare_runner, strip_wrapper_prefix, unwrap
+from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
 from pyspar.sources import use_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
@@ -117,19 +117,12 @@ class AdaptedHead:
         result = str(self.changed)
         if self.forecast is not None:
             forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
-            result += (
-                f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target "
-                + ", ".join(
-                    f"{format_number(one.rmse)} (uncorrected {format_number(one.rmse_uncorrected)})"
-                    for one in forecasts
-                )
-            )
+            errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
+            result += f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target {errors}"
         elif not self.changed.directions:
             result += ": the model is unchanged"
-        return (
-            f"AdaptedHead({type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {result}; "
-            f"{self.account})"
-        )
+        model = type(self.model).__name__
+        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.account})"
 
 
 def adapt_head(
@@ -209,7 +202,8 @@ def adapt_head(
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show progress bars. By default they are shown on a terminal if rich is installed, after two seconds.
+        Show progress: bars on a terminal if rich is installed, otherwise lines on stderr. By default there are only
+        bars, after two seconds.
 
     Returns
     -------
@@ -258,7 +252,7 @@ def adapt_head(
     with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
         first, batches = read_first_batch(source_loader, "source_loader")
         where = "batch 0 of source_loader"
-        name = find_head(run, reader.read_arguments(first, where), strip_wrapper_prefix(head, original), where)
+        name = find_head(run, reader.read_arguments(first, where), head, where)
         check_not_tied(original, name)
         features = FeatureReader(run, name, reader, reporter)
         allow_padding = labels_scale == "ignore"

@@ -11,7 +11,6 @@ mode, advance torch's generator as in any other loop.
 from __future__ import annotations
 
 import copy
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -74,13 +73,6 @@ def copy_model(model: nn.Module) -> nn.Module:
             f"copy.deepcopy cannot copy {type(model).__name__}, and adapt_head only changes a copy of the model: "
             f"{error}"
         ) from error
-
-
-def strip_wrapper_prefix(head: str | None, model: nn.Module) -> str | None:
-    """Return the name of a layer without the prefix that torch.compile or DataParallel adds."""
-    if head is None or head in dict(model.named_modules()):
-        return head
-    return re.sub(r"^((_orig_mod|module)\.)+", "", head)
 
 
 @contextmanager

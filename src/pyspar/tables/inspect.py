@@ -23,11 +23,10 @@ from pyspar.wording import describe_new_categories
 
 @dataclass(frozen=True)
 class InspectAccount:
-    """The result of ``spar inspect``. ``top`` is the number of directions to print, ``written`` are the reports."""
+    """The result of ``spar inspect``; ``written`` are the reports."""
 
     data: DataAccount
     document: Report
-    top: int
     notes: tuple[str, ...]
     written: tuple[Path, ...] = ()
 
@@ -39,7 +38,6 @@ class InspectAccount:
 def inspect_files(
     request: Request,
     *,
-    top: int = 10,
     reports: Sequence[Path] = (),
     title: str | None = None,
     progress: Progress = SILENT,
@@ -77,7 +75,7 @@ def inspect_files(
     progress.start("write", "writing the report")
     _write_reports(document, reports)
     progress.finish("write")
-    return InspectAccount(inputs.data, document, top, notes, tuple(reports))
+    return InspectAccount(inputs.data, document, notes, tuple(reports))
 
 
 def _write_reports(document: Report, paths: Sequence[Path]) -> None:

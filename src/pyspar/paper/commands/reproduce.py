@@ -85,7 +85,7 @@ def reproduce(
             show_results.print_caution(caution)
         failures, printed = 0, []
         for suite in selected:
-            with show_results.report_progress() as progress:
+            with show_progress(True) as progress:
                 result = paper.reproduce(suite, options, progress)
             printed.append(asdict(result))
             if not json:

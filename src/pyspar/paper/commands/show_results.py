@@ -1,10 +1,7 @@
-"""Terminal output of the experiments: progress, and tables of published numbers next to ours."""
+"""Terminal output of the experiments: tables of published numbers next to ours."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -12,21 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.terminal import LineProgress, Progress, show_progress
-
 if TYPE_CHECKING:
     from pyspar.paper.output.tables import Result, Sheet
-
-
-@contextmanager
-def report_progress() -> Iterator[Progress]:
-    """Yield bars if stderr is a terminal, otherwise lines of text on stderr."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        console = Console(stderr=True, highlight=False)
-        yield LineProgress(lambda line: console.print(Text(line), soft_wrap=True))
-        return
-    with show_progress(True) as bars:
-        yield bars
 
 
 def print_caution(text: str) -> None:

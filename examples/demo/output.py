@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from pyspar.demo.story import (
+from examples.demo.story import (
     BOOSTING,
     BOOSTING_CORRECTED,
     FIRST_TARGET_YEAR,
@@ -23,6 +21,8 @@ from pyspar.demo.story import (
     Story,
     Traffic,
 )
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 COLOURS = {
     RIDGE: "#c44e52",
@@ -133,8 +133,6 @@ def _align(*rows: Sequence[str]) -> list[str]:
 
 def draw_story(story: Story, data: Traffic, path: Path) -> None:
     """Draw the figure and write it to a path."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(11.0, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
     _draw_years(left, story, data)

