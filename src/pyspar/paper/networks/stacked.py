@@ -64,7 +64,7 @@ def can_stack(networks: Sequence[nn.Module]) -> bool:
             return False
     if any(_has_tied_weights(network) or _has_hooks(network) for network in networks):
         return False
-    return len({_describe(network) for network in networks}) == 1
+    return len({describe_network(network) for network in networks}) == 1
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
@@ -124,7 +124,8 @@ def _has_hooks(network: nn.Module) -> bool:
     return hooked or patched or any(parameter._backward_hooks for parameter in network.parameters())
 
 
-def _describe(network: nn.Module) -> tuple[str, ...]:
+def describe_network(network: nn.Module) -> tuple[str, ...]:
+    """Return texts with the layers of a network, and the shape, dtype and trainability of its parameters."""
     layers = tuple(f"{name}: {layer!r}" for name, layer in network.named_modules() if not list(layer.children()))
     tensors = tuple(f"{name}: {tuple(t.shape)} {t.dtype} {t.requires_grad}" for name, t in network.named_parameters())
     return (type(network).__name__, *layers, *tensors)
