@@ -75,7 +75,7 @@ def main(path: Path = FILE) -> None:
     progress.start("cells", "training", total=len(missing), unit="settings")
     for n_done, cell in enumerate(missing, start=1):
         task = load(cell[0])
-        networks = train(make_spec(*cell), task, None, lambda done, total: None)
+        networks = train(make_spec(*cell), task, None, lambda message: None)
         rows = [describe(features_of(one.model, RunData(task))) for one in networks]
         results[_key(*cell)] = [{name: float(f"{value:.5g}") for name, value in row.items()} for row in rows]
         with whole_file(path) as temporary:

@@ -71,7 +71,7 @@ def measure(name: str, variant: str) -> Values:
     spec = replace(spec, config={**spec.config, **config})
     task = change(load(name))
     values: Values = {head.label(METHOD): [] for head in HEADS}
-    for trained in train(spec, task, None, lambda done, total: None):
+    for trained in train(spec, task, None, lambda message: None):
         features = features_of(trained.model, RunData(task))
         predictions = predict_with_heads(features, list(HEADS))
         for head in HEADS:

@@ -35,13 +35,13 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
 
     def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
         seed = spec.seeds[0]
-        training = outcome.timing["train"]
+        training = outcome.training["seconds"]["train"]
         yield Record(spec.task, spec.objective, seed, METRIC, training)
         if spec.objective == BASE:
             features = RunFolder.of(options.out, spec).read_features(seed)
             start = time.perf_counter()
             predict_with_heads(features, [Head("SpAR")])
-            adapting = outcome.timing["features"] + time.perf_counter() - start
+            adapting = outcome.training["seconds"]["features"] + time.perf_counter() - start
             yield Record(spec.task, f"{BASE} + SpAR", seed, METRIC, training + adapting)
             yield Record(spec.task, "SpAR alone", seed, METRIC, adapting)
 

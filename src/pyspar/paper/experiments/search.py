@@ -109,7 +109,7 @@ def find_best(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
 
 
 def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:
-    return [Record(spec.task, spec.objective, s, METRIC, outcome.validation[str(s)]) for s in spec.seeds]
+    return [Record(spec.task, spec.objective, s, METRIC, outcome.training["validation"][str(s)]) for s in spec.seeds]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

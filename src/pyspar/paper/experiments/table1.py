@@ -32,7 +32,7 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     Each experiment is recorded as soon as it is measured, and recorded experiments are not measured again.
     """
     file = prepare_records_file(suite, options)
-    notices = append_records(file, [])
+    notices: list[str] = []
     repeats = 1 if options.mini else options.seeds
     experiments = [replace(e, repeats=repeats or e.repeats) for e in (*TABLE_1, HUNDRED)]
     progress.start(suite.name, f"{suite.name}, {len(experiments)} experiments", total=len(experiments))

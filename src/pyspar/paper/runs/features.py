@@ -22,44 +22,33 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1024
 
 
-class DivergedError(Exception):
-    """Training diverged: the loss, a weight or the validation metric is not finite."""
-
-
-def train(spec: RunSpec, task: ShiftTask, checkpoint: Path | None, watch: Callable[[int, int], None]) -> list[Any]:
+def train(
+    spec: RunSpec, task: ShiftTask, checkpoint: Path | None, report: Callable[[tuple[int, int]], None]
+) -> list[Any]:
     """Train all seeds of a spec as one computation, and continue an existing checkpoint.
 
-    ``watch(done, total)`` is called after each epoch.
+    ``report((done, total))`` is called after each epoch.
     """
     paper = need("pyspar.paper", "torch")
     config = paper.TrainConfig(**_config_options(spec), device=spec.device)
     build = network(spec.network, spec.network_options, task)
     params = dict(spec.params)
     if spec.objective in TAUGHT:
-        teacher_checkpoint = None if checkpoint is None else checkpoint.with_name("teacher.pt")
-        teachers = paper.train_seeds(
-            lambda seed: build(),
-            paper.ERM(),
-            task,
-            config,
-            spec.seeds[:1],
-            checkpoint=teacher_checkpoint,
-            progress=False,
+        file = None if checkpoint is None else checkpoint.with_name("teacher.pt")
+        (teacher,) = paper.train_seeds(
+            lambda seed: build(), paper.ERM(), task, config, spec.seeds[:1], checkpoint=file, progress=False
         )
-        params["teacher"] = teachers[0].model
-    try:
-        trained: list[Any] = paper.train_seeds(
-            lambda seed: build(),
-            objective(spec.objective, params),
-            task,
-            config,
-            spec.seeds,
-            checkpoint=checkpoint,
-            progress=False,
-            on_epoch=lambda done: watch(done, config.epochs),
-        )
-    except paper.TrainingError as error:
-        raise DivergedError(str(error)) from error
+        params["teacher"] = teacher.model
+    trained: list[Any] = paper.train_seeds(
+        lambda seed: build(),
+        objective(spec.objective, params),
+        task,
+        config,
+        spec.seeds,
+        checkpoint=checkpoint,
+        progress=False,
+        on_epoch=lambda done: report((done, config.epochs)),
+    )
     return trained
 
 
