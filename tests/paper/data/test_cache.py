@@ -45,6 +45,19 @@ def test_a_wrong_checksum_causes_a_rebuild(junk):
     assert is_intact(path)
 
 
+def test_a_file_without_permission_causes_a_rebuild(monkeypatch):
+    build = Builder()
+    load_or_build("set", "key", build)
+
+    def raise_error(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(cache, "is_intact", raise_error)
+    with pytest.warns(SparWarning, match=r"set.key\.npz.*Permission denied"):
+        np.testing.assert_array_equal(load_or_build("set", "key", build)["a"], np.arange(1000.0))
+    assert build.times == 2
+
+
 def test_another_key_causes_another_build():
     build = Builder()
     load_or_build("set", "one", build)

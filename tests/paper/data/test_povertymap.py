@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -197,49 +196,33 @@ def test_a_damaged_image_raises_with_its_name(small, content, match):
     assert path.name in str(raised.value)
 
 
-def test_images_support_any_index_and_the_last_ones_stay_in_memory(small):
-    images = load("povertymap", folder=small, verify=False, keep=3).test.X
+def test_images_support_any_index(small):
+    images = load("povertymap", folder=small, verify=False).test.X
     all_of_them = images[:]
     assert images.shape == all_of_them.shape == (len(images), 8, 4, 4)
-    assert images.ndim == 4
     assert images.dtype == all_of_them.dtype
     rows = np.array([4, 0, 4])
     np.testing.assert_array_equal(images[rows], all_of_them[rows])
     np.testing.assert_array_equal(images[-1], all_of_them[-1])
     np.testing.assert_array_equal(images[np.arange(len(images)) % 2 == 0], all_of_them[::2])
-    images[np.array([1, 2, 3])]
-    for number in images.numbers[1:4]:
-        images.path(int(number)).unlink()
-    np.testing.assert_array_equal(images[1:4], all_of_them[1:4])  # from memory
+    images.path(int(images.numbers[1])).unlink()
     with pytest.raises(MissingDataError, match="landsat_poverty_img"):
-        pickle.loads(pickle.dumps(images))[1:4]  # a worker starts without images in memory
+        images[1:4]
     with pytest.raises(IndexError):
         images[len(images)]
-
-
-def test_images_in_memory_cannot_be_changed(small):
-    images = load("povertymap", folder=small, verify=False, keep=9).test.X
-    first = images[0].copy()
-    images[np.array([0])][:] = 0
-    with pytest.raises(ValueError, match="read-only"):
-        images[0][:] = 0
-    np.testing.assert_array_equal(images[0], first)
 
 
 @pytest.mark.parametrize(
     ("table", "match"),
     [
-        ("wealthpooled,urban\n1,True\n", "country, wealthpooled, urban, got wealthpooled, urban"),
-        ("country\nmali\n", "country, wealthpooled, urban, got country"),
-        ("", "got no rows"),
+        ("wealthpooled,urban\n1,True\n", "columns country, .*KeyError: 'country'"),
+        ("country\nmali\n", "columns country, .*KeyError: 'wealthpooled'"),
+        ("", "or none"),
         ("wealthpooled,country,urban\n1,atlantis,True\n", "atlantis"),
         ("wealthpooled,country,urban\nrich,mali,True\n", "wealthpooled .*'rich'"),
-        ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "line 3: .*wealthpooled .*inf"),
-        (
-            "wealthpooled,country,urban\n1,mali,True\n1,mali,suburb\n",
-            "line 3: urban .*'suburb'",
-        ),
-        ("wealthpooled,country,urban\n1,mali\n", "line 2: urban .*None"),
+        ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "wealthpooled .*finite"),
+        ("wealthpooled,country,urban\n1,mali,True\n1,mali,suburb\n", "urban .*'suburb'"),
+        ("wealthpooled,country,urban\n1,mali\n", "urban .*None"),
     ],
 )
 def test_invalid_metadata_raises(small, table, match):
@@ -253,8 +236,6 @@ def test_invalid_options_raise(small):
         load("povertymap", folder=small, fold="F", verify=False)
     with pytest.raises(InputError, match=r"val .*'iid'"):
         load("povertymap", folder=small, val="iid", verify=False)
-    with pytest.raises(InputError, match=r"keep .*-1"):
-        load("povertymap", folder=small, keep=-1, verify=False)
     with pytest.raises(InputError, match=r"train .*'sea'"):
         load("povertymap-angola", folder=small, train="sea")
 
@@ -317,10 +298,10 @@ def test_a_byte_order_mark_in_the_metadata_has_no_effect(small):
     np.testing.assert_array_equal(after.unlabeled.numbers, before.unlabeled.numbers)
 
 
-def test_an_unlabelled_row_without_a_country_raises_with_its_line(small):
+def test_an_unlabelled_row_without_a_country_raises(small):
     table = small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
     table.write_text("lat,country\n1,mali\n2\n")
-    with pytest.raises(InputError, match=r"line 3: .*country"):
+    with pytest.raises(InputError, match=r"unlabeled_metadata\.csv.*countries.*None"):
         load("povertymap", folder=small, unlabeled=True, verify=False)
 
 

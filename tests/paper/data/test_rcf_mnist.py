@@ -17,8 +17,8 @@ from pyspar.paper.data.rcf_mnist import AGAINST_LABEL, ANY_COLOUR, DEBIAN, LIKE_
 debian = pytest.mark.skipif(not DEBIAN.is_dir(), reason="needs the Debian package dataset-fashion-mnist")
 
 
-def encode_idx(images: np.ndarray, magic: int = 0x0803) -> bytes:
-    return b"".join(int(n).to_bytes(4, "big") for n in (magic, *images.shape)) + images.tobytes()
+def encode_idx(images: np.ndarray) -> bytes:
+    return b"".join(int(n).to_bytes(4, "big") for n in (0x0803, *images.shape)) + images.tobytes()
 
 
 @pytest.fixture
@@ -182,15 +182,9 @@ def test_watch_is_called_until_all_images_are_done(images):
     assert calls[-1] == (120, 120)
 
 
-def test_a_wrong_magic_number_raises(images, small):
-    (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images, 0x0801))
-    with pytest.raises(InputError, match="0x0803, got 0x0801"):
-        load("rcf-mnist", folder=small)
-
-
 def test_a_truncated_file_raises(images, small):
     (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images)[:-1])
-    with pytest.raises(InputError, match=r"94096 bytes for 120 images of 28 x 28 .*94095"):
+    with pytest.raises(InputError, match=r"train-images-idx3-ubyte.*checksum|checksum.*train-images-idx3-ubyte"):
         load("rcf-mnist", folder=small)
 
 

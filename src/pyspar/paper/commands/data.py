@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pyspar.errors import InputError
 from pyspar.paper.commands import show_data
-from pyspar.terminal import handle_errors, print_json, printable, show_progress
+from pyspar.terminal import handle_errors, print_json, show_progress
 
 app = typer.Typer(
     name="data",
@@ -35,18 +34,12 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
-        from pyspar.paper.data.registry import where as find
 
         states = _find_states(data)
         if json:
             print_json([show_data.describe_dataset(DATASETS[name], state) for name, state in states.items()])
         else:
             show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
-        for name in (name for name, state in states.items() if state == "unreadable"):
-            try:
-                find(name, data)
-            except InputError as error:
-                typer.echo(printable(f"{name}: {error}"), err=True)
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
@@ -100,10 +93,10 @@ def check(
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.check import check_dataset
-        from pyspar.paper.data.files import check_folders
+        from pyspar.paper.data.files import named_folder
         from pyspar.paper.data.registry import check_name
 
-        check_folders(data)
+        named_folder(data)
         for name in names or ():
             check_name(name)
         failed, results = False, []
@@ -123,8 +116,8 @@ def check(
 
 def _find_states(data: Path | None) -> dict[str, str]:
     """Return the state of every data set."""
-    from pyspar.paper.data.files import check_folders
+    from pyspar.paper.data.files import named_folder
     from pyspar.paper.data.registry import names, state_of
 
-    check_folders(data)  # raises once, instead of once per data set
+    named_folder(data)  # raises once, instead of once per data set
     return {name: state_of(name, data) for name in names()}

@@ -5,7 +5,6 @@ A damaged file is built again, with a warning. If the cache cannot be read or wr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.errors import MissingDataError, warn
+from pyspar.errors import warn
 from pyspar.io.atomic import whole_file
-from pyspar.paper.data.access import UnreadableError, convert_permission_errors, is_file
 from pyspar.paper.data.files import cache_folder, compute_sha256
 
 Arrays = dict[str, NDArray[Any]]
@@ -29,19 +27,13 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
     """
     path = cache_file(name, key)
     try:
-        with convert_permission_errors(path):
-            if is_file(path):
-                if is_intact(path):
-                    with np.load(path, allow_pickle=False) as cached:
-                        return {array: cached[array] for array in cached.files}
-                warn(f"{path} does not match its checksum; building it again")
-    except UnreadableError as error:
-        try:
-            arrays = build()
-        except MissingDataError as missing:
-            raise error from missing  # the cached file is the only copy
-        warn(f"{name} was built in memory and not cached: {error}")
-        return arrays
+        if path.is_file():
+            if is_intact(path):
+                with np.load(path, allow_pickle=False) as cached:
+                    return {array: cached[array] for array in cached.files}
+            warn(f"{path} does not match its checksum; building it again")
+    except PermissionError as error:
+        warn(f"cannot read {path}: {error.strerror}; building it again")
     arrays = build()
     try:
         _write(path, arrays, np.savez_compressed if compressed else np.savez)
@@ -56,18 +48,10 @@ def cache_file(name: str, key: str) -> Path:
     return cache_folder() / name / f"{key}.npz"
 
 
-def is_cached(path: Path) -> bool:
-    """Return whether a cached file exists and is readable."""
-    try:
-        return is_file(path) and os.access(path, os.R_OK)
-    except UnreadableError:
-        return False
-
-
 def is_intact(path: Path) -> bool:
     """Return whether a cached file matches its checksum."""
     checksum = _checksum_file(path)
-    return is_file(path) and is_file(checksum) and checksum.read_bytes().strip() == compute_sha256(path).encode()
+    return checksum.is_file() and checksum.read_bytes().strip() == compute_sha256(path).encode()
 
 
 def _write(path: Path, arrays: Arrays, save: Callable[..., None]) -> None:

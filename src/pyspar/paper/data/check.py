@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 from pyspar.errors import InputError, MissingDataError, MissingExtraError, collect_warnings
-from pyspar.paper.data.access import UnreadableError
 from pyspar.paper.data.catalogue import DATASETS, DatasetEntry
-from pyspar.paper.data.registry import Folder, load, where
+from pyspar.paper.data.registry import Folder, UnreadableError, load, where
 from pyspar.paper.data.task import ShiftTask
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import check_folder_access, is_file, is_folder
 
 USER_FOLDER, CACHE = "a folder you named", "the cache"
 
@@ -36,48 +35,24 @@ def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     text, origin = (folder, "folder") if folder is not None else (variable, "PYSPAR_DATA")
     if text is None:
         return None
-    path = _expand_user(text, origin)
-    if not is_folder(path):
+    path = Path(text).expanduser()
+    if not path.is_dir():
         raise InputError(f"folder not found: {str(text)!r}; {origin} must name an existing folder with data sets")
-    check_folder_access(path)
     return path
-
-
-def check_folders(folder: str | os.PathLike[str] | None) -> None:
-    """Raise if the user's folder or cache folder is invalid, so that the error is not repeated for every data set."""
-    named_folder(folder)
-    if os.environ.get("PYSPAR_CACHE"):
-        cache_folder()
 
 
 def cache_folder() -> Path:
     """Return the folder for data that pyspar builds: ``PYSPAR_CACHE``, or ``pyspar`` in the user's cache folder."""
     variable = os.environ.get("PYSPAR_CACHE")
     if variable:
-        return _expand_user(variable, "PYSPAR_CACHE")
+        return Path(variable).expanduser()
     if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA") or _find_home() / "AppData" / "Local")
+        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        home = _find_home() / "Library" / "Caches"
+        home = Path.home() / "Library" / "Caches"
     else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or _find_home() / ".cache")
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "pyspar"
-
-
-def _expand_user(text: str | os.PathLike[str], origin: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"{origin} has an unknown user: {str(text)!r}; use an absolute path") from error
-
-
-def _find_home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        raise MissingDataError(
-            "the user has no home folder for the cache; set the environment variable PYSPAR_CACHE to a folder"
-        ) from error
 
 
 def candidate_folders(name: str, folder: str | os.PathLike[str] | None) -> Iterator[Location]:
@@ -86,6 +61,11 @@ def candidate_folders(name: str, folder: str | os.PathLike[str] | None) -> Itera
     if named is not None:
         yield Location(named / name, USER_FOLDER)
         yield Location(named, USER_FOLDER)
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return the sorted names in a folder, or an empty list if it does not exist."""
+    return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
 def cache_location(name: str) -> Location:
@@ -107,13 +87,13 @@ class PackagedFile:
         """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
         for folder_location in candidate_folders(self.name, folder):
-            if is_file(folder_location.path / base):
+            if (folder_location.path / base).is_file():
                 return Location(self._check(folder_location.path / base), folder_location.place)
         package = package_folder(self.package)
-        if package is not None and is_file(package / self.relative):
+        if package is not None and (package / self.relative).is_file():
             return Location(self._check(package / self.relative), f"the package {self.package}")
         cached = cache_location(self.name)
-        if is_file(cached.path / base):
+        if (cached.path / base).is_file():
             return Location(self._check(cached.path / base), CACHE)
         raise MissingDataError(
             f"data set not found: {self.name!r}. Get it with: {self.install}\n"

@@ -10,7 +10,10 @@ After Yao et al. (2022). The images themselves: Xiao, Rasul and Vollgraf (2017),
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -20,10 +23,8 @@ from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import is_file, list_names
 from pyspar.paper.data.cache import Arrays, load_or_build
-from pyspar.paper.data.files import CACHE, Location, cache_folder, cache_location, candidate_folders
-from pyspar.paper.data.idx import read_idx_images
+from pyspar.paper.data.files import CACHE, Location, cache_folder, cache_location, candidate_folders, list_names
 from pyspar.paper.data.task import Part, ShiftTask
 from pyspar.paper.parameters import check_choice
 
@@ -55,7 +56,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     ):
         for ending in (".gz", ""):
             path = place.path / f"train-images-idx3-ubyte{ending}"
-            if is_file(path):
+            if path.is_file():
                 return Location(path, place.place)
     built = cache_folder() / NAME
     if any(name.startswith(f"{_VERSION}-") and name.endswith(".npz") for name in list_names(built)):
@@ -162,6 +163,21 @@ def _read_images(location: Location) -> Images:
             "Get it with: apt install dataset-fashion-mnist"
         )
     return read_idx_images(location.path, sha256=IMAGES_SHA256)
+
+
+def read_idx_images(path: Path, *, sha256: str) -> Images:
+    """Return the images of an IDX file, the format of MNIST: 16 bytes with the sizes, then the pixels.
+
+    The checksum is that of the decompressed bytes, because gzip headers differ between distributions.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read {str(path)!r}: not a complete gzip file ({error}); get it again") from error
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256} after decompression, got {actual}")
+    return np.frombuffer(data, np.uint8, offset=16).reshape(-1, 28, 28)
 
 
 def _draw_groups(part: str, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

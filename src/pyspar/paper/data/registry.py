@@ -5,19 +5,32 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Literal
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import UnreadableError, convert_permission_errors
 from pyspar.paper.data.catalogue import DATASETS
-from pyspar.paper.data.files import Location, check_folders
+from pyspar.paper.data.files import Location, named_folder
 from pyspar.paper.data.task import ShiftTask
 from pyspar.paper.parameters import check_integer
 from pyspar.wording import suggest_name
 
 Folder = str | os.PathLike[str] | None
 State = Literal["found", "missing", "changed", "incomplete", "unreadable"]
+
+
+class UnreadableError(InputError):
+    """A file or folder of a data set cannot be read because of its permissions."""
+
+
+@contextmanager
+def _convert_permission_errors() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise UnreadableError(f"cannot read {error.filename!r}: permission denied; change its permissions") from error
 
 
 def names() -> tuple[str, ...]:
@@ -50,7 +63,7 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
         available = f"its options are {', '.join(known)}" if known else "it has no options"
         raise InputError(f"{name!r} has no option {', '.join(unknown)}; {available}")
     seed = check_integer("seed", seed, low=0)
-    with convert_permission_errors():
+    with _convert_permission_errors():
         task: ShiftTask = function(folder, seed=seed, **options)
     return task
 
@@ -58,14 +71,14 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
 def where(name: str, folder: Folder = None) -> Location:
     """Return the location of a data set, or raise ``MissingDataError`` with the way to get it."""
     module = _import_module(name)
-    with convert_permission_errors():
+    with _convert_permission_errors():
         location: Location = module.find(folder)
     return location
 
 
 def state_of(name: str, folder: Folder = None) -> State:
     """Return the state of a data set in one word. Raise if ``folder`` is not a folder."""
-    check_folders(folder)
+    named_folder(folder)
     try:
         location = where(name, folder)
     except MissingDataError:

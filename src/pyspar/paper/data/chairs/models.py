@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError, need
-from pyspar.paper.data.access import list_names
+from pyspar.paper.data.files import list_names
 
 FOLDER = Path("/usr/share/sweethome3d/furniture")
 INSTALL = "apt-get install sweethome3d-furniture"

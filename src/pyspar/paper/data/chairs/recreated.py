@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import list_names
-from pyspar.paper.data.cache import Arrays, cache_file, is_cached, load_or_build
+from pyspar.paper.data.cache import Arrays, cache_file, load_or_build
 from pyspar.paper.data.chairs.models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.paper.data.chairs.published import TEST_YAWS, TRAINING_YAWS, make_parts
 from pyspar.paper.data.chairs.render import SIZE, Cloud, draw_picture, sample_surface
-from pyspar.paper.data.files import CACHE, Location, candidate_folders
+from pyspar.paper.data.files import CACHE, Location, candidate_folders, list_names
 from pyspar.paper.data.task import ShiftTask
 
 NAME = "chair-angles-recreated"
@@ -38,7 +37,7 @@ Watch = Callable[[int, int], None]
 def find(folder: str | os.PathLike[str] | None = None) -> Location:
     """Return the cached file of the images, or the folder of the furniture models."""
     path = cache_file(NAME, _make_key(folder))
-    return Location(path, CACHE) if is_cached(path) else _find_catalogues(folder)
+    return Location(path, CACHE) if path.is_file() else _find_catalogues(folder)
 
 
 def load(
@@ -66,7 +65,7 @@ def load(
         chosen = np.linspace(0, len(chairs) - 1, count).round().astype(int)
         n_training = rows // count * 3 // 5
         arrays = render_chairs([chairs[i] for i in chosen], (n_training, rows // count - n_training), watch)
-    train, val, test = make_parts(arrays["images"].__getitem__, arrays["labels"], arrays["indx_train"], seed=seed)
+    train, val, test = make_parts(arrays["images"], arrays["labels"], arrays["indx_train"], seed=seed)
     n_chairs = len(arrays["chairs"])
     return ShiftTask(
         name=NAME,
