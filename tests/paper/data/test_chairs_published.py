@@ -6,7 +6,7 @@ import pytest
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load
 from pyspar.paper.data.chairs.published import find, split_tails
-from pyspar.paper.data.check import check_dataset
+from pyspar.paper.data.registry import check_dataset
 
 
 @pytest.fixture(autouse=True)

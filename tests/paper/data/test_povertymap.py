@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,9 @@ import pytest
 
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, where
-from pyspar.paper.data.check import check_dataset
 from pyspar.paper.data.image_files import ImageFiles
 from pyspar.paper.data.povertymap import FOLDS, PATTERN, RURAL, URBAN, countries_of, read_metadata, split_rows
-from pyspar.paper.data.registry import state_of
+from pyspar.paper.data.registry import check_dataset, state_of
 
 COUNTRIES = sorted({country for fold in FOLDS for country in countries_of(fold)[1]})
 
@@ -196,8 +196,8 @@ def test_a_damaged_image_raises_with_its_name(small, content, match):
     assert path.name in str(raised.value)
 
 
-def test_images_support_any_index(small):
-    images = load("povertymap", folder=small, verify=False).test.X
+def test_images_support_any_index_and_the_last_ones_stay_in_memory(small):
+    images = load("povertymap", folder=small, verify=False, keep=3).test.X
     all_of_them = images[:]
     assert images.shape == all_of_them.shape == (len(images), 8, 4, 4)
     assert images.dtype == all_of_them.dtype
@@ -205,9 +205,12 @@ def test_images_support_any_index(small):
     np.testing.assert_array_equal(images[rows], all_of_them[rows])
     np.testing.assert_array_equal(images[-1], all_of_them[-1])
     np.testing.assert_array_equal(images[np.arange(len(images)) % 2 == 0], all_of_them[::2])
-    images.path(int(images.numbers[1])).unlink()
+    images[np.array([1, 2, 3])][:] = 0.0
+    for number in images.numbers[1:4]:
+        images.path(int(number)).unlink()
+    np.testing.assert_array_equal(images[1:4], all_of_them[1:4])  # from memory
     with pytest.raises(MissingDataError, match="landsat_poverty_img"):
-        images[1:4]
+        pickle.loads(pickle.dumps(images))[1:4]  # a worker starts without images in memory
     with pytest.raises(IndexError):
         images[len(images)]
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from pyspar.paper.commands import show_data
-from pyspar.terminal import handle_errors, print_json, show_progress
+from pyspar.terminal import handle_errors, print_json, printable, show_progress
+
+if TYPE_CHECKING:
+    from pyspar.paper.data.catalogue import DatasetEntry
+    from pyspar.paper.data.files import Location
+    from pyspar.paper.data.registry import CheckResult
+
+_STYLES = {"good": "green", "missing": "yellow", "wrong": "red"}
+_MIN_WIDTH_FOR_ABOUT = 130
 
 app = typer.Typer(
     name="data",
@@ -37,9 +48,9 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
 
         states = _find_states(data)
         if json:
-            print_json([show_data.describe_dataset(DATASETS[name], state) for name, state in states.items()])
+            print_json([describe_dataset(DATASETS[name], state) for name, state in states.items()])
         else:
-            show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
+            print_datasets([(DATASETS[name], state) for name, state in states.items()])
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
@@ -64,7 +75,7 @@ def where(
             if json:
                 print_json({"name": name, "path": location.path, "missing": location.missing or None})
             else:
-                show_data.print_location(location)
+                print_location(location)
             return
         locations = [
             (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
@@ -73,7 +84,7 @@ def where(
         if json:
             print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
         else:
-            show_data.print_locations(locations)
+            print_locations(locations)
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
@@ -92,13 +103,13 @@ def check(
     """
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
-        from pyspar.paper.data.check import check_dataset
         from pyspar.paper.data.files import named_folder
-        from pyspar.paper.data.registry import check_name
+        from pyspar.paper.data.registry import check_dataset
+        from pyspar.paper.parameters import check_name
 
         named_folder(data)
         for name in names or ():
-            check_name(name)
+            check_name("data set", name, DATASETS)
         failed, results = False, []
         for name in names or DATASETS:
             with show_progress() as progress:
@@ -106,7 +117,7 @@ def check(
                 result = check_dataset(name, data)
             results.append(asdict(result))
             if not json:
-                show_data.print_check(result)
+                print_check(result)
             failed |= result.state == "wrong" or (result.state == "missing" and bool(names))
         if json:
             print_json(results)
@@ -121,3 +132,48 @@ def _find_states(data: Path | None) -> dict[str, str]:
 
     named_folder(data)  # raises once, instead of once per data set
     return {name: state_of(name, data) for name in names()}
+
+
+def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
+    """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    columns = ["name", "train/val/test", "a row", "licence", "status"]
+    columns += ["about"] if console.width >= _MIN_WIDTH_FOR_ABOUT else []
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for entry, state in datasets:
+        rows = "/".join(map(str, entry.parts)) or "depends"
+        cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
+        table.add_row(*cells[: len(columns)])
+    console.print(table)
+
+
+def describe_dataset(entry: DatasetEntry, state: str) -> dict[str, Any]:
+    """Return a data set and its state as plain data."""
+    names = ("name", "parts", "shape", "licence", "about", "obtain")
+    return {**{name: getattr(entry, name) for name in names}, "state": state}
+
+
+def print_location(location: Location) -> None:
+    """Print the path of a data set to stdout, for pipes, and the kind of place to stderr."""
+    Console(highlight=False, soft_wrap=True).print(Text(printable(str(location.path))))
+    incomplete = f"; incomplete: {location.missing}" if location.missing else ""
+    Console(highlight=False, soft_wrap=True, stderr=True).print(Text(f"in {location.place}{incomplete}", style="dim"))
+
+
+def print_locations(datasets: Iterable[tuple[str, Path | None, str]]) -> None:
+    """Print one line per data set: its path, or its state if it has no path."""
+    console = Console(highlight=False, soft_wrap=True)
+    datasets = list(datasets)
+    width = max(len(name) for name, _, _ in datasets)
+    for name, path, state in datasets:
+        text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
+        console.print(Text(printable(f"{name:<{width}}  {text}")))
+
+
+def print_check(result: CheckResult) -> None:
+    """Print the result of one check."""
+    console = Console(highlight=False, soft_wrap=True)
+    label = (f"{result.state:8}", _STYLES[result.state])
+    console.print(Text.assemble(label, f"{result.name}: {printable(result.detail)}"))

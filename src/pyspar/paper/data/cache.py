@@ -1,4 +1,4 @@
-"""Cache of arrays that take a while to build: an npz file in the cache folder, with its checksum in a second file.
+"""Cache of arrays that take a while to build: npz files in the cache folder, with a checksum of each array.
 
 A damaged file is built again, with a warning. If the cache cannot be read or written, the arrays are built in memory.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyspar.errors import warn
 from pyspar.io.atomic import whole_file
-from pyspar.paper.data.files import cache_folder, compute_sha256
+from pyspar.paper.data.files import cache_folder, read_npz
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -27,42 +27,22 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
     """
     path = cache_file(name, key)
     try:
-        if path.is_file():
-            if is_intact(path):
-                with np.load(path, allow_pickle=False) as cached:
-                    return {array: cached[array] for array in cached.files}
-            warn(f"{path} does not match its checksum; building it again")
-    except PermissionError as error:
-        warn(f"cannot read {path}: {error.strerror}; building it again")
+        return read_npz(path)
+    except FileNotFoundError:
+        pass
+    except Exception as error:  # noqa: BLE001 - a damaged file raises many kinds of exceptions
+        warn(f"cannot read {path}: {error}; building it again")
     arrays = build()
+    contents: dict[str, Any] = dict(arrays)
     try:
-        _write(path, arrays, np.savez_compressed if compressed else np.savez)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            (np.savez_compressed if compressed else np.savez)(temporary, **contents)
     except OSError as error:
-        reason = error.strerror or str(error)
-        warn(f"cannot write {path}: {reason}; it will be built again next time")
+        warn(f"cannot write {path}: {error.strerror or error}; it will be built again next time")
     return arrays
 
 
 def cache_file(name: str, key: str) -> Path:
     """Return the path of the cached arrays."""
     return cache_folder() / name / f"{key}.npz"
-
-
-def is_intact(path: Path) -> bool:
-    """Return whether a cached file matches its checksum."""
-    checksum = _checksum_file(path)
-    return checksum.is_file() and checksum.read_bytes().strip() == compute_sha256(path).encode()
-
-
-def _write(path: Path, arrays: Arrays, save: Callable[..., None]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
-        contents: dict[str, Any] = dict(arrays)
-        save(temporary, **contents)
-        # The checksum is written first. After an interruption the file is missing or does not match, and is rebuilt.
-        with whole_file(_checksum_file(path)) as checksum:
-            checksum.write_text(compute_sha256(temporary) + "\n", encoding="utf-8")
-
-
-def _checksum_file(path: Path) -> Path:
-    return path.with_suffix(".sha256")

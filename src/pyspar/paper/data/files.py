@@ -11,11 +11,17 @@ import hashlib
 import importlib.util
 import os
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
+from pyspar.io.archives import check_entries
 
 USER_FOLDER, CACHE = "a folder you named", "the cache"
 
@@ -86,23 +92,20 @@ class PackagedFile:
     def find(self, folder: str | os.PathLike[str] | None = None) -> Location:
         """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
-        for folder_location in candidate_folders(self.name, folder):
-            if (folder_location.path / base).is_file():
-                return Location(self._check(folder_location.path / base), folder_location.place)
         package = package_folder(self.package)
-        if package is not None and (package / self.relative).is_file():
-            return Location(self._check(package / self.relative), f"the package {self.package}")
-        cached = cache_location(self.name)
-        if (cached.path / base).is_file():
-            return Location(self._check(cached.path / base), CACHE)
+        places = [
+            *candidate_folders(self.name, folder),
+            *([] if package is None else [Location((package / self.relative).parent, f"the package {self.package}")]),
+            cache_location(self.name),
+        ]
+        for place in places:
+            if (place.path / base).is_file():
+                check_sha256(place.path / base, self.sha256, fix=f"get the file with: {self.install}")
+                return Location(place.path / base, place.place)
         raise MissingDataError(
             f"data set not found: {self.name!r}. Get it with: {self.install}\n"
             f"or put the file {base} into a folder and pass the folder as PYSPAR_DATA, --data or folder=."
         )
-
-    def _check(self, path: Path) -> Path:
-        check_sha256(path, self.sha256, fix=f"get the file with: {self.install}")
-        return path
 
 
 def package_folder(package: str) -> Path | None:
@@ -122,3 +125,14 @@ def check_sha256(path: Path, sha256: str, *, fix: str) -> None:
     actual = compute_sha256(path)
     if actual != sha256:
         raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256}, got {actual}; {fix}")
+
+
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an npz file. A damaged file raises an exception of any kind."""
+    with zipfile.ZipFile(path) as archive:
+        check_entries(archive, path.stat().st_size, str(path), compressed=True)
+        damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
+    if damaged is not None:
+        raise ValueError(f"{damaged} has the wrong checksum")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,16 @@ from pyspar.paper.data.files import list_names
 class ImageFiles:
     """Images ``pattern.format(number)`` in a folder as rows of float32. Each is an npz file with the array ``x``.
 
-    ``images[k]`` is one image, and ``images[rows]`` (indices, a slice or a mask) is an array of images.
+    ``images[k]`` is one image, and ``images[rows]`` (indices, a slice or a mask) is an array of images. The
+    last ``keep`` images stay in memory.
     """
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, folder: Path, numbers: NDArray[np.int64], *, pattern: str) -> None:
+    def __init__(self, folder: Path, numbers: NDArray[np.int64], *, pattern: str, keep: int = 0) -> None:
         self.folder, self.pattern = Path(folder), pattern
         self.numbers = np.asarray(numbers, np.int64)
+        self._read_image = lru_cache(maxsize=keep)(read_image)
 
     def __len__(self) -> int:
         return int(self.numbers.size)
@@ -33,13 +35,13 @@ class ImageFiles:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of rows, then the shape of the first image."""
-        return (len(self), *read_image(self.path(int(self.numbers[0]))).shape)
+        return (len(self), *self._read_image(self.path(int(self.numbers[0]))).shape)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
         numbers = self.numbers[rows]
         images = np.empty((*numbers.shape, *self.shape[1:]), np.float32)
         for row, number in np.ndenumerate(numbers):
-            image = read_image(self.path(int(number)))
+            image = self._read_image(self.path(int(number)))
             if image.shape != self.shape[1:]:
                 raise InputError(
                     f"{str(self.path(int(number)))!r} must have shape {self.shape[1:]} as the first image, got "

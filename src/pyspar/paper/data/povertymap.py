@@ -89,12 +89,14 @@ def load(
     unlabeled: bool = False,
     verify: bool = True,
     incomplete: bool = False,
+    keep: int = 0,
 ) -> ShiftTask:
     """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``).
 
     ``val`` and ``test`` are from other countries ("ood"), or held out from the training countries ("id").
     ``unlabeled`` adds the pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other
-    metadata in this layout, and ``incomplete=True`` drops rows without an image.
+    metadata in this layout, ``incomplete=True`` drops rows without an image, and ``keep`` images of each part stay in
+    memory.
     """
     fold = FOLDS[seed % 5] if fold is None else fold
     check_choice("val", val, ("ood", "id"))
@@ -107,7 +109,7 @@ def load(
     rows = split_rows(metadata, fold)
 
     def make_part(name: str) -> Part:
-        images = _find_images(place.path / "images", rows[name], incomplete=incomplete, name=name)
+        images = _find_images(place.path / "images", rows[name], keep, incomplete=incomplete, name=name)
         return Part(images, metadata.wealth[images.numbers], metadata.urban[images.numbers])
 
     return ShiftTask(
@@ -118,7 +120,7 @@ def load(
         group_kind="urban or rural",
         source=f"PovertyMap-WILDS v1.1 (Koh et al. 2021), fold {fold}",
         licence="images: US public domain; labels: DHS Program",
-        unlabeled=_load_pool(place.path, folder, fold, incomplete=incomplete) if unlabeled else None,
+        unlabeled=_load_pool(place.path, folder, fold, keep, incomplete=incomplete) if unlabeled else None,
         metric="r",
     )
 
@@ -175,7 +177,7 @@ def split_rows(metadata: Metadata, fold: str) -> dict[str, RowIndices]:
     return {name: np.sort(part[~np.isnan(metadata.wealth[part])]) for name, part in parts.items()}
 
 
-def _find_images(folder: Path, rows: RowIndices, *, incomplete: bool, name: str) -> ImageFiles:
+def _find_images(folder: Path, rows: RowIndices, keep: int, *, incomplete: bool, name: str) -> ImageFiles:
     """Return the images of rows. If images are missing, raise an error, or drop their rows if ``incomplete``."""
     missing = ImageFiles(folder, rows, pattern=PATTERN).missing()
     if (missing.size and not incomplete) or missing.size == rows.size:
@@ -184,17 +186,19 @@ def _find_images(folder: Path, rows: RowIndices, *, incomplete: bool, name: str)
             f"{missing.size:,} of {rows.size:,} images of the part {name!r} are missing in {str(folder)!r}{first}; get "
             "the complete data set, pass incomplete=True to drop these rows, or choose another fold"
         )
-    return ImageFiles(folder, np.setdiff1d(rows, missing), pattern=PATTERN)
+    return ImageFiles(folder, np.setdiff1d(rows, missing), pattern=PATTERN, keep=keep)
 
 
-def _load_pool(labelled: Path, folder: str | os.PathLike[str] | None, fold: str, *, incomplete: bool) -> ImageFiles:
+def _load_pool(
+    labelled: Path, folder: str | os.PathLike[str] | None, fold: str, keep: int, *, incomplete: bool
+) -> ImageFiles:
     """Return the unlabelled images from the test countries (the part test_unlabeled of WILDS)."""
     candidates = [labelled.parent / UNLABELED, *(place.path for place in candidate_folders(UNLABELED, folder))]
     for path in candidates:
         if (path / UNLABELED_METADATA).is_file():
             country = read_metadata(path / UNLABELED_METADATA, labelled=False).country
             rows = np.flatnonzero(np.isin(country, countries_of(fold)[1]))
-            return _find_images(path / "images", rows, incomplete=incomplete, name="test_unlabeled")
+            return _find_images(path / "images", rows, keep, incomplete=incomplete, name="test_unlabeled")
     raise MissingDataError(
         "unlabelled images of 'povertymap' not found (172.7 GB). Get them with: pip install wilds && "
         'python -c "from wilds import get_dataset; '

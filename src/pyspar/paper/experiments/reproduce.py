@@ -6,15 +6,15 @@ import importlib
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pyspar.errors import MissingExtraError
 from pyspar.paper.data.registry import state_of
-from pyspar.paper.experiments.base import SuiteKind
 from pyspar.paper.experiments.suite import Block, Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Result, format_csv, format_result, write_text
+from pyspar.paper.output.tables import Result, Sheet, format_csv, format_result, write_text
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Options
+from pyspar.paper.runs.run_suite import Options, SuiteRecords
+from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.terminal import SILENT, Progress
 
@@ -27,6 +27,28 @@ KINDS = {
     "cost": "pyspar.paper.experiments.cost",
 }
 """The kinds of suites, and the modules that define the functions of :class:`SuiteKind`."""
+
+
+class SuiteKind(Protocol):
+    """The functions that a module for a kind of suite defines.
+
+    Tables and figures depend on the records only, so that they can be made again without running anything.
+    """
+
+    def gather(self, suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+        """Do the missing runs of a suite, and return its records."""
+
+    def expect(self, suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+        """Return the records that the specs of a suite lead to, with nan as their values.
+
+        Where the data decide what is measured, such as the best setting of a search, existing records are used.
+        """
+
+    def present(self, suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
+        """Return the tables of a suite and remarks about them."""
+
+    def draw_figures(self, suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+        """Draw the figures of a suite into a folder, and return their paths."""
 
 
 def select_suites(names: list[str]) -> list[Suite]:
@@ -139,7 +161,7 @@ def make_miniature(suite: Suite) -> Suite:
     """Return a suite that does the same steps in seconds, with two seeds and two epochs on generated data."""
     pool = "pool" if suite.adapt_to == "unlabeled" else "yes"
     blocks = tuple(_shrink_block(block, pool) for block in suite.blocks)
-    extra = {**suite.extra, "draws": 2, "alphas": [0.5, 0.999]}
+    extra = {name: {"draws": 2, "alphas": [0.5, 0.999]}.get(name, value) for name, value in suite.extra.items()}
     return replace(suite, blocks=blocks, seeds=2, extra=extra, found=())
 
 

@@ -12,7 +12,8 @@ from importlib import resources
 from typing import Any
 
 from pyspar.errors import InputError
-from pyspar.paper.runs.registry import HEADS, NETWORKS, OBJECTIVES, check_name
+from pyspar.paper.parameters import check_name
+from pyspar.paper.runs.registry import HEADS, NETWORKS, OBJECTIVES
 from pyspar.paper.runs.spec import RunSpec
 
 

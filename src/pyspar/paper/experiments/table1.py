@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
-from pyspar.paper.experiments.published import published
+from pyspar.paper.experiments.published import PublishedTable, published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.records import Record, append_records, describe_machine, find_records, package_versions
+from pyspar.paper.runs.records import (
+    Record,
+    append_records,
+    describe_machine,
+    find_records,
+    group_values,
+    package_versions,
+)
 from pyspar.paper.runs.registry import recipe_of
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import SILENT, Progress
+from pyspar.terminal import Progress
 
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
 """The paper's methods, and their names in ``RECIPES``."""
-
-DRAWS_PER_REPORT = 25
-"""How many draws lie between two progress reports; a draw takes a few milliseconds."""
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
@@ -39,11 +45,11 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     wanted: list[Record] = []
     n_reused = 0
     for n_done, experiment in enumerate(experiments, start=1):
-        progress.start(experiment.name, experiment.name, total=experiment.repeats, unit="draws")
+        progress.start(experiment.name, f"{experiment.name}, {experiment.repeats} draws")
         blanks = make_blank_records(experiment)
         reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
         if not reused:
-            append_records(file, measure_experiment(experiment, progress))
+            append_records(file, measure_experiment(experiment))
         wanted += blanks
         n_reused += reused
         progress.finish(experiment.name, "reused, measured before" if reused else "done")
@@ -58,16 +64,10 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     return SuiteRecords(find_records(file, wanted), notices=notices)
 
 
-def measure_experiment(experiment: Experiment, progress: Progress = SILENT) -> list[Record]:
+def measure_experiment(experiment: Experiment) -> list[Record]:
     """Return the summed squared target error of each method, for each seed of an experiment."""
-    records = []
-    blanks = iter(make_blank_records(experiment))
-    for n_done, (_, draw) in enumerate(experiment.draws(), start=1):
-        errors = compute_errors(draw)
-        records += [replace(blank, value=errors[blank.method]) for blank in islice(blanks, len(METHODS))]
-        if n_done % DRAWS_PER_REPORT == 0:
-            progress.advance(experiment.name, n_done)
-    return records
+    errors = {seed: compute_errors(draw) for seed, draw in experiment.draws()}
+    return [replace(blank, value=errors[blank.seed][blank.method]) for blank in make_blank_records(experiment)]
 
 
 def make_blank_records(experiment: Experiment) -> list[Record]:
@@ -106,8 +106,7 @@ def compute_errors(draw: Draw) -> dict[str, float]:
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
     """Return the table, and how many of its cells have the published digits."""
-    cells = compare_cells(published("synthetic"), records, format_scientific)
-    cells += compare_cells(published("synthetic-100d"), records, format_integer)
+    cells = compare_tables(records)
     rows = [(c.task, c.method, " ± ".join(c.published), " ± ".join(c.ours), c.verdict) for c in cells]
     same = sum(cell.verdict == "same" for cell in cells)
     title = "Squared error summed over the target, mean ± standard deviation over draws"
@@ -124,4 +123,70 @@ def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path
     return [
         draw_labels(TABLE_1[1].draw(123), folder / "figure1.png"),
         draw_inflation(folder / "spectral_inflation.png"),
+    ]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a published table, and our measurement in the same number format."""
+
+    task: str
+    method: str
+    published: tuple[str, str]
+    ours: tuple[str, str]
+    draws: int = 1
+
+    @property
+    def verdict(self) -> str:
+        """``same`` if every printed digit agrees, otherwise the difference of the means in joint standard errors.
+
+        The published table has the same number of draws.
+        """
+        if self.ours == self.published:
+            return "same"
+        published_mean, published_spread = map(float, self.published)
+        mean, spread = map(float, self.ours)
+        error = math.hypot(published_spread, spread) / math.sqrt(self.draws)
+        return f"{(mean - published_mean) / error:+.1f} SE" if error > 0.0 and self.draws > 1 else "differs"
+
+
+def format_scientific(value: float) -> str:
+    """Format a number as in the paper's synthetic table: two decimals, and an exponent that is not negative.
+
+    >>> format_scientific(2_540_000), format_scientific(0.771), format_scientific(9.999)
+    ('2.54e6', '0.77e0', '1.00e1')
+    """
+    exponent = max(0, math.floor(math.log10(abs(value)))) if value else 0
+    if round(abs(value) / 10**exponent, 2) >= 10:
+        exponent += 1
+    return f"{value / 10**exponent:.2f}e{exponent}"
+
+
+def format_integer(value: float) -> str:
+    """Round a number to an integer.
+
+    >>> format_integer(8737.6)
+    '8738'
+    """
+    return f"{value:.0f}"
+
+
+def compare_cells(table: PublishedTable, records: Iterable[Record], format_value: Callable[[float], str]) -> list[Cell]:
+    """Return the cells of a published table with our mean and spread over seeds."""
+    values = group_values(records, "task", "method")
+    cells = []
+    for task, methods in table.cells.items():
+        for method, printed in methods.items():
+            ours = values[task, method]
+            # Authors: the spread is np.std, with the divisor n.
+            formatted = format_value(float(np.mean(ours))), format_value(float(np.std(ours)))
+            cells.append(Cell(task, method, printed, formatted, len(ours)))
+    return cells
+
+
+def compare_tables(records: list[Record]) -> list[Cell]:
+    """Return the cells of both synthetic tables."""
+    return [
+        *compare_cells(published("synthetic"), records, format_scientific),
+        *compare_cells(published("synthetic-100d"), records, format_integer),
     ]

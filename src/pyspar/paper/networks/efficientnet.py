@@ -12,7 +12,6 @@ import math
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -151,10 +150,10 @@ def efficientnet_lite0(
     """
     model = EfficientNetLite0(outputs, size)
     if pretrained or weights is not None:
-        names = parameter_names()
-        state = read_weights(weights)
-        new = {ours: state[theirs] for ours, theirs in names.items()}
-        model.load_state_dict({**new, "head.weight": model.head.weight.detach()})
+        # The file has the layers in the same order under other names, and ends with a head for ImageNet.
+        theirs = (tensor for name, tensor in read_weights(weights).items() if not name.startswith("_fc."))
+        ours = (name for name in model.state_dict() if name != "head.weight")
+        model.load_state_dict(dict(zip(ours, theirs, strict=True)), strict=False)
     return model
 
 
@@ -184,28 +183,3 @@ def _weights_file(path: str | os.PathLike[str] | None) -> Path:
             f"or set {VARIABLE} to the file {Path(FILE).name}."
         )
     return Path(spec.origin).parent / FILE
-
-
-def parameter_names() -> dict[str, str]:
-    """Return the name of each parameter and buffer below the head, with its name in the file of weights."""
-    names: dict[str, str] = {}
-
-    def add(ours: str, theirs: str, *, norm: bool = False) -> None:
-        parts = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked") if norm else ("weight",)
-        names.update({f"{ours}.{part}": f"{theirs}.{part}" for part in parts})
-
-    add("stem.0", "_conv_stem")
-    add("stem.1", "_bn0", norm=True)
-    expansions: list[Any] = [expansion for count, _, _, expansion, _ in STAGES for _ in range(count)]
-    for i, expansion in enumerate(expansions):
-        ours, theirs = f"trunk.0.{i}", f"_blocks.{i}"
-        if expansion != 1:
-            add(f"{ours}.expand.0", f"{theirs}._expand_conv")
-            add(f"{ours}.expand.1", f"{theirs}._bn0", norm=True)
-        add(f"{ours}.depthwise", f"{theirs}._depthwise_conv")
-        add(f"{ours}.depthwise_norm", f"{theirs}._bn1", norm=True)
-        add(f"{ours}.project", f"{theirs}._project_conv")
-        add(f"{ours}.project_norm", f"{theirs}._bn2", norm=True)
-    add("trunk.1", "_conv_head")
-    add("trunk.2", "_bn1", norm=True)
-    return names

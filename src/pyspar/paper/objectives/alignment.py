@@ -7,18 +7,19 @@ norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.base import Batch, Network, Objective, ParameterRepr, mean_squared_error
+from pyspar.paper.objectives.base import Batch, Network, Objective, mean_squared_error
 from pyspar.paper.objectives.penalties import coral_penalty, norm_radius_penalty, norm_step_penalty
 from pyspar.paper.objectives.penalties_subspace import dare_gram_penalty, rsd_penalty
 from pyspar.paper.parameters import check_choice, check_number
 
 
-class Alignment(ParameterRepr, Objective):
+class Alignment(Objective):
     """Squared error plus ``penalty(source features, target features)``."""
 
     uses_target: ClassVar[bool] = True
@@ -35,6 +36,7 @@ class Alignment(ParameterRepr, Objective):
         return {"mse": mean_squared_error(net.head(source), batch.y), self.penalty_name: self.penalty(source, target)}
 
 
+@dataclass(frozen=True)
 class DeepCORAL(Alignment):
     r"""Deep CORAL: penalise differences between the means and covariances of the features.
 
@@ -46,17 +48,20 @@ class DeepCORAL(Alignment):
     DeepCORAL(weight=3.72)
     """
 
-    name = "Deep CORAL"
-    penalty_name = "coral"
+    name: ClassVar[str] = "Deep CORAL"
+    penalty_name: ClassVar[str] = "coral"
 
-    def __init__(self, weight: float = 1.0) -> None:
-        self.weight = check_number("weight", weight, hint="the paper's base weight is 1.0")
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper's base weight is 1.0")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted differences of means and covariances."""
         return self.weight * coral_penalty(source, target)
 
 
+@dataclass(frozen=True)
 class AFN(Alignment):
     r"""Adaptive feature norm: lengthen the feature vectors of both domains, step by step or up to a radius.
 
@@ -66,22 +71,20 @@ class AFN(Alignment):
     ``by="radius"``, :math:`(\operatorname{mean}_i \|f_i\| - R)^2`. Xu et al. (2019), with their default values.
     """
 
-    name = "AFN"
-    penalty_name = "norm"
+    name: ClassVar[str] = "AFN"
+    penalty_name: ClassVar[str] = "norm"
 
-    def __init__(
-        self,
-        weight: float = 0.05,
-        *,
-        by: Literal["step", "radius"] = "step",
-        step: float = 1.0,
-        radius: float = 25.0,
-    ) -> None:
-        self.weight = check_number("weight", weight, hint="the authors use 0.05")
-        check_choice("by", by, ("step", "radius"))
-        self.by = by
-        self.step = check_number("step", step, hint="the authors use 1.0")
-        self.radius = check_number("radius", radius, hint="the authors use 25")
+    weight: float = 0.05
+    _: KW_ONLY
+    by: Literal["step", "radius"] = "step"
+    step: float = 1.0
+    radius: float = 25.0
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the authors use 0.05")
+        check_choice("by", self.by, ("step", "radius"))
+        check_number("step", self.step, hint="the authors use 1.0")
+        check_number("radius", self.radius, hint="the authors use 25")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted penalty on the norms."""
@@ -90,6 +93,7 @@ class AFN(Alignment):
         return self.weight * norm_radius_penalty(source, target, radius=self.radius)
 
 
+@dataclass(frozen=True)
 class RSD(Alignment):
     r"""Representation subspace distance: penalise the angles between the spans of a source and a target batch.
 
@@ -99,13 +103,17 @@ class RSD(Alignment):
     features spans the whole space, so its angles are zero and training would be ERM. Such batches raise an error.
     """
 
-    name = "RSD"
-    penalty_name = "rsd"
+    name: ClassVar[str] = "RSD"
+    penalty_name: ClassVar[str] = "rsd"
     capturable: ClassVar[bool] = False
 
-    def __init__(self, weight: float = 0.001, *, base: float = 0.01) -> None:
-        self.weight = check_number("weight", weight, hint="the paper uses 0.001")
-        self.base = check_number("base", base, hint="the paper uses 0.01")
+    weight: float = 0.001
+    _: KW_ONLY
+    base: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper uses 0.001")
+        check_number("base", self.base, hint="the paper uses 0.01")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted sum of the sines and the base mismatch."""
@@ -119,6 +127,7 @@ class RSD(Alignment):
         return self.weight * rsd_penalty(source, target, base=self.base)
 
 
+@dataclass(frozen=True)
 class DAREGram(Alignment):
     r"""DARE-GRAM: penalise differences between the inverse Gram matrices in angle and in scale.
 
@@ -127,16 +136,20 @@ class DAREGram(Alignment):
     Nejjar et al. (2023), with angle, scale and threshold as in the paper's PovertyMap runs.
     """
 
-    name = "DARE-GRAM"
-    penalty_name = "gram"
+    name: ClassVar[str] = "DARE-GRAM"
+    penalty_name: ClassVar[str] = "gram"
     capturable: ClassVar[bool] = False
 
-    def __init__(self, angle: float = 0.05, scale: float = 0.001, *, threshold: float = 0.9) -> None:
-        self.angle = check_number("angle", angle, hint="the paper uses 0.05")
-        self.scale = check_number("scale", scale, hint="the paper uses 0.001")
-        self.threshold = check_number("threshold", threshold, high=1.0, hint="the paper uses 0.9 of the trace")
+    angle: float = 0.05
+    scale: float = 0.001
+    _: KW_ONLY
+    threshold: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_number("angle", self.angle, hint="the paper uses 0.05")
+        check_number("scale", self.scale, hint="the paper uses 0.001")
+        check_number("threshold", self.threshold, high=1.0, hint="the paper uses 0.9 of the trace")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted differences in angle and scale."""
-        options: dict[str, Any] = {"angle": self.angle, "scale": self.scale, "threshold": self.threshold}
-        return dare_gram_penalty(source, target, **options)
+        return dare_gram_penalty(source, target, **vars(self))

@@ -141,14 +141,6 @@ class Objective:
         return {"mse": mean_squared_error(net(batch.x), batch.y)}
 
 
-class ParameterRepr:
-    """A ``__repr__`` with the parameters of an objective, without its networks."""
-
-    def __repr__(self) -> str:
-        parameters = {name: value for name, value in vars(self).items() if not isinstance(value, nn.Module)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
-
-
 class ERM(Objective):
     r"""Empirical risk minimisation: :math:`\frac1B \sum_i \|f(x_i) - y_i\|^2` (the paper's "Standard Training")."""
 

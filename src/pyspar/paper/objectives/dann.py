@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from pyspar.paper.objectives.base import Batch, Network, Objective, ParameterRepr, mean_squared_error
+from pyspar.paper.objectives.base import Batch, Network, Objective, mean_squared_error
 from pyspar.paper.objectives.penalties import domain_cross_entropy, reverse_gradient
 from pyspar.paper.parameters import check_choice, check_integer, check_number
 
 
-class DANN(ParameterRepr, Objective):
+@dataclass(frozen=True)
+class DANN(Objective):
     r"""Domain-adversarial training: the encoder maximises the cross-entropy that a critic minimises.
 
     .. math:: \min_f \; \mathrm{MSE} - w \, \mathrm{CE}(c; f), \qquad \min_c \; \mathrm{CE}(c; f)
@@ -32,22 +34,20 @@ class DANN(ParameterRepr, Objective):
         The critic's learning rate. That of the model is set in ``TrainConfig``.
     """
 
-    name = "DANN"
+    name: ClassVar[str] = "DANN"
     uses_target: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        weight: float = 1.0,
-        *,
-        by: Literal["alternation", "reversal"] = "alternation",
-        hidden: int = 512,
-        critic_lr: float = 1e-3,
-    ) -> None:
-        self.weight = check_number("weight", weight, hint="the paper's base weight is 1.0")
-        check_choice("by", by, ("alternation", "reversal"))
-        self.by = by
-        self.hidden = check_integer("hidden", hidden, low=1, hint="the paper uses 512")
-        self.critic_lr = check_number("critic_lr", critic_lr, hint="the paper uses 1e-3")
+    weight: float = 1.0
+    _: KW_ONLY
+    by: Literal["alternation", "reversal"] = "alternation"
+    hidden: int = 512
+    critic_lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper's base weight is 1.0")
+        check_choice("by", self.by, ("alternation", "reversal"))
+        check_integer("hidden", self.hidden, low=1, hint="the paper uses 512")
+        check_number("critic_lr", self.critic_lr, hint="the paper uses 1e-3")
 
     def module(self, n_features: int) -> nn.Module:
         """Return the critic, which maps features to one logit. Positive logits mean target."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspar.paper.data import ShiftTask
-    from pyspar.paper.runs.tasks import RunData
 
 _BATCH_ROWS = 1024
 
@@ -57,9 +56,8 @@ def _config_options(spec: RunSpec) -> dict[str, Any]:
     return {name: value for name, value in spec.config.items() if name != "autocast" or spec.device != "cpu"}
 
 
-def features_of(model: Any, data: RunData) -> Features:
+def features_of(model: Any, task: ShiftTask, held_out: Any = None) -> Features:
     """Return the features of each part of a task, the labels and groups, and the weights of the head."""
-    task = data.task
     return Features(
         train=_compute_features(model, task.train.X),
         val=_compute_features(model, task.val.X),
@@ -71,21 +69,16 @@ def features_of(model: Any, data: RunData) -> Features:
         group_val=np.asarray(task.val.group),
         group_test=np.asarray(task.test.group),
         unlabeled=None if task.unlabeled is None else _compute_features(model, task.unlabeled),
-        held_out=None if data.held_out is None else _compute_features(model, data.held_out),
+        held_out=None if held_out is None else _compute_features(model, held_out),
     )
 
 
 def _compute_features(model: Any, X: Any) -> NDArray[np.float32]:
     """Return the features of rows, computed in batches."""
-    import torch
-
     from pyspar.paper.training.epoch_data import Inputs
+    from pyspar.paper.training.inference import apply_to_rows
 
     weight = next(model.parameters())
     inputs = Inputs.load(X, weight.device, weight.dtype)
-    with torch.no_grad():
-        batches = []
-        for start in range(0, len(X), _BATCH_ROWS):
-            index = torch.arange(start, min(start + _BATCH_ROWS, len(X)))
-            batches.append(model.features(inputs.take(index, model)).float().cpu().numpy())
-    return np.concatenate(batches)
+    features: NDArray[np.float32] = apply_to_rows(model, model.features, inputs, _BATCH_ROWS).float().cpu().numpy()
+    return features

@@ -6,11 +6,11 @@ Torch is imported when a network or an objective is built.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyspar.errors import InputError, need
-from pyspar.wording import suggest_name
+from pyspar.errors import need
+from pyspar.paper.parameters import check_name
 
 if TYPE_CHECKING:
     from torch import nn
@@ -63,23 +63,6 @@ def recipe_of(head: str) -> int:
     (1, True)
     """
     return RECIPES.get(head, RECIPES.get(head.partition(", ")[0], 1))
-
-
-def check_name(kind: str, name: str, names: Iterable[str]) -> str:
-    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
-
-    >>> check_name("suite", "tabular", ["tabular", "alpha"])
-    'tabular'
-    >>> check_name("suite", "tabluar", ["tabular", "alpha"])
-    Traceback (most recent call last):
-    pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.
-    """
-    known = sorted(names)
-    if name in known:
-        return name
-    suggestion = suggest_name(name, known)
-    end = f"; {suggestion}" if suggestion else "."
-    raise InputError(f"unknown {kind}: {name!r}{end} Choose from: {', '.join(known)}.")
 
 
 def objective(name: str, params: dict[str, Any]) -> Any:

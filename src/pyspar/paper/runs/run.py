@@ -162,21 +162,21 @@ def _train(run: Run, folder: RunFolder, report: Report) -> None:
     folder.write_json("spec.json", spec.as_dict())
     (folder.path / "done.json").unlink(missing_ok=True)
     try:
-        data = load_run_data(spec, run.data)
+        task, held_out = load_run_data(spec, run.data)
     except InputError as error:
         raise UnusableDataError(str(error)) from error
     checkpoint = folder.path / "checkpoint.pt" if run.resume else None
     try:
-        models = train(spec, data.task, checkpoint, report)
+        models = train(spec, task, checkpoint, report)
     except TrainingError:
         raise
     except InputError:
         if not folder.drop_checkpoints():
             raise
-        models = train(spec, data.task, checkpoint, report)  # without the unusable checkpoint
+        models = train(spec, task, checkpoint, report)  # without the unusable checkpoint
     start = time.perf_counter()
     for one in models:
-        folder.write_features(one.seed, features_of(one.model, data))
+        folder.write_features(one.seed, features_of(one.model, task, held_out))
     feature_seconds = time.perf_counter() - start
     for one in models:
         write_run_summary(folder, one.seed, folder.read_features(one.seed))

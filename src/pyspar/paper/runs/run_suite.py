@@ -157,14 +157,13 @@ def prepare_records_file(suite: Suite, options: Options) -> Path:
 
 def expected_scores(suite: Suite, specs: Iterable[RunSpec], heads: Iterable[Head]) -> list[Record]:
     """Return a record with the value nan for each run, head, seed and metric."""
-    heads = list(heads)
-    return [
-        replace(blank, seed=seed, metric=metric, recipe=head.recipe, at=head.params.get("alpha"))
-        for spec in specs
-        for head, blank in ((head, make_blank_record(spec, head.label(spec.objective))) for head in heads)
-        for seed in spec.seeds
-        for metric in suite.metrics
-    ]
+    return [record for spec in specs for head in heads for record in _head_records(suite, spec, head)]
+
+
+def _head_records(suite: Suite, spec: RunSpec, head: Head) -> list[Record]:
+    blank = make_blank_record(spec, head.label(spec.objective))
+    blank = replace(blank, recipe=head.recipe, at=head.params.get("alpha"))
+    return [replace(blank, seed=seed, metric=metric) for seed in spec.seeds for metric in suite.metrics]
 
 
 def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
@@ -175,11 +174,9 @@ def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
 def score_records(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
     """Yield a record for each head, seed and metric."""
     for head in heads:
-        scores, name, alpha = outcome.scores[head.key], head.label(spec.objective), head.params.get("alpha")
-        for seed in spec.seeds:
-            for metric in suite.metrics:
-                value = scores["seeds"][str(seed)][metric]
-                yield Record(spec.task, name, seed, metric, value, at=alpha, recipe=head.recipe, **scores["made"])
+        scores = outcome.scores[head.key]
+        for record in _head_records(suite, spec, head):
+            yield replace(record, value=scores["seeds"][str(record.seed)][record.metric], **scores["made"])
 
 
 def _complete_record(record: Record, spec: RunSpec, outcome: Outcome, *, measured_now: bool) -> Record:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
+from pyspar.paper.data.files import read_npz
 from pyspar.paper.runs.spec import RunSpec, canonical_json
 
 
@@ -81,13 +80,7 @@ class RunFolder:
         """Read the features of one seed. Raise ``DamagedError`` if they are missing or damaged."""
         path = self._features_path(seed)
         try:
-            with zipfile.ZipFile(path) as archive:
-                check_entries(archive, path.stat().st_size, str(path))
-                damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
-            if damaged is not None:
-                raise ValueError(f"{damaged} has the wrong checksum")
-            with np.load(path, allow_pickle=False) as arrays:
-                return Features(**{name: arrays[name] for name in arrays.files})
+            return Features(**read_npz(path))
         except Exception as error:  # a flipped bit raises many kinds of exceptions in NumPy and zipfile
             raise DamagedError(f"cannot read {path}: {error}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +23,21 @@ _SHAPES = {
 _SOURCE_SCALE, _TARGET_SCALE = 0.3, 3.0  # standard deviations of a generated task along its shifted direction
 
 
-@dataclass(frozen=True, eq=False)
-class RunData:
-    """A task, and the inputs of the training rows that were held out. They have the distribution of the source."""
-
-    task: ShiftTask
-    held_out: Any = None
-
-
-def load_run_data(spec: RunSpec, folder: Path | None) -> RunData:
-    """Load the data on which a run is trained and evaluated."""
+def load_run_data(spec: RunSpec, folder: Path | None) -> tuple[ShiftTask, Any]:
+    """Return the task of a run, and the inputs of the training rows that are held out, or None."""
     options = dict(spec.options)
     share = options.pop("hold_out", 0.0)
     mini = options.pop("mini", "")
     options.pop("timed", None)  # distinguishes runs, not data
     task = generate_task(spec, pool=mini == "pool") if mini else load(spec.task, folder=folder, **options)
     if not share:
-        return RunData(task)
+        return task, None
     # All seeds hold out the same rows, because they are trained as one computation.
     order = np.random.default_rng(0).permutation(len(task.train))
     n_held_out = round(share * order.size)
     kept, held_out = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
     train = Part(task.train.X[kept], task.train.y[kept], task.train.group[kept])
-    return RunData(replace(task, train=train), task.train.X[held_out])
+    return replace(task, train=train), task.train.X[held_out]
 
 
 def choose_available(names: tuple[str, ...], folder: Path | None) -> str:
