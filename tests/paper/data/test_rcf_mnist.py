@@ -51,10 +51,9 @@ def test_the_real_data_set_has_60000_images_and_the_cache_returns_equal_arrays()
 
 
 def test_rotations_by_90_degrees_equal_those_of_numpy(images):
-    for interpolation in ("nearest", "bilinear"):
-        for quarters in range(4):
-            rotated = rotate(images, np.full(120, 90.0 * quarters), interpolation)
-            np.testing.assert_array_equal(rotated, np.rot90(images, quarters, axes=(1, 2)))
+    for quarters in range(4):
+        rotated = rotate(images, np.full(120, 90.0 * quarters))
+        np.testing.assert_array_equal(rotated, np.rot90(images, quarters, axes=(1, 2)))
 
 
 def test_rotations_equal_those_of_pillow(images):
@@ -63,12 +62,6 @@ def test_rotations_equal_those_of_pillow(images):
     theirs = np.array([image.fromarray(x).rotate(d) for x, d in zip(images, degrees, strict=True)])
     # Pillow computes in 1/65536 of a pixel, so positions between two pixels may be rounded differently.
     assert (rotate(images, degrees) != theirs).mean() < 1e-3
-
-
-def test_bilinear_rotation_keeps_the_inside_of_a_constant_image():
-    flat = np.full((40, 28, 28), 200, np.uint8)
-    rotated = rotate(flat, np.linspace(0, 359, 40), "bilinear")
-    assert (rotated[:, 8:20, 8:20] == 200).all()
 
 
 def test_images_are_red_by_the_share_and_blue_by_the_rest_and_dark_pixels_stay_grey():
@@ -175,13 +168,6 @@ def test_a_small_version_has_the_requested_rows_and_is_not_cached(small, cache):
         load("rcf-mnist", folder=small, rows=121)
 
 
-def test_watch_is_called_until_all_images_are_done(images):
-    calls = []
-    build(images, 0, watch=lambda done, total: calls.append((done, total)))
-    assert calls == sorted(calls)
-    assert calls[-1] == (120, 120)
-
-
 def test_a_truncated_file_raises(images, small):
     (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images)[:-1])
     with pytest.raises(InputError, match=r"train-images-idx3-ubyte.*checksum|checksum.*train-images-idx3-ubyte"):
@@ -206,8 +192,3 @@ def test_a_truncated_gzip_file_raises(images, small):
 def test_missing_images_raise_with_the_install_command(small, monkeypatch):
     with pytest.raises(MissingDataError, match="apt install dataset-fashion-mnist"):
         load("rcf-mnist")
-
-
-def test_an_unknown_interpolation_raises(small):
-    with pytest.raises(InputError, match=r"interpolation .*'cubic'"):
-        load("rcf-mnist", folder=small, interpolation="cubic")

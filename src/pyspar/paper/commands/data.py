@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from pyspar.terminal import handle_errors, print_json, printable, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.data.catalogue import DatasetEntry
-    from pyspar.paper.data.files import Location
-    from pyspar.paper.data.registry import CheckResult
 
-_STYLES = {"good": "green", "missing": "yellow", "wrong": "red"}
+_COLOURS = {"good": "green", "missing": "yellow", "wrong": "red"}
 _MIN_WIDTH_FOR_ABOUT = 130
 
 app = typer.Typer(
@@ -48,7 +45,9 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
 
         states = _find_states(data)
         if json:
-            print_json([describe_dataset(DATASETS[name], state) for name, state in states.items()])
+            fields = ("name", "parts", "shape", "licence", "about", "obtain")
+            entries = [(DATASETS[name], state) for name, state in states.items()]
+            print_json([{f: getattr(entry, f) for f in fields} | {"state": state} for entry, state in entries])
         else:
             print_datasets([(DATASETS[name], state) for name, state in states.items()])
 
@@ -75,7 +74,9 @@ def where(
             if json:
                 print_json({"name": name, "path": location.path, "missing": location.missing or None})
             else:
-                print_location(location)
+                typer.echo(printable(str(location.path)))  # for pipes; the kind of place is on stderr
+                incomplete = f"; incomplete: {location.missing}" if location.missing else ""
+                typer.echo(f"in {location.place}{incomplete}", err=True)
             return
         locations = [
             (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
@@ -84,7 +85,10 @@ def where(
         if json:
             print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
         else:
-            print_locations(locations)
+            width = max(len(dataset) for dataset, _, _ in locations)
+            for dataset, path, state in locations:
+                text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
+                typer.echo(printable(f"{dataset:<{width}}  {text}"))
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
@@ -117,7 +121,8 @@ def check(
                 result = check_dataset(name, data)
             results.append(asdict(result))
             if not json:
-                print_check(result)
+                state = typer.style(f"{result.state:8}", fg=_COLOURS[result.state])
+                typer.echo(f"{state}{result.name}: {printable(result.detail)}")
             failed |= result.state == "wrong" or (result.state == "missing" and bool(names))
         if json:
             print_json(results)
@@ -147,33 +152,3 @@ def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
         cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
         table.add_row(*cells[: len(columns)])
     console.print(table)
-
-
-def describe_dataset(entry: DatasetEntry, state: str) -> dict[str, Any]:
-    """Return a data set and its state as plain data."""
-    names = ("name", "parts", "shape", "licence", "about", "obtain")
-    return {**{name: getattr(entry, name) for name in names}, "state": state}
-
-
-def print_location(location: Location) -> None:
-    """Print the path of a data set to stdout, for pipes, and the kind of place to stderr."""
-    Console(highlight=False, soft_wrap=True).print(Text(printable(str(location.path))))
-    incomplete = f"; incomplete: {location.missing}" if location.missing else ""
-    Console(highlight=False, soft_wrap=True, stderr=True).print(Text(f"in {location.place}{incomplete}", style="dim"))
-
-
-def print_locations(datasets: Iterable[tuple[str, Path | None, str]]) -> None:
-    """Print one line per data set: its path, or its state if it has no path."""
-    console = Console(highlight=False, soft_wrap=True)
-    datasets = list(datasets)
-    width = max(len(name) for name, _, _ in datasets)
-    for name, path, state in datasets:
-        text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
-        console.print(Text(printable(f"{name:<{width}}  {text}")))
-
-
-def print_check(result: CheckResult) -> None:
-    """Print the result of one check."""
-    console = Console(highlight=False, soft_wrap=True)
-    label = (f"{result.state:8}", _STYLES[result.state])
-    console.print(Text.assemble(label, f"{result.name}: {printable(result.detail)}"))

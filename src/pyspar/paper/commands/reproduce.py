@@ -91,7 +91,7 @@ def reproduce(
         options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
         selected = paper.select_suites(names)
         for caution in paper.find_cautions(selected, options):
-            print_caution(caution)
+            typer.secho(f"note: {caution}", fg="yellow", err=True)
         failures, printed = 0, []
         for suite in selected:
             with report_progress() as progress:
@@ -122,7 +122,10 @@ def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
     if json:
         print_json(problems)
     else:
-        _print_problems(problems)
+        for problem in problems:
+            typer.secho(problem, fg="red", err=True)
+        summary = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else "every record is current"
+        typer.echo(summary, err=bool(problems))
     if problems:
         raise typer.Exit(1)
 
@@ -131,16 +134,10 @@ def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
 def report_progress() -> Iterator[Progress]:
     """Yield bars if stderr is a terminal, otherwise lines of text on stderr."""
     if sys.stderr is None or not sys.stderr.isatty():
-        console = Console(stderr=True, highlight=False)
-        yield LineProgress(lambda line: console.print(Text(line), soft_wrap=True))
+        yield LineProgress(lambda line: typer.echo(line, err=True))
         return
     with show_progress(True) as bars:
         yield bars
-
-
-def print_caution(text: str) -> None:
-    """Print a warning before a long computation."""
-    Console(stderr=True, highlight=False).print(Text(f"note: {text}", style="yellow"), soft_wrap=True)
 
 
 def print_result(result: Result) -> None:
@@ -156,18 +153,9 @@ def print_result(result: Result) -> None:
     for failure in result.failures:
         console.print(Text(f"not done: {failure}", style="red"))
     for notice in result.notices:
-        Console(stderr=True, highlight=False).print(Text(f"notice: {notice}"), soft_wrap=True)
+        typer.echo(f"notice: {notice}", err=True)
     for path in result.files:
-        console.print(Text(f"wrote {path}"), soft_wrap=True)
-
-
-def _print_problems(problems: list[str]) -> None:
-    """Print the problems of the committed records, or that there are none."""
-    console = Console(stderr=bool(problems), highlight=False)
-    for problem in problems:
-        console.print(Text(problem, style="red"), soft_wrap=True)
-    summary = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else "every record is current"
-    console.print(Text(summary))
+        typer.echo(f"wrote {path}")
 
 
 def print_suites(suites: list[tuple[str, str, str]]) -> None:

@@ -63,20 +63,17 @@ class ImageFiles:
 def read_image(path: Path) -> NDArray[np.float32]:
     """Read the array ``x`` of an npz file as float32. Raise if it contains anything but finite numbers."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(path, allow_pickle=False) as file, np.errstate(over="ignore"):
             stored = np.asarray(file["x"])
-    except PermissionError:
-        raise
+            image = stored.astype(np.float32, casting="same_kind" if stored.dtype.kind == "f" else "safe")
     except FileNotFoundError as error:
         raise MissingDataError(f"file not found: {str(path)!r}; the data set is incomplete") from error
+    except PermissionError:
+        raise
     except KeyError as error:
         raise InputError(f"{str(path)!r} must be an npz file with an array 'x'") from error
     except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError) as error:
-        raise InputError(f"cannot read {str(path)!r}: not a complete npz file ({error}); get it again") from error
-    if stored.dtype.kind not in "biuf":
-        raise InputError(f"{str(path)!r} must contain real numbers, got dtype {stored.dtype}; get it again")
-    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite and raise below
-        image = np.asarray(stored, np.float32)
+        raise InputError(f"cannot read {str(path)!r}: not an npz file with numbers ({error}); get it again") from error
     finite = np.isfinite(image)
     if not finite.all():
         raise InputError(

@@ -52,7 +52,6 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         replace(options, jobs=1),
         progress,
         make_records=make_records,
-        keep_features=True,
         needs_features=True,
         resume=False,
     )

@@ -48,7 +48,6 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         options,
         progress,
         make_records=make_records,
-        keep_features=True,
         needs_features=True,
     )
 

@@ -87,7 +87,12 @@ def reproduce(suite: Suite, options: Options, progress: Progress = SILENT) -> Re
         failures=gathered.failures,
         notices=[*gathered.notices, *result.notices],
     )
-    return write_result(result, folder)
+    files = [
+        folder / "records.jsonl",
+        write_text(folder / "table.md", format_result(result)),
+        write_text(folder / "table.csv", format_csv(result.sheets)),
+    ]
+    return replace(result, files=files + result.files)
 
 
 def make_result(suite: Suite, records: list[Record], figures: Path | None) -> Result:
@@ -116,16 +121,6 @@ def select_findings(suite: Suite, records: list[Record]) -> tuple[str, ...]:
     return suite.found if complete else ()
 
 
-def write_result(result: Result, folder: Path) -> Result:
-    """Write the tables of a result as Markdown and CSV, and return the result with the paths of all files."""
-    files = [
-        folder / "records.jsonl",
-        write_text(folder / "table.md", format_result(result)),
-        write_text(folder / "table.csv", format_csv(result.sheets)),
-    ]
-    return replace(result, files=files + result.files)
-
-
 def import_kind(suite: Suite) -> SuiteKind:
     """Return the module for the kind of a suite."""
     return cast(SuiteKind, importlib.import_module(KINDS[suite.kind]))
@@ -137,7 +132,7 @@ def describe_suites(data: Path | None) -> list[tuple[str, str, str]]:
     for name in list_suite_names():
         suite = read_suite(name)
         missing = [f"needs pyspar[{extra}]" for extra in find_missing_extras(suite)]
-        missing += [text for tasks in suite.tasks if (text := _missing_data(tasks, data))]
+        missing += [text for block in suite.blocks if (text := _missing_data(block.tasks, data))]
         rows.append((name, suite.about, ", ".join(dict.fromkeys(missing)) or "ready"))
     return rows
 

@@ -39,7 +39,7 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         options,
         progress,
         make_records=_make_validation_records,
-        keep_features=False,
+        drop_features=True,
         may_diverge=True,  # a setting that diverges is simply not the best one
     )
     chosen = _choose_settings(bases, candidates, searched.records)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.paper.experiments.published import PublishedTable, published
+from pyspar.paper.experiments.methods import Comparison
+from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.paper.output.tables import Sheet
@@ -28,6 +27,7 @@ from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_f
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.terminal import Progress
 
+METRIC = "squared error"
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
 """The paper's methods, and their names in ``RECIPES``."""
 
@@ -77,7 +77,7 @@ def make_blank_records(experiment: Experiment) -> list[Record]:
             experiment.name,
             method,
             seed,
-            metric="squared error",
+            metric=METRIC,
             value=float("nan"),
             run=f"{experiment.name}, {experiment.repeats} draws",
             recipe=recipe_of(head),
@@ -106,8 +106,8 @@ def compute_errors(draw: Draw) -> dict[str, float]:
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
     """Return the table, and how many of its cells have the published digits."""
-    cells = compare_tables(records)
-    rows = [(c.task, c.method, " ± ".join(c.published), " ± ".join(c.ours), c.verdict) for c in cells]
+    cells = compare_cells(records)
+    rows = [(c.task, c.method, " ± ".join(c.published or ()), " ± ".join(c.ours), c.verdict) for c in cells]
     same = sum(cell.verdict == "same" for cell in cells)
     title = "Squared error summed over the target, mean ± standard deviation over draws"
     return (
@@ -127,27 +127,21 @@ def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell of a published table, and our measurement in the same number format."""
+class Cell(Comparison):
+    """A cell of the synthetic tables, with our numbers in the published format."""
 
-    task: str
-    method: str
-    published: tuple[str, str]
-    ours: tuple[str, str]
-    draws: int = 1
+    @property
+    def ours(self) -> tuple[str, str]:
+        """Our mean and spread in the published format: integers, or a mantissa with an exponent."""
+        format_value = format_scientific if self.published and "e" in self.published[0] else "{:.0f}".format
+        return format_value(self.mean), format_value(self.spread)
 
     @property
     def verdict(self) -> str:
-        """``same`` if every printed digit agrees, otherwise the difference of the means in joint standard errors.
-
-        The published table has the same number of draws.
-        """
+        """``same`` if every printed digit agrees, otherwise the difference of the means in joint standard errors."""
         if self.ours == self.published:
             return "same"
-        published_mean, published_spread = map(float, self.published)
-        mean, spread = map(float, self.ours)
-        error = math.hypot(published_spread, spread) / math.sqrt(self.draws)
-        return f"{(mean - published_mean) / error:+.1f} SE" if error > 0.0 and self.draws > 1 else "differs"
+        return "differs" if self.difference is None else f"{self.difference:+.1f} SE"
 
 
 def format_scientific(value: float) -> str:
@@ -162,31 +156,13 @@ def format_scientific(value: float) -> str:
     return f"{value / 10**exponent:.2f}e{exponent}"
 
 
-def format_integer(value: float) -> str:
-    """Round a number to an integer.
-
-    >>> format_integer(8737.6)
-    '8738'
-    """
-    return f"{value:.0f}"
-
-
-def compare_cells(table: PublishedTable, records: Iterable[Record], format_value: Callable[[float], str]) -> list[Cell]:
-    """Return the cells of a published table with our mean and spread over seeds."""
+def compare_cells(records: Iterable[Record]) -> list[Cell]:
+    """Return the cells of both published tables for the experiments of records."""
     values = group_values(records, "task", "method")
-    cells = []
-    for task, methods in table.cells.items():
-        for method, printed in methods.items():
-            ours = values[task, method]
-            # Authors: the spread is np.std, with the divisor n.
-            formatted = format_value(float(np.mean(ours))), format_value(float(np.std(ours)))
-            cells.append(Cell(task, method, printed, formatted, len(ours)))
-    return cells
-
-
-def compare_tables(records: list[Record]) -> list[Cell]:
-    """Return the cells of both synthetic tables."""
     return [
-        *compare_cells(published("synthetic"), records, format_scientific),
-        *compare_cells(published("synthetic-100d"), records, format_integer),
+        Cell(task, method, METRIC, printed, len(values[task, method]), tuple(values[task, method]))
+        for table in (published("synthetic"), published("synthetic-100d"))
+        for task, methods in table.cells.items()
+        for method, printed in methods.items()
+        if (task, method) in values
     ]

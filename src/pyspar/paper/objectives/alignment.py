@@ -1,22 +1,62 @@
 """Objectives that align the features: squared error on the source plus a penalty on the distance to the target.
 
-Each class combines a weight with one of the functions in :mod:`pyspar.paper.objectives.penalties` and
-:mod:`~pyspar.paper.objectives.penalties_subspace`. Source and target pass through the network separately, so that batch
-norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
+Each class combines a weight with a penalty, a pure function of features of shape (..., B, D). The leading axes are
+seeds, and a penalty has one value per seed. Source and target may have different numbers of rows. They pass through the
+network separately, so that batch norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.base import Batch, Network, Objective, mean_squared_error
-from pyspar.paper.objectives.penalties import coral_penalty, norm_radius_penalty, norm_step_penalty
+from pyspar.paper.objectives.base import Batch, Network, Objective, in_full_precision, mean_squared_error
 from pyspar.paper.objectives.penalties_subspace import dare_gram_penalty, rsd_penalty
-from pyspar.paper.parameters import check_choice, check_number
+from pyspar.paper.parameters import check_number
+
+
+@in_full_precision
+def coral_penalty(source: Tensor, target: Tensor) -> Tensor:
+    r"""Return the squared differences of the means and of the covariances, each averaged over its entries.
+
+    .. math:: \frac1D \|\mu_s - \mu_t\|^2 + \frac1{D^2} \|C_s - C_t\|_F^2
+
+    Sun and Saenko (2016), "Deep CORAL", use only the covariances. The paper's experiments add the means. The covariance
+    of a single row is 0.
+
+    >>> coral_penalty(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [3.0]]))
+    tensor(1.)
+    """
+    means = source.mean(dim=-2) - target.mean(dim=-2)
+    covariances = _covariance(source) - _covariance(target)
+    return means.square().mean(dim=-1) + covariances.square().mean(dim=(-2, -1))
+
+
+def _covariance(features: Tensor) -> Tensor:
+    centred = features - features.mean(dim=-2, keepdim=True)
+    return centred.mT @ centred / max(features.shape[-2] - 1, 1)
+
+
+@in_full_precision
+def norm_step_penalty(source: Tensor, target: Tensor, *, step: float = 1.0) -> Tensor:
+    r"""Return AFN's stepwise penalty, whose gradient lengthens every feature vector.
+
+    .. math:: \frac1{B_s} \sum_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2 + \text{the same for the target}
+
+    The bar marks a constant without gradient. So the value is always :math:`2 \Delta r^2`, also for equal batches, and
+    only the gradient has an effect. Xu et al. (2019), "Larger Norm More Transferable" (SAFN).
+
+    >>> float(norm_step_penalty(torch.ones(3, 2), torch.zeros(5, 2), step=2.0))
+    8.0
+    """
+    # The gradient of torch's norm at zero is zero, so a zero feature vector does not cause NaN.
+    a, b = (torch.linalg.vector_norm(features, dim=-1) for features in (source, target))
+    penalty: Tensor = (a - a.detach() - step).square().mean(dim=-1) + (b - b.detach() - step).square().mean(dim=-1)
+    return penalty
 
 
 class Alignment(Objective):
@@ -29,10 +69,9 @@ class Alignment(Objective):
         """Return the weighted penalty of two batches of features: a scalar, or one value per seed."""
         raise NotImplementedError
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the squared error on the source and the penalty."""
-        inputs = batch.require_target(self.name)
-        source, target = net.features(batch.x), net.features(inputs)
+        source, target = net.features(batch.x), net.features(batch.target)
         return {"mse": mean_squared_error(net.head(source), batch.y), self.penalty_name: self.penalty(source, target)}
 
 
@@ -63,12 +102,12 @@ class DeepCORAL(Alignment):
 
 @dataclass(frozen=True)
 class AFN(Alignment):
-    r"""Adaptive feature norm: lengthen the feature vectors of both domains, step by step or up to a radius.
+    r"""Adaptive feature norm: lengthen the feature vectors of both domains step by step.
 
     .. math:: \mathrm{MSE} + w \sum_{\text{both}} \operatorname{mean}_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2
 
-    with ``by="step"``, where the bar marks a constant without gradient, so the value of the penalty is constant. With
-    ``by="radius"``, :math:`(\operatorname{mean}_i \|f_i\| - R)^2`. Xu et al. (2019), with their default values.
+    The bar marks a constant without gradient, so the value of the penalty is constant. Xu et al. (2019), with their
+    default values.
     """
 
     name: ClassVar[str] = "AFN"
@@ -76,21 +115,15 @@ class AFN(Alignment):
 
     weight: float = 0.05
     _: KW_ONLY
-    by: Literal["step", "radius"] = "step"
     step: float = 1.0
-    radius: float = 25.0
 
     def __post_init__(self) -> None:
         check_number("weight", self.weight, hint="the authors use 0.05")
-        check_choice("by", self.by, ("step", "radius"))
         check_number("step", self.step, hint="the authors use 1.0")
-        check_number("radius", self.radius, hint="the authors use 25")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted penalty on the norms."""
-        if self.by == "step":
-            return self.weight * norm_step_penalty(source, target, step=self.step)
-        return self.weight * norm_radius_penalty(source, target, radius=self.radius)
+        return self.weight * norm_step_penalty(source, target, step=self.step)
 
 
 @dataclass(frozen=True)

@@ -70,14 +70,13 @@ class NoisyStudent(Objective):
             )
         return labels.reshape(*rows, like.shape[-1]).to(like.dtype)
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the squared errors to the labels and to the pseudo-labels."""
-        target = batch.require_target(self.name)
-        labels = self.pseudo_labels(target, batch.y)
+        labels = self.pseudo_labels(batch.target, batch.y)
         seed = batch.draws["noise"]
         view = choose_view(batch.x, batch.y.ndim - 2, self.augment)
         source = self._predict(net, view(batch.x, seed, 0), seed, 1000)
-        noisy = self._predict(net, view(target, seed, 1), seed, 1001)
+        noisy = self._predict(net, view(batch.target, seed, 1), seed, 1001)
         return {
             "mse": mean_squared_error(source, batch.y),
             "pseudo": self.weight * mean_squared_error(noisy, labels),

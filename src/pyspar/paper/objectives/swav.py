@@ -139,17 +139,12 @@ class SwAV(Objective):
                 "epochs, or lower pretrain"
             )
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the swapped prediction of a pre-training step, or the squared error of a later step."""
         if phase == "finetune":
             return {"mse": mean_squared_error(net(batch.x), batch.y)}
-        if not isinstance(module, nn.ModuleList):
-            raise TypeError(
-                f"module must contain the projection and prototypes of SwAV, got {type(module).__name__}; use "
-                "SwAV.module(n_features)"
-            )
         seed_axes = batch.y.ndim - 2
-        inputs = torch.cat([batch.x, batch.require_target(self.name)], dim=seed_axes)
+        inputs = torch.cat([batch.x, batch.target], dim=seed_axes)
         view, seed = choose_view(inputs, seed_axes, self.augment), batch.draws["views"]
         first, second = (prototype_scores(module, net.features(view(inputs, seed, i))) for i in (0, 1))
         options = {"temperature": self.temperature, "epsilon": self.epsilon}

@@ -13,7 +13,7 @@ from pyspar.paper.experiments.inflation import INSIDE, OUTSIDE
 from pyspar.paper.experiments.methods import compare_methods, published_gain, sign_of
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.experiments.table1 import compare_tables
+from pyspar.paper.experiments.table1 import compare_cells
 from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.records import Record, group_values, read_records
 
@@ -70,7 +70,7 @@ def list_requirements(suite: Suite) -> str:
 def judge(suite: Suite, records: list[Record]) -> str:
     """Return the verdict on the records of a suite."""
     if suite.kind == "synthetic":
-        cells = compare_tables(records)
+        cells = compare_cells(records)
         same = sum(cell.verdict == "same" for cell in cells)
         word = "same digits" if same == len(cells) else "differs"
         return f"{word}: {same} of {len(cells)} cells"

@@ -12,6 +12,7 @@ import math
 import os
 import platform
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -124,10 +125,8 @@ def package_versions() -> dict[str, str]:
     """Return the versions of pyspar, Python and the packages that influence the numbers."""
     versions = {"pyspar": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "scikit-learn", "torch"):
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
 
 

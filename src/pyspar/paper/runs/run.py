@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyspar.errors import InputError, MissingExtraError
-from pyspar.paper.runs.features import features_of, train
+from pyspar.paper.runs.features import features_of, load_run_data, train
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.metrics import measure, round_to_float32
 from pyspar.paper.runs.records import current_provenance
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.paper.runs.summary import write_run_summary
-from pyspar.paper.runs.tasks import load_run_data
 from pyspar.paper.training.results import TrainingError
 
 Report = Callable[[tuple[int, int] | str], None]

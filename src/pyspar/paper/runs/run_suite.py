@@ -9,12 +9,12 @@ from pathlib import Path
 from pyspar.errors import InputError, need
 from pyspar.paper.data.files import named_folder
 from pyspar.paper.experiments.suite import Suite
+from pyspar.paper.runs.features import choose_available
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.parallel import one_thread, run_parallel
 from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records, read_records
 from pyspar.paper.runs.run import Outcome, Run
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.paper.runs.tasks import choose_available
 from pyspar.terminal import Progress
 
 MAX_SEEDS = 1000
@@ -87,7 +87,7 @@ def run_specs(
     progress: Progress,
     *,
     make_records: MakeRecords | None = None,
-    keep_features: bool | None = None,
+    drop_features: bool = False,
     needs_features: bool = False,
     resume: bool = True,
     may_diverge: bool = False,
@@ -97,8 +97,8 @@ def run_specs(
     Parameters
     ----------
     make_records : returns the records of a finished run; by default the scores of every head
-    keep_features : whether the features stay on disk; by default as in the options
-    needs_features : whether ``make_records`` reads the features
+    drop_features : whether the features are deleted for any options
+    needs_features : whether ``make_records`` reads the features, so that they stay on disk
     resume : whether an interrupted training continues from its checkpoint
     may_diverge : whether a training that diverges is a notice instead of a failure
     """
@@ -110,7 +110,7 @@ def run_specs(
             suite.metrics,
             options.out,
             options.data,
-            keep_features=options.keep if keep_features is None else keep_features,
+            keep_features=needs_features or (options.keep and not drop_features),
             resume=resume,
             needs_features=needs_features,
         )

@@ -197,14 +197,11 @@ class EpochData:
         if self._is_small():
             epoch = self._make_batch(self.tables, model)
             for step in range(len(self)):
-                yield Batch(
-                    epoch.x[step],
-                    epoch.y[step],
-                    None if epoch.partner_x is None else epoch.partner_x[step],
-                    None if epoch.partner_y is None else epoch.partner_y[step],
-                    None if epoch.target is None else epoch.target[step],
-                    {name: draw[step] for name, draw in epoch.draws.items()},
+                partner_x, partner_y, target = (
+                    None if part is None else part[step] for part in (epoch.partner_x, epoch.partner_y, epoch.target)
                 )
+                draws = {name: draw[step] for name, draw in epoch.draws.items()}
+                yield Batch(epoch.x[step], epoch.y[step], partner_x, partner_y, target, draws)
         else:
             for step in range(len(self)):
                 yield self._make_batch({name: table[step] for name, table in self.tables.items()}, model)

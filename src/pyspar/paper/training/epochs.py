@@ -54,7 +54,6 @@ def can_capture(replicas: Sequence[Replica], objective: Objective, data: Trainin
         and config.torch_device.type == "cuda"
         and objective.capturable
         and data.on_device
-        and config.autocast != "float16"  # the host decides whether a float16 step is skipped
         and not any(_is_dropout(layer) for replica in replicas for layer in replica.net.modules())
     )
 
@@ -149,17 +148,16 @@ class GraphEpochs:
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
-        self._captured: dict[Any, CapturedStep | None] = {}
+        self._captured: dict[str, CapturedStep | None] = {}
 
     def run(self, epochs: Sequence[EpochData], phase: str) -> list[Tensor]:
         """Train an epoch. Return the losses of each replica, shape (steps, terms, *seed_shape)."""
-        shapes = tuple(tuple((name, table.shape) for name, table in epoch.tables.items()) for epoch in epochs)
-        if (phase, shapes) not in self._captured:
+        if phase not in self._captured:
             try:
-                self._captured[phase, shapes] = CapturedStep(self._replicas, epochs, phase)
+                self._captured[phase] = CapturedStep(self._replicas, epochs, phase)
             except RandomStepError:
-                self._captured[phase, shapes] = None
-        captured = self._captured[phase, shapes]
+                self._captured[phase] = None
+        captured = self._captured[phase]
         if captured is None:
             return EagerEpochs(self._replicas).run(epochs, phase)
         return captured.run(epochs)

@@ -130,13 +130,7 @@ def _make_replicas(
             module = objective.module(width)
         modules.append(None if module is None else module.to(data.y.device, data.y.dtype))
     own_modules = [module for module in modules if module is not None]
-    if (
-        len(seeds) > 1
-        and objective.stackable
-        and config.autocast != "float16"
-        and can_stack(models)
-        and (not own_modules or can_stack(own_modules))
-    ):
+    if len(seeds) > 1 and objective.stackable and can_stack(models) and (not own_modules or can_stack(own_modules)):
         pair = stack(models), stack(own_modules) if own_modules else None
         return [Replica(*pair, seeds, stacked=True, objective=objective, config=config)]
     return [
@@ -230,16 +224,10 @@ def _check_divergence(
         where = f"the loss ({', '.join(terms)}) is not finite in epoch {epoch}, step {step} of {len(loss)}"
     else:
         where = f"the validation metric or a weight (of the model or the objective) is not finite after epoch {epoch}"
-    if file.is_written:
-        kept = (
-            f"The last good checkpoint is {str(file.path)!r}; pyspar.paper.load_checkpoint(path, model) reads its best "
-            "weights."
-        )
-    else:
-        kept = "No checkpoint was written."
+    kept = f" The last good checkpoint is {str(file.path)!r}." if file.is_written else ""
     raise TrainingError(
-        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}). "
-        f"{kept} Lower lr, or check the scale of inputs and labels."
+        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}).{kept} "
+        "Lower lr, or check the scale of inputs and labels."
     )
 
 
