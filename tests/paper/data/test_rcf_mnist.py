@@ -105,9 +105,7 @@ def test_equal_seeds_give_equal_bytes_and_different_seeds_do_not(small, cache):
     assert (
         load("rcf-mnist", folder=small, seed=1).train.X.tobytes() != load("rcf-mnist", folder=small).train.X.tobytes()
     )
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        f"v1-nearest-seed{seed}{ending}" for seed in (0, 1) for ending in (".npz", ".sha256")
-    ]
+    assert sorted(file.name for file in path.parent.iterdir()) == [f"v1-nearest-seed{seed}.npz" for seed in (0, 1)]
 
 
 def test_a_damaged_cache_file_is_rebuilt_with_a_warning(small):
@@ -120,13 +118,6 @@ def test_a_damaged_cache_file_is_rebuilt_with_a_warning(small):
         after = load("rcf-mnist", folder=small)
     np.testing.assert_array_equal(after.train.X, before.train.X)
     np.testing.assert_array_equal(load("rcf-mnist", folder=small).test.y, before.test.y)
-
-
-def test_a_cache_file_without_its_checksum_is_rebuilt(small):
-    load("rcf-mnist", folder=small)
-    cache_file("rcf-mnist", "v1-nearest-seed0").with_suffix(".sha256").unlink()
-    with pytest.warns(SparWarning, match="v1-nearest-seed0.*checksum"):
-        load("rcf-mnist", folder=small)
 
 
 def test_a_cache_that_cannot_be_written_causes_a_warning(small, tmp_path, monkeypatch):

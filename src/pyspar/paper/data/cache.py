@@ -27,9 +27,8 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
     """
     path = cache_file(name, key)
     try:
-        return read_npz(path)
-    except FileNotFoundError:
-        pass
+        if path.is_file():
+            return read_npz(path)
     except Exception as error:  # noqa: BLE001 - a damaged file raises many kinds of exceptions
         warn(f"cannot read {path}: {error}; building it again")
     arrays = build()

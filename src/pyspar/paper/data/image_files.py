@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,12 @@ class ImageFiles:
     dtype = np.dtype(np.float32)
 
     def __init__(self, folder: Path, numbers: NDArray[np.int64], *, pattern: str, keep: int = 0) -> None:
-        self.folder, self.pattern = Path(folder), pattern
+        self.folder, self.pattern, self.keep = Path(folder), pattern, keep
         self.numbers = np.asarray(numbers, np.int64)
         self._read_image = lru_cache(maxsize=keep)(read_image)
+
+    def __reduce__(self) -> Any:  # a worker process starts without images in memory
+        return partial(ImageFiles, pattern=self.pattern, keep=self.keep), (self.folder, self.numbers)
 
     def __len__(self) -> int:
         return int(self.numbers.size)

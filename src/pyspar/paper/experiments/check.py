@@ -61,13 +61,10 @@ def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Prob
     n_seeds = suite.seeds if suite.recorded_seeds is None else suite.recorded_seeds
     if not records and not n_seeds:
         return []
-    expected = {_cell(record): _settings(record) for record in _expected_records(suite, records, n_seeds)}
-    actual: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
-    for record in records:
-        actual.setdefault(_cell(record), []).append(_settings(record))
+    expected, actual = _group_settings(_expected_records(suite, records, n_seeds)), _group_settings(records)
     problems: dict[tuple[Any, ...], list[int]] = {}
     for cell in expected.keys() | actual.keys():
-        problem = _judge_cell(expected.get(cell), actual.get(cell, []))
+        problem = _judge_cell(expected.get(cell, []), actual.get(cell, []))
         if problem is not None:
             kind, reason = problem
             problems.setdefault((kind, cell[:2], reason), []).append(cell[2])
@@ -82,29 +79,31 @@ def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Prob
     ]
 
 
-def _cell(record: Record) -> tuple[Any, ...]:
-    """Return what a record measures: data set, method, seed, metric and position."""
-    return record.task, record.method, record.seed, record.metric, record.at
+def _group_settings(records: Iterable[Record]) -> dict[tuple[Any, ...], list[tuple[int, str]]]:
+    """Return the recipes and settings of records by data set, method, seed, metric and position.
+
+    A search has several settings for one number. Seeds may be trained in several batches, and on any device.
+    """
+    settings: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
+    for record in records:
+        cell = record.task, record.method, record.seed, record.metric, record.at
+        spec = {name: value for name, value in record.spec.items() if name not in ("seeds", "device")}
+        settings.setdefault(cell, []).append((record.recipe, canonical_json(spec)))
+    return settings
 
 
-def _settings(record: Record) -> tuple[int, str]:
-    """Return the recipe and the settings of a record. Seeds may be trained in several batches, and on any device."""
-    spec = {name: value for name, value in record.spec.items() if name not in ("seeds", "device")}
-    return record.recipe, canonical_json(spec)
-
-
-def _judge_cell(expected: tuple[int, str] | None, actual: list[tuple[int, str]]) -> tuple[str, str] | None:
-    """Return the kind of problem and its reason, or None if the one record has the expected settings."""
-    if expected is None:
-        return "orphaned", "the suite does not ask for this record"
-    if not actual:
+def _judge_cell(expected: list[tuple[int, str]], actual: list[tuple[int, str]]) -> tuple[str, str] | None:
+    """Return the kind of problem and its reason, or None if the records have the expected settings."""
+    absent, unexpected = set(expected) - set(actual), set(actual) - set(expected)
+    if absent and unexpected:
+        recipe, current = min(unexpected)[0], min(absent)[0]
+        changed = f"recipe {recipe}, the current one is {current}" if recipe != current else ""
+        return "stale", changed or "the settings of the suite changed"
+    if absent:
         return "missing", "no record"
-    if len(actual) > 1:
-        return "orphaned", "several records of one number"
-    recipe = actual[0][0]
-    if recipe != expected[0]:
-        return "stale", f"recipe {recipe}, the current one is {expected[0]}"
-    return None if actual[0] == expected else ("stale", "the settings of the suite changed")
+    if unexpected:
+        return "orphaned", "the suite does not ask for this record"
+    return ("orphaned", "several records of one number") if len(actual) > len(set(expected)) else None
 
 
 def _expected_records(suite: Suite, records: list[Record], n_seeds: int) -> list[Record]:
